@@ -3,16 +3,16 @@
 This module exports the names that most programs need; the folders of the package export
 more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read the package in this order:
 
-* `record` and `problems`: the input, and what breaks the requirements;
-* `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
-* `errors` and `binding`: a record to an event, or an error, and back;
-* `registry` and `extensions`: what users add, and what documented extensions ask for;
+* `record` and `problems`: a Kafka record, and the rules that an event breaks;
+* `attributes`, `codecs`, `event` and `formats`: an event, its parts, and the event formats;
+* `errors` and `binding`: reads a record as an event, or as an error, and writes an event as a record;
+* `registry` and `extensions`: what users register, and functions for the documented extensions;
 * `sdk`: the functions of the official SDK, under their own names;
-* `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio, and what
-  observes them for traces and figures;
+* `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio, and observers
+  that trace and count;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
 * `spark`: DataFrames and a pipeline; `cli`: a program;
-* `primitives` and `jvm`: small parts, such as masking of secrets, and Java with its jars.
+* `primitives`: small parts, such as the masking of secrets; `jvm`: Java and its jars.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ _ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProcessor", "Async
 
 
 def __dir__() -> list[str]:
-    """Return the names of the module: also those that are imported when they are used."""
+    """Return the names of the module, with those that are imported only when they are used."""
     return sorted({*__all__, *globals()} - {"Any", "TYPE_CHECKING", "annotations"})
 
 

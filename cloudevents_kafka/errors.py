@@ -33,9 +33,9 @@
 
 `DecodeError` and its kinds are defined here, those before it, with `Problem`, in `problems`. `SigningError`
 and those after it are defined in `extensions`, `clients` and `spark.pipeline`, which raise them. `cli`,
-`jvm`, `oauth`, `sdk`, `spark` and `testing` define further ones; `binding` and `formats` raise private kinds
-of `InvalidEvent`, which users see as `BrokenEvent`. The exceptions of `protocol` have another root,
-`ProtocolError`.
+`jvm`, `oauth`, `sdk`, `spark` and `testing` define further exceptions. `binding` and `formats` raise private
+subclasses of `InvalidEvent`, which become a `BrokenEvent` for users. The exceptions of `protocol` have
+another root, `ProtocolError`.
 
 An error lists all rules that an event breaks, each as a `Problem`. No message
 contains event data: attributes may be logged, data may not (D-07).
@@ -81,11 +81,10 @@ __all__ = [
 class DecodeError(CloudEventsKafkaError):
     """A record cannot be read as an event.
 
-    ``record`` is the unchanged record, ``reason`` the broken rule and the wrong value,
-    ``hint`` what to do about it, or None. ``verdict`` is ``not-an-event``, ``broken-event``,
-    ``broken-data``, ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the
-    broken clauses, each once; ``problems`` are the broken rules of a `BrokenEvent`,
-    empty for other errors.
+    ``record`` is the unchanged record, ``reason`` is the broken rule with the wrong value, and ``hint`` says
+    what to do, or is None. ``verdict`` is ``not-an-event``, ``broken-event``, ``broken-data``,
+    ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the broken clauses, each once.
+    ``problems`` are the broken rules of a `BrokenEvent`; other errors have none.
 
     Examples:
         >>> from cloudevents_kafka import DecodeError, Record, from_record
@@ -134,7 +133,7 @@ class NotAnEvent(DecodeError):
 
 
 class BrokenEvent(DecodeError, InvalidEvent):
-    """The record is a CloudEvent that breaks rules; ``problems`` lists every one.
+    """The record is a CloudEvent that breaks rules; ``problems`` lists them all.
 
     Examples:
         >>> from cloudevents_kafka import BrokenEvent, Record, from_record
@@ -158,9 +157,10 @@ class BrokenEvent(DecodeError, InvalidEvent):
 
 
 class BrokenData(DecodeError, DataError):
-    """The record is a CloudEvent, ``event``, whose data does not match its content type or the type to read.
+    """The record is a CloudEvent, but its data does not match its content type or the type to read.
 
-    An `EventConsumer` with ``eager_data`` or ``data_type`` finds it; its cause is the `DataError`.
+    ``event`` is the event. An `EventConsumer` with ``eager_data`` or ``data_type`` returns this error; its
+    cause is the `DataError`.
 
     Examples:
         >>> from cloudevents_kafka import BrokenData, EventConsumer

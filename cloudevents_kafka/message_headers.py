@@ -1,4 +1,4 @@
-"""The headers of a Kafka client's message, which the client may be unable to return."""
+"""The headers of a Kafka client's message; the client may fail to return them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAIR: Final = ("", None)
 class UnreadHeaders(list[tuple[str, bytes | None]]):
     """An empty list in place of headers that a client could not return, and why.
 
-    ``value`` is a preview of the name of a header that is not UTF-8, None if it is unknown.
+    ``value`` is a preview of the name that is not UTF-8, or None if it is unknown.
     """
 
     rule: Final = "header names must be UTF-8"
@@ -39,10 +39,10 @@ class UnreadHeaders(list[tuple[str, bytes | None]]):
 def headers_of(message: Any) -> Any:
     """Return the headers of a client's message, [] for None, or `UnreadHeaders` if they cannot be read.
 
-    Its law: ``headers()`` of a message is called here alone, once, and no list that it returns is used
-    before it is known to be whole. If a name is not UTF-8, the first call of confluent-kafka fails and
-    leaves a list in the message, in which the name is missing. Each later call returns that list, and
-    Python crashes when it reads the pair. The first call may be one of a user's code.
+    Only this function calls ``headers()`` of a message, once, and nothing uses the list before it is known to
+    be complete. If a name is not UTF-8, the first call of confluent-kafka's ``headers()`` fails, and the
+    message then has a list with a gap in place of the name. Each later call returns that list, and Python
+    crashes when it reads the pair. The first call may have been in the user's code.
     """
     try:
         headers = _call_headers(message)
@@ -55,7 +55,7 @@ def headers_of(message: Any) -> Any:
 
 
 def name_error(error: Exception) -> UnicodeDecodeError | None:
-    """Return the error of a name that an error of a client was raised from, None without one."""
+    """Return the cause of a client's error if it is an error of a name, else None."""
     cause: BaseException | None = error
     while not (cause is None or isinstance(cause, UnicodeDecodeError)):
         cause = cause.__cause__

@@ -16,10 +16,10 @@ _MAX_PROBLEMS: Final = 20  # in a message; ``problems`` has all of them
 class Problem(msgspec.Struct, frozen=True):
     """One broken rule.
 
-    ``attribute`` is the name of an attribute or header, ``"data"``, or None for the
-    whole record; ``rule`` is what the specification demands; ``clause`` is the id of the
-    requirement; ``value`` is a preview of the wrong value, or None; ``hint`` is what to pass to an
-    `Event` instead, or None. What lenient reading leaves out is a `LeftOut`, whose ``value`` is whole.
+    ``attribute`` is the name of an attribute or header, ``"data"``, or None for the whole record; ``rule`` is
+    what the specification demands; ``clause`` is the id of the requirement; ``value`` is a preview of the
+    wrong value, or None; ``hint`` is what to pass to an `Event` instead, or None. The subclass `LeftOut` is
+    for values that lenient reading leaves out; its ``value`` is whole.
 
     Examples:
         >>> from cloudevents_kafka import Problem
@@ -58,10 +58,10 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class LeftOut(Problem, frozen=True):
-    """What lenient reading leaves out of an event: an attribute, a header or a member.
+    """A value that lenient reading leaves out of an event: that of an attribute, a header or a member.
 
-    ``attribute`` is its name as it was received, and ``value`` its whole value: a text, which is the JSON of
-    a number, an object or a list; bytes if they are not UTF-8; None if the record has no value for it.
+    ``attribute`` is its name as received, and ``value`` is the whole value: a text (JSON for a number, an
+    object or a list), bytes if they are not UTF-8, or None if the record has no value for it.
 
     Examples:
         >>> from cloudevents_kafka import Record, decode
@@ -98,7 +98,7 @@ class CloudEventsKafkaError(Exception):
 
 
 class InvalidEvent(CloudEventsKafkaError, ValueError):
-    """The values do not form a valid event; ``problems`` lists every broken rule.
+    """The values do not form a valid event; ``problems`` lists each broken rule.
 
     Examples:
         >>> from cloudevents_kafka import Event, InvalidEvent

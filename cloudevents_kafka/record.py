@@ -1,8 +1,7 @@
-"""Record: a Kafka record, which all packages pass to each other.
+"""Record: a Kafka record, the value that all parts of this library exchange.
 
-None and ``b""`` differ in a key, a value and a header: None is Kafka's null (as a value,
-a tombstone), ``b""`` is an empty value. Headers are ordered; names may repeat, and values
-may be null.
+None and ``b""`` differ in keys, values and headers: None is Kafka's null (a null value is a tombstone), and
+``b""`` has no bytes. Headers are ordered; names may repeat, and values may be null.
 """
 
 from __future__ import annotations
@@ -56,11 +55,10 @@ RecordInput = ClientMessage | Mapping[str, Any]
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Kafka record: key, value and headers as bytes, and its position if known.
 
-    ``timestamp`` is in milliseconds since the epoch. A record is always true: compare
-    ``record.value is None`` to find a tombstone. A bytes-like key or value, such as PySpark's
-    bytearray, is copied as bytes, and text is encoded as UTF-8; other types raise `TypeError`,
-    and so do headers that are not pairs, such as a mapping. The values of headers are converted
-    when they are read.
+    ``timestamp`` is in milliseconds since the epoch. ``bool(record)`` is always True: use ``record.value is
+    None`` to find a tombstone. A bytes-like key or value, such as PySpark's bytearray, is copied as bytes,
+    and text is encoded as UTF-8. Other types raise `TypeError`, and so do headers that are not pairs, such as
+    a mapping. The values of headers are converted when they are read.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -115,7 +113,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def next_offset(self) -> int:
         """The offset after this record, which a group commits when it has processed the record.
 
-        Raises `ValueError` if the record has no offset, as one that is not from a topic.
+        Raises `ValueError` if the record has no offset, because it was not read from a topic.
         """
         if self.offset is None:
             raise ValueError("a record must have an offset to be committed, got one that was not read")
@@ -137,10 +135,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def of(cls, source: RecordInput) -> Record:
         """Return the record of a client's message, which is recognized by its methods or attributes.
 
-        Accepts a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or
-        `protocol` record (attributes), a Spark ``Row``, a mapping, or a `Record`. Raises
-        `TypeError` if the object is another, such as None, which an empty poll returns, and
-        `ValueError` if the message has an error instead of a record.
+        Accepts a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or `protocol` record
+        (attributes), a Spark ``Row``, a mapping, or a `Record`. Raises `TypeError` for other objects, such as
+        the None of an empty poll, and `ValueError` if the message has an error instead of a record.
 
         Examples:
             >>> message = consumer.poll()
@@ -163,9 +160,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
     def wire_size(self) -> int:
-        """Return the size in bytes of a batch with this record alone, uncompressed, as of Kafka 0.11.
+        """Return the size in bytes of an uncompressed batch with this record alone, as of Kafka 0.11.
 
-        It has the key, the value, the headers and their frame: all but a few bytes of the request.
+        The batch has the key, the value, the headers and their frame: all of a produce request but a few
+        bytes.
 
         Examples:
             >>> from cloudevents_kafka import Event, to_record
@@ -242,7 +240,7 @@ def _not_a_pair(number: int, got: str) -> TypeError:
 
 
 def with_bytes_headers(record: Record) -> Record:
-    """Return a record whose header values are bytes or None: the record itself if they are."""
+    """Return a record whose header values are bytes or None; the same record if they are already."""
     if _HEADER_TYPES.issuperset(map(type, map(_value_of, record.headers))):
         return record
     return msgspec.structs.replace(record, headers=to_headers(record.headers))
@@ -251,8 +249,8 @@ def with_bytes_headers(record: Record) -> Record:
 def to_bytes(value: Any, what: str = "value") -> bytes | None:
     """Return a key, a value or a header value as bytes or None; text is encoded as UTF-8.
 
-    ``what`` names it in errors. Raises `TypeError` if it has another type, and `ValueError` if a
-    text has a lone surrogate.
+    ``what`` is its name in errors. Raises `TypeError` for other types, and `ValueError` if a text has a lone
+    surrogate.
     """
     if value is None or type(value) is bytes:
         return value
@@ -278,5 +276,5 @@ def _to_milliseconds(timestamp: Any) -> int | None:
 
 
 def _field(content: bytes | None) -> int:
-    """Return the size of bytes after their length, which is -1 for null."""
+    """Return the size of a field: its length, which is -1 for null, and its bytes."""
     return 1 if content is None else zigzag.size(len(content)) + len(content)

@@ -31,7 +31,7 @@ Registered = tuple[Mapping[str, Any], Mapping[str, Any]]
 def registered() -> Registered:
     """Return the registrations that another process needs to read the same events: see `register_all`.
 
-    They have no codecs, which may have connections; data is passed as bytes.
+    Codecs are left out, as they may have connections; data is passed as bytes.
     """
     return extension_types.registered(), formats.registered()
 
@@ -40,9 +40,9 @@ _adopted: Final[list[dict[str, Any]]] = [{}, {}]  # what `register_all` added la
 
 
 def register_all(others: Registered) -> None:
-    """Register the extensions and formats of another process, unless they are registered.
+    """Register the extensions and formats of another process, unless they are registered already.
 
-    Registrations of an earlier call are removed, as a Python worker of Spark may serve several drivers.
+    The registrations of an earlier call are removed, as a Python worker of Spark may serve several drivers.
     """
     with registration_lock:
         for n, (module, added) in enumerate(zip((extension_types, formats), others, strict=True)):

@@ -1,8 +1,8 @@
 """The documented extensions of CloudEvents: the types and rules of their attributes.
 
-Each extension has a document next to the core specification. This module has what a
-single event can break: the types, and the constraints at the level MUST. `extensions`
-has what programs must do, and recommendations.
+Each extension has a document next to the core specification. This module has the rules that a single event
+can break: the types, and the constraints at the level MUST. `extensions` has functions for the duties of
+programs, and for recommendations.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Extension(msgspec.Struct, frozen=True):
-    """A known extension attribute: its type, its rules, and the attributes that it needs."""
+    """A known extension attribute: its type, its rules, and the other attributes that it requires."""
 
     type: AttributeType
     rules: tuple[Rule, ...] = ()
@@ -74,7 +74,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "not-before-start": _NOT_BEFORE_START,
     "list": _LIST,
 }
-"""All rules of documented extensions by name, for a reader in another language."""
+"""All rules of documented extensions by name; the Java function uses the names."""
 
 _STRING: Final = AttributeType.STRING
 _TIME: Final = AttributeType.TIMESTAMP

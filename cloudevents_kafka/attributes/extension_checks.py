@@ -1,4 +1,4 @@
-"""The checks of extension attributes: functions, each built once from type, rules and needs."""
+"""The checks of extension attributes: functions that are built once for each attribute."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from cloudevents_kafka.attributes.documented_extensions import Attributes, Exten
 from cloudevents_kafka.attributes.types import INTEGER_RANGE, TYPES, AttributeValue
 
 Check = Callable[[dict[str, Any]], bool]
-"""A function that returns whether an attribute that an event has keeps its rules.
+"""A function that returns whether an attribute of an event obeys its rules.
 
-A text of a Boolean, an Integer or a Binary becomes its value. Texts must be Strings (T-06).
+It replaces the text of a Boolean, an Integer or a Binary by the value. Texts must be Strings (T-06).
 """
 
 

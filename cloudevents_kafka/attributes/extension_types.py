@@ -38,11 +38,11 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     """The known extensions at one moment; each registration creates another table.
 
     One event is validated by one table, because other threads may register extensions at the same time.
-    ``constrained`` names the extensions whose values may not be any text; ``checks`` has their checks.
-    The table also caches names, which are checked again under the next table. ``header_names`` maps a
-    header to its attribute if that may be any text, and other headers to None; ``header_checks`` maps a
-    header to its attribute and the check of that. ``corrections`` has the corrected values of invalid
-    texts, by the attribute's name.
+    ``constrained`` names the extensions that have rules; ``checks`` has their checks. The table also caches
+    names; the next table checks them again. ``header_names`` maps the header of an attribute without rules to
+    the attribute, and other headers to None. ``header_checks`` maps the header of an attribute with rules to
+    the attribute and its check. ``corrections`` has the corrected values of invalid texts, by the attribute's
+    name.
     """
 
     extensions: Mapping[str, Extension]
@@ -76,11 +76,11 @@ def register_extension(
 ) -> None:
     """Register the type of an extension attribute in this process.
 
-    ``event[name]`` then has that type in every mode and format. An event is invalid if the
-    value has another type, if ``accepts`` returns false or raises an exception, or if one
-    of the attributes that it ``needs`` is missing. ``rule`` describes ``accepts`` in errors.
-    Registering a name again replaces the earlier registration. Raises `ValueError` if a
-    name, also in ``needs``, is invalid, and `TypeError` if an argument has another type.
+    ``event[name]`` then has that type in every mode and format. An event is invalid if the value has another
+    type, if ``accepts`` returns false or raises an exception, or if one of the attributes that it ``needs``
+    is missing. ``rule`` describes ``accepts`` in errors. Registering a name again replaces the earlier
+    registration. Raises `ValueError` if the name or a name in ``needs`` is invalid, and `TypeError` if an
+    argument has a wrong type.
 
     Examples:
         >>> from cloudevents_kafka import AttributeType, Event, InvalidEvent, register_extension
@@ -125,7 +125,7 @@ def registered() -> dict[str, Extension]:
 
 
 def restore(extensions: Mapping[str, Extension]) -> None:
-    """Replace the extensions that users registered by these."""
+    """Replace all extensions that users registered by other ones."""
     known = {**DOCUMENTED, **extensions}
     checks = {name: check for name, check in _DOCUMENTED_CHECKS.items() if name in known}
     checks |= {name: check_of(name, extension) for name, extension in extensions.items()}
@@ -142,7 +142,7 @@ def restore(extensions: Mapping[str, Extension]) -> None:
 
 
 def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
-    """Return the type of an attribute: String if it is unknown, since a header does not name its type."""
+    """Return the type of an attribute; an unknown attribute is a String."""
     if name in CORE:
         return CORE_TYPES.get(name, AttributeType.STRING)
     extension = (table or current.table).extensions.get(name)
@@ -155,9 +155,9 @@ def find_extension(name: str) -> Extension | None:
 
 
 def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None = None) -> AttributeValue:
-    """Return the value of the canonical text of a known Boolean, Integer or Binary.
+    """Return the value of a known Boolean, Integer or Binary, from its canonical text.
 
-    A text of another form is returned itself, and `find_problems` reports it.
+    Other texts are returned unchanged, and `find_problems` reports them.
     """
     if not isinstance(value, str):
         return value
@@ -170,7 +170,7 @@ def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None =
 def parse_values(
     attributes: dict[str, AttributeValue], table: ExtensionTable | None = None
 ) -> dict[str, AttributeValue]:
-    """Return attributes with the values of their known types: the dictionary itself if all are texts."""
+    """Return attributes with values of their known types; the same dictionary if all values are texts."""
     table = table or current.table
     constrained = table.constrained & attributes.keys()
     if not constrained:

@@ -1,7 +1,7 @@
-"""The check that every valid event passes, and no other.
+"""A fast check that passes valid events, and no others.
 
-`accept` decides in one pass whether attributes keep all rules; `validation` names the rules that other
-attributes break. Valid names and values that many events share are cached.
+`accept` decides in one pass whether attributes obey all rules; `validation` finds the rules that the others
+break. Valid names and values that many events share are cached.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def accept(  # a call by position is faster
     joined: str | None = None,
     valid_time: bool = False,  # noqa: FBT001, FBT002
 ) -> bool:
-    """Return whether attributes keep all rules; texts of known types become their values.
+    """Return whether attributes obey all rules; replace texts of known types by their values.
 
-    ``joined`` are all texts together; it is empty if they are known to be Strings (T-06).
+    ``joined`` is the concatenation of all texts; it is empty if they are known to be Strings (T-06).
     ``valid_time`` is whether ``time`` is known to be a timestamp. If the result is False,
     `validation.validate` finds the problems.
     """
@@ -53,7 +53,7 @@ def are_valid_texts(  # a call by position is faster
     valid_time: bool = False,  # noqa: FBT001, FBT002
     valid_type: bool = False,  # noqa: FBT001, FBT002
 ) -> bool:
-    """Return whether attributes keep the rules of the core specification.
+    """Return whether attributes obey the rules of the core specification.
 
     The arguments are those of `accept`; ``valid_type`` is whether ``datacontenttype`` is known to
     be a media type. `accept_names` checks names and extensions.
@@ -85,7 +85,7 @@ def are_valid_texts(  # a call by position is faster
 
 
 def join_texts(attributes: dict[str, Any]) -> str | None:
-    """Return all texts together, or None if a value of another type breaks a rule."""
+    """Return the concatenation of all texts, or None if a value that is not a text breaks a rule."""
     try:
         return "".join(attributes.values())
     except TypeError:
@@ -126,7 +126,7 @@ def _is_schema(text: str) -> bool:
 
 
 def accept_names(attributes: dict[str, Any], table: ExtensionTable) -> bool:
-    """Return whether names are valid and extensions keep their rules; cache names of any text."""
+    """Return whether names are valid and extensions obey their rules; cache names without rules."""
     text_names, checks = table.text_names, table.checks
     for name in attributes:
         if name in text_names:

@@ -1,7 +1,7 @@
 """Media types (RFC 2046): the parts of a content type that CloudEvents use.
 
-Comparison ignores case; the event keeps the text as received (core: datacontenttype).
-Parsing accepts any text: ``valid`` of an invalid one is false.
+Comparison ignores case; the event keeps the text as received (core: datacontenttype). Parsing accepts any
+text; the result for an invalid media type has ``valid`` false.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _BATCH: Final = "application/cloudevents-batch"
 class MediaType(msgspec.Struct, frozen=True):
     """A parsed media type; ``essence`` is ``type/subtype`` in lower case.
 
-    ``charset`` is the value of the parameter or None, ``utf8`` is whether text of this type
-    is UTF-8, and ``ascii`` whether it must be ASCII. ``format`` is the suffix of an event format,
-    such as ``"json"`` in ``application/cloudevents+json``, or None. ``cloudevents`` and ``batch``
-    are whether the text starts like the media type of an event or a batch (Kafka binding 3).
+    ``charset`` is the value of the parameter or None. ``utf8`` is whether text of this type is UTF-8, and
+    ``ascii`` is whether it must be ASCII. ``format`` is the suffix of an event format, such as ``"json"`` in
+    ``application/cloudevents+json``, or None. ``cloudevents`` is whether the text starts like the media type
+    of an event, and ``batch`` like that of a batch (Kafka binding 3).
     """
 
     essence: str
@@ -121,11 +121,11 @@ def _charset(text: str, at: int) -> str | None:
 
 
 class _MediaTypes(dict[str, MediaType]):
-    """The parsed media types, since the records of a topic have few."""
+    """A cache of parsed media types: the records of a topic have few different ones."""
 
     def __missing__(self, text: str) -> MediaType:
         return remember(self, text, _parse(text))
 
 
 media_type: Final[Callable[[str], MediaType]] = _MediaTypes().__getitem__
-"""Return the `MediaType` of a content-type text; total and cached."""
+"""Return the `MediaType` of any content-type text; results are cached."""

@@ -43,7 +43,7 @@ _write_json: Final = msgspec.json.Encoder().encode
 
 
 def accept_values(attributes: dict[str, Any]) -> bool:
-    """Bring values into canonical form, without nulls, and return whether they keep all rules.
+    """Bring values into canonical form, without nulls, and return whether they obey all rules.
 
     The dictionary is changed. If the result is False, `check_values` finds the problems.
     """
@@ -109,7 +109,7 @@ def check_values(attributes: dict[str, Any]) -> tuple[dict[str, AttributeValue],
 
 
 def is_same(name: str, left: AttributeValue, right: AttributeValue) -> bool:
-    """Return whether two values of an attribute are equal: Timestamps by instant."""
+    """Return whether two values of an attribute are equal; Timestamps are equal if their instants are."""
     if type(left) is type(right) and left == right:
         return True
     if type_of(name) is AttributeType.TIMESTAMP and isinstance(left, str) and isinstance(right, str):
@@ -120,7 +120,7 @@ def is_same(name: str, left: AttributeValue, right: AttributeValue) -> bool:
 def value_as(name: str, value: AttributeValue, kind: type) -> Any:
     """Return the value of an attribute as one of five Python types, from its canonical text.
 
-    Raises `InvalidEvent` if it has another type, and `TypeError` if there is no such type of attributes.
+    Raises `InvalidEvent` if the value has another type, and `TypeError` if attributes have no such type.
     """
     if kind not in _TYPES:
         raise TypeError(f"the type of {name} must be str, int, bool, bytes or datetime, got {preview(kind)}")

@@ -1,8 +1,8 @@
 """RFC 3339 timestamps: valid texts, and their instants.
 
-Events keep the text and convert it to a `datetime` on access. The datetime has no digits
-below a microsecond. A leap second becomes the last microsecond before it, and a time in the
-year 0, which RFC 3339 allows, the first instant of the year 1.
+Events keep the text and convert it to a `datetime` on access. The datetime has no digits below a microsecond.
+A leap second becomes the last microsecond before it. A time in the year 0, which RFC 3339 allows, becomes the
+first instant of the year 1.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _NANOS: Final = range(10**9)
 _YEARS: Final = range(10000)
 _CALENDAR_YEARS: Final = 400
 EPOCH_SECONDS: Final = range(-62135596800, 253402300800)
-"""The seconds of the years 1 to 9999 since the epoch."""
+"""The range of seconds since the epoch in the years 1 to 9999."""
 _from_iso: Final = datetime.fromisoformat
 utc_text: Final[Callable[[datetime], str]] = msgspec.to_builtins
-"""Return the canonical text of a datetime, not of a subclass, whose offset has no seconds."""
+"""Return the canonical text of a datetime (no subclass) whose offset has no seconds."""
 _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
 
@@ -50,15 +50,15 @@ def is_timestamp(text: str) -> bool:
 
 
 def to_datetime(text: str) -> datetime:
-    """Return the instant of a timestamp in its own offset; raise `ValueError` if it is another text."""
+    """Return the instant of a timestamp, with its offset; raise `ValueError` for other texts."""
     return instant(text)[0]
 
 
 def instant(text: str) -> tuple[datetime, str]:
     """Return a key that is equal for all texts of an instant, and sorts by time.
 
-    It is the time, and what a datetime cannot express: digits below a microsecond, a leap
-    second, or the text of a time in the year 0. Raises `ValueError` if the text is not a timestamp.
+    The key is the datetime, and what a datetime cannot express: digits below a microsecond, a leap second, or
+    a time in the year 0. Raises `ValueError` if the text is not a timestamp.
     """
     parsed = _parse(text)
     if parsed is None:
@@ -85,9 +85,9 @@ def from_datetime(moment: datetime) -> str:
 
 
 def to_utc_seconds(text: str) -> str:
-    """Return the text of an instant in UTC without a fraction; a text without an offset is in UTC.
+    """Return an instant as text in UTC, without a fraction; an instant without an offset is in UTC.
 
-    Raises `ValueError` if it is another text, or not in the years 0 to 9999 in UTC.
+    Raises `ValueError` if the text is not an instant, or is not in the years 0 to 9999 in UTC.
     """
     match = _RFC3339.fullmatch(text) or _RFC3339.fullmatch(f"{text}Z")
     if match is None:

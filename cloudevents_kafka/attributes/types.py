@@ -90,7 +90,7 @@ def _parse_boolean(text: str) -> bool:
 
 
 def parse_binary(text: str) -> bytes:
-    """Return the bytes of canonical base64 (RFC 4648); raise `ValueError` if it is another text."""
+    """Return the bytes of canonical base64 (RFC 4648); raise `ValueError` for other texts."""
     try:
         decoded = binascii.a2b_base64(text, strict_mode=True)
     except ValueError:  # the base class of binascii.Error
@@ -117,11 +117,12 @@ def _write_binary(value: bytes) -> str:
 
 
 class TypeRow(msgspec.Struct, frozen=True):
-    """What holds for the values of a type.
+    """The properties of the values of a type.
 
-    ``python`` is their class, ``write`` returns the canonical text of a value, and ``parse`` the value
-    of a canonical text, None if this is the text itself. ``accepts`` returns whether a String is a text
-    of the type, None if any is. ``clause`` and ``rule`` are those of a value that is not of the type.
+    ``python`` is their class. ``write`` returns the canonical text of a value, and ``parse`` returns the
+    value of a canonical text; ``parse`` is None if the text is the value. ``accepts`` returns whether a
+    String is a text of the type; it is None if every String is. An error for a value of another type has
+    ``clause`` and ``rule``.
     """
 
     kind: AttributeType
@@ -169,7 +170,7 @@ _ROWS: Final = (
     TypeRow(AttributeType.TIMESTAMP, str, None, str, is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
 )
 TYPES: Final = {row.kind: row for row in _ROWS}
-"""The seven types; the value of an `AttributeType` is its name in texts and in the Java function."""
+"""The seven types by their names, which are the values of `AttributeType`; the Java function uses them."""
 NATIVE_TYPES: Final = {row.python: row for row in _ROWS if row.python is not str}
 """The rows of the types whose values are not texts, by their classes."""
 CORE_TYPES: Final = {

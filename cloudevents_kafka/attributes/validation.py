@@ -39,7 +39,7 @@ _RULED: Final[dict[str, Callable[[str], bool]]] = {
     "datacontenttype": lambda text: media_type(text).valid,
     **{name: accepts for name, kind in CORE_TYPES.items() if (accepts := TYPES[kind].accepts) is not None},
 }
-"""The core attributes that may not be any text, and the checks of printable ones."""
+"""The core attributes that have rules, and the checks of their printable texts."""
 _REQUIRED: Final = frozenset(REQUIRED)
 CORE_CLAUSES: Final = {
     "id": "R-02",  # "MUST be a non-empty string", as type; the optional ones "If present"
@@ -58,11 +58,11 @@ def validate(
     form_problems: Sequence[Problem] = (),
     unreadable: Iterable[str | None] = (),
 ) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return attributes with their types, and all problems of an event, first the problems of its form.
+    """Return attributes with values of their types, and all problems of an event.
 
-    ``form_problems`` are the problems of how the attributes arrived, such as a repeated
-    name. An absent attribute that a form problem or ``unreadable`` names was sent, so it is not reported as
-    missing, too.
+    ``form_problems`` are the problems of how the attributes arrived, such as a repeated name; they are first
+    in the result. An absent attribute that a form problem or ``unreadable`` names was sent, so it is not
+    reported as missing as well.
     """
     table = current.table
     attributes = parse_values(attributes, table)
@@ -136,7 +136,7 @@ def _find_extension_problem(
 
 
 def find_correction(name: str, text: str) -> AttributeValue | None:
-    """Return the value of a text as the only attribute of its name, or None if it breaks a rule."""
+    """Return the value of an attribute's text, or None if the text breaks a rule."""
     value = parse_value(name, text)
     extension = current.table.extensions.get(name)
     if extension is None:
@@ -147,7 +147,7 @@ def find_correction(name: str, text: str) -> AttributeValue | None:
 
 
 def name_problem(name: str) -> Problem:
-    """Return the rule that a name of an attribute breaks, for a name that is not valid."""
+    """Return the rule that an invalid name of an attribute breaks."""
     if name == "data":  # N-04: "this name is reserved as it is used"
         return Problem("data", "must not be the name of an attribute", "N-04")
     if name == "":
@@ -178,7 +178,7 @@ def native_type(value: object) -> AttributeType:
 
 
 def has_type(value: object, attribute_type: AttributeType) -> bool:
-    """Return whether a value has a type, and a text is a String."""
+    """Return whether a value has a type, and, if it is a text, is a valid String."""
     row = TYPES[attribute_type]
     if row.python is not str:
         return type(value) is row.python and (row.python is not int or value in INTEGER_RANGE)

@@ -3,7 +3,7 @@
 Read the modules in this order:
 
 * `_headers`: the headers that carry attributes;
-* `_sniffer`: the kind of a record, by its headers;
+* `_sniffer`: the kind of a record, from its headers;
 * `_binary` and `_structured`: the two content modes;
 * `_valid`: the reader of valid records;
 * `_decode` and `_encode`: `from_record`, `decode` and `to_record`;

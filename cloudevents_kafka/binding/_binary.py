@@ -32,21 +32,21 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
 HeadersRead = tuple[dict[str, Any], list[Check] | None]
-"""Attributes, and their checks, or None for attributes that may be any texts."""
+"""Attributes, and the checks of those that have rules, or None."""
 
 _MISSPELLED: Final = "?"
 _UNKNOWN: Final = "??"
 _is_copy: Final[Check] = bool  # marks ce_datacontenttype, which `read_headers` compares
 _misspelled: Final[set[str]] = set()
-"""Headers that have only nearly a name of the binding, which are not in `ExtensionTable.header_names`."""
+"""The mark of headers whose names nearly match the binding's."""
 
 
 def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> HeadersRead | None:  # noqa: FBT001
     """Return the texts of the attributes in headers, and the checks of attributes that have rules.
 
-    None means that one of the event's headers breaks a rule, which `decode_binary` finds: it is not
-    UTF-8 or repeated, or its name is invalid, or ce_datacontenttype is not a copy of content-type.
-    With ``lenient`` a name that nearly matches one of the binding is invalid.
+    The result is None if one of the event's headers breaks a rule, which `decode_binary` then finds: a value
+    is not UTF-8, a header is repeated, a name is invalid, or ce_datacontenttype is not a copy of
+    content-type. With ``lenient`` a name that nearly matches one of the binding is invalid, too.
     """
     attributes: dict[str, Any] = {}
     checks: list[Check] | None = None
@@ -113,9 +113,11 @@ def _remove_copy(attributes: dict[str, Any]) -> bool:
 
 
 def _add_name(header: str, table: ExtensionTable) -> str | None:
-    """Return the name in a header if it may be any text, and cache it; ``""`` if it is invalid, or None.
+    """Return the attribute of a header if it has no rules, and cache it.
 
-    A header whose name nearly matches one of the binding has the name `_MISSPELLED`.
+    The result is ``""`` for an invalid name, and None for other headers.
+
+    It is `_MISSPELLED` if the name nearly matches one of the binding.
     """
     if header in _misspelled:
         return _MISSPELLED
@@ -147,7 +149,7 @@ def decode_binary(record: Record) -> Event:
 
 
 def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return the texts of attributes, also under invalid names, and the problems of headers."""
+    """Return the texts of attributes, also of those with invalid names, and the problems of headers."""
     attributes: dict[str, AttributeValue] = {}
     problems: list[Problem] = []
     copies: list[str] = []

@@ -1,9 +1,9 @@
 """Read a record as an event.
 
-`from_record` raises an error for a record that is not a valid event; `decode` returns `Decoded`
-or `Undecodable`, so that one bad record does not stop a loop. A record that `_valid` does not read
-takes four steps once: its headers show the mode; its bytes become attributes and data; only
-`lenient` reading then accepts deviations; the rules decide.
+`from_record` raises an error for a record that is not a valid event; `decode` returns `Decoded` or
+`Undecodable`, so that one bad record does not stop a loop. If `_valid` cannot read a record, four steps
+follow: the headers show the mode; the bytes become attributes and data; `lenient` reading, if it is asked
+for, accepts deviations; the rules decide whether this is an event.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _NAMES: Final = {
     "event": frozenset(name for name in dir(Event) if not name.startswith("_")),
     "record": frozenset(Record.__struct_fields__),
 }
-"""What a `Decoded` does not have, but its event or its record."""
+"""Names that a `Decoded` does not have, but that its event or its record has."""
 
 
 class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
     """A record that is an event; ``tolerated`` are the problems that lenient reading accepted.
 
-    Those of what was left out are `errors.LeftOut`, which have the whole value.
+    For a value that the event could not take, the problem is an `errors.LeftOut`, which has the whole value.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, Event, decode, to_record
@@ -65,7 +65,7 @@ class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
     if not TYPE_CHECKING:  # checkers know that there are no other attributes
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raise an error that says where an attribute of the event or the record is."""
+            """Raise an error that says whether the event or the record has an attribute of this name."""
             owner = next((part for part in ("event", "record") if name in _NAMES[part]), None)
             advice = "" if owner is None else f"; it is item.{owner}.{name}"
             message = f"{type(self).__name__!r} object has no attribute {name!r}{advice}"
@@ -90,10 +90,11 @@ class Undecodable(msgspec.Struct, frozen=True):
 def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     """Return the event of a record, in either content mode and any known event format.
 
-    The record may be a client's: see `Record.of`. ``lenient`` accepts deviations of known
-    producers; `decode` lists them. Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or
-    `UnsupportedBatch`, which have the record, if it is not a valid event, and no other error
-    for any bytes.
+    The record may be a message of a client: see `Record.of`. ``lenient`` accepts deviations of known
+    producers; `decode` lists them.
+
+    Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or `UnsupportedBatch` if the record is not a valid
+    event; the error has the record. No bytes in a record raise another error.
 
     Examples:
         >>> from cloudevents_kafka import Record, from_record
@@ -110,9 +111,8 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
 def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodable:
     """Return the event that `from_record` returns for a record, or the error that it raises.
 
-    The record may be a client's, such as a confluent-kafka ``Message``; the result has it as a
-    `Record`. Raises `TypeError` or `ValueError` if the object is not a record, as
-    `Record.of` does.
+    The record may be a message of a client, such as confluent-kafka's ``Message``; the result has it as a
+    `Record`. Raises `TypeError` or `ValueError` if the object is not a record, as `Record.of` does.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, decode
@@ -133,7 +133,7 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
 
 
 def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
-    """Return the event of any record and what was accepted; raise a `DecodeError` if it has none."""
+    """Return the event of a record and the accepted problems; raise a `DecodeError` if it is not an event."""
     if type(record.headers) is UnreadHeaders:
         raise BrokenEvent([_unread(record.headers)], record)
     with_bytes = with_bytes_headers(record)
@@ -151,7 +151,7 @@ def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
 
 
 def _unread(headers: UnreadHeaders) -> Problem:
-    """Return the problem of headers that a client could not return: what they are is unknown."""
+    """Return the problem of headers that a client could not return, and that are therefore unknown."""
     return Problem(None, headers.rule, "K-06", headers.value, headers.hint)  # K-06: "encoded as UTF-8"
 
 

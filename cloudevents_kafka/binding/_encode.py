@@ -37,7 +37,7 @@ _TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"}
 
 
 class _Foreign(dict[str, bool]):
-    """A cache from the name of a header to whether it neither is nor nearly is one of an event."""
+    """A cache of whether a header is foreign: its name is not an event header's, and not nearly one."""
 
     def __missing__(self, name: str) -> bool:
         return remember(self, name, exact_name(name) is None)
@@ -59,17 +59,17 @@ def to_record(
 ) -> Record:
     """Return an event, or an SDK's event, as a record.
 
-    ``mode`` is ``"binary"`` by default; ``format`` names the event format of structured mode,
-    ``"json"`` by default. ``key`` takes precedence over ``key_mapper``; without either the key
-    is None. ``headers`` follow the headers of the event and must not repeat their names.
+    ``mode`` is ``"binary"`` by default; ``format`` names the event format of structured mode, ``"json"`` by
+    default. ``key`` takes precedence over ``key_mapper``; without both the key is None. ``headers`` follow
+    the headers of the event and must have other names.
 
-    ``like`` is the record from which the event was read, or a client's (see `Record.of`). Mode, format,
-    key, header order and other headers are taken from ``like`` unless an argument sets them. An event
-    that equals the reading of ``like``, strict or lenient, is returned as ``like`` is, byte for byte;
-    with a changed one, what lenient reading left out stays as it came.
+    ``like`` is the record from which the event was read, or the client's message (see `Record.of`). Mode,
+    format, key, header order and other headers are taken from ``like`` unless an argument sets them. If the
+    event equals the one that is read from ``like``, strictly or leniently, the result equals ``like``, byte
+    for byte. If it was changed, headers and members that lenient reading left out stay as they came.
 
-    Raises `EncodeError` if the event or an argument cannot be written so, and `InvalidEvent` if
-    an SDK's event breaks a rule.
+    Raises `EncodeError` if the event or an argument cannot be written like this, and `InvalidEvent` if an
+    SDK's event breaks a rule.
 
     Examples:
         >>> from cloudevents_kafka import Event, to_record
@@ -150,7 +150,7 @@ def _key_bytes(key: bytes | str) -> bytes | None:
 
 
 def check_header_names(headers: Headers) -> None:
-    """Raise `EncodeError` unless UTF-8 can encode the names: confluent-kafka's client crashes by others."""
+    """Raise `EncodeError` unless UTF-8 can encode the names: other names crash confluent-kafka's client."""
     for name, _ in headers:
         if not isinstance(name, str):
             raise TypeError(
@@ -171,7 +171,7 @@ def _record_like(like: RecordInput) -> Record:
 def _encode_like(
     event: Event, like: Record, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and the value of an event that was read from ``like``, or goes in its place."""
+    """Return the headers and the value of an event that was read from ``like``, or that replaces it."""
     sniffed = sniff(like.headers)
     is_like = format in {None, sniffed.format} and mode in {None, sniffed.mode}
     if is_like and sniffed.mode == "binary":
@@ -197,10 +197,10 @@ def _encode_like(
 
 
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
-    """Return the headers and the value of an event in binary mode if no reading is needed for them.
+    """Return the headers and the value of an event in binary mode; None if ``like`` must be read first.
 
-    That is so if each header of ``like`` is foreign or one of the event's, once, and either all are equal or
-    one shows that the event was changed.
+    ``like`` need not be read if each of its headers is foreign, or is a header of the event and occurs once,
+    and if these headers are equal to the event's or show that it was changed.
     """
     written, value = encode_binary(event)
     new = dict(written)
@@ -227,7 +227,7 @@ def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None]
 
 
 def _reading_of(event: Event, like: Record, sniffed: Verdict) -> Event | None:
-    """Return the event that was read strictly from ``like`` if that is seen without reading it again."""
+    """Return the event that strict reading returns for ``like`` if it is known already."""
     origin = origin_of(event)
     encoded = None if origin is None else raw_parts(origin)[1]
     if encoded is None or encoded[1] != like.value or encoded[0] != sniffed.format:
@@ -248,7 +248,7 @@ def _unchanged(like: Record) -> tuple[Headers, bytes | None]:
 def _encode_like_deviating(
     event: Event, item: Decoded, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and the value of an event that lenient reading may have read from a record."""
+    """Return the headers and the value of an event that lenient reading may have returned for a record."""
     from cloudevents_kafka.binding._forward import keep_left_out  # few records deviate
 
     like, origin = item.record, item

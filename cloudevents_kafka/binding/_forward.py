@@ -1,8 +1,8 @@
-"""A changed event in the record that it was read from leniently: what was left out stays as it came.
+"""Write a changed event into the record from which it was read leniently: what was left out stays as it came.
 
-Several headers or members may stand for one attribute. Only one was read; it gets the new value, under its
-exact name. Those that were left out stay, also if their attribute has no exact name. If an attribute was
-read and then removed from the event, all headers or members for it are removed.
+Several headers or members may stand for one attribute. Only one of them was read; it gets the new value,
+under its exact name. Headers and members that were left out stay, also if no attribute has their name. If an
+attribute was read and then removed from the event, all headers or members for it are removed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def keep_left_out(written: Record, event: Event, origin: Decoded) -> tuple[Heade
 
 
 def _is_quoted(headers: Headers) -> bool:
-    """Return whether all values are in quotation marks, as those of the version are."""
+    """Return whether all values are in quotation marks, which the value of the specversion shows."""
     names = (_attribute_in(name) for name, _ in headers)
     places = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, headers, strict=True))
     return (headers[places["specversion"]][1] or b"").startswith(b'"')
@@ -99,9 +99,9 @@ def _stays(
     is_read: bool,
     is_exact: bool,
 ) -> bool:
-    """Return whether a header or member of the origin stays: it is foreign, or left out and not set now.
+    """Return whether a header or member stays: it is foreign, or was left out and is not set now.
 
-    The names are those of the attributes of the event as it was read, and of the changed one.
+    The arguments are the names of the attributes of the event as it was read, and of the changed event.
     """
     if not attribute:
         return True
@@ -119,9 +119,9 @@ def _attribute_in(header: str) -> str | None:
 
 
 def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int]:
-    """Return by attribute the index of the header or member that was read.
+    """Return the index of the header or member that was read, by attribute.
 
-    ``found`` has the attribute, the header or the name, and whether it has a value.
+    ``found`` has the attribute, the name of the header or member, and whether it has a value.
     """
     ranks: dict[str, tuple[bool, bool, bool, int]] = {}
     for index, (attribute, name, has_value) in enumerate(found):
@@ -132,7 +132,7 @@ def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int
 
 
 def _merge_structured(written: Headers, like: Headers) -> Headers:
-    """Return headers with the written content-type in place of what was read as it; no attributes' copies."""
+    """Return headers with the written content-type, without the one that was read and without copies."""
     names = [_attribute_in(header) for header, _ in like]
     place = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True)).get(
         _DATA_TYPE
@@ -147,7 +147,7 @@ def _merge_structured(written: Headers, like: Headers) -> Headers:
 
 
 def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
-    """Return a structured value that also has what was left out of the value of its origin."""
+    """Return a structured value that also has what reading left out of the original value."""
     came = origin.record.value or b""
     before, new = raw_parts(origin.event)[0], raw_parts(event)[0]
     if origin.format == _JSON:
@@ -166,7 +166,7 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
 
 
 def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
-    """Yield the members of a JSON object that no attribute was read from, as they stand."""
+    """Yield the members of a JSON object from which no attribute was read, unchanged."""
     members = [(name, value[start:end]) for name, start, end in find_members(value)]
     members = [(name, text) for name, text in members if name not in _NOT_ATTRIBUTES and text != _NULL]
     for index in _left_out([name for name, _ in members], before, new):
@@ -175,7 +175,7 @@ def _left_out_members(value: bytes, before: Collection[str], new: Collection[str
 
 
 def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str]) -> Iterator[int]:
-    """Yield the indexes of names that no attribute was read from, and that stay."""
+    """Yield the indexes of names from which no attribute was read, and which stay."""
     attributes = [name if is_name(name) else fold_name(name) for name in names]
     places = _read_places((attribute, name, True) for attribute, name in zip(attributes, names, strict=True))
     for index, (name, attribute) in enumerate(zip(names, attributes, strict=True)):

@@ -21,7 +21,7 @@ OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # prefixes in the bin
 _SHOWN: Final = 3  # values of a header in a message
 
 header_names: Final[dict[str, str]] = {}
-"""The headers of the attributes of earlier calls of `header_of`."""
+"""A cache of `header_of`."""
 
 
 def header_of(attribute: str) -> str:
@@ -41,7 +41,7 @@ def attribute_of(header: str) -> str | None:
 
 
 def exact_name(header: str) -> str | None:
-    """Return the binding's name of a header, which may nearly match it; None for other headers."""
+    """Return the binding's name that a header has or nearly has; None for other headers."""
     folded = str(header).lower()
     if prefix := OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[prefix.end() :]
@@ -49,17 +49,17 @@ def exact_name(header: str) -> str | None:
 
 
 def given_name(header: str) -> str:
-    """Return an attribute's name from a header that has its prefix, or nearly has it."""
+    """Return the attribute's name in a header that has the binding's prefix, or nearly has it."""
     text = str(header)
     prefix = OTHER_PREFIXES.match(text.lower())
     return text[len(PREFIX) if prefix is None else prefix.end() :]
 
 
 def fold_name(name: str) -> str | None:
-    """Return the name of an attribute that a name stands for in lenient reading, or None.
+    """Return the name of the attribute that lenient reading takes a name for, or None.
 
-    Capital letters become small. ``-``, ``_`` and ``.`` are removed only if the name is then an
-    extension's.
+    Capital letters become small. ``-``, ``_`` and ``.`` are removed only if the result is the name of an
+    extension.
     """
     lower = name.lower() if name.isascii() else ""
     if is_name(lower):
@@ -69,12 +69,12 @@ def fold_name(name: str) -> str | None:
 
 
 def name_in(header: str) -> str:
-    """Return the attribute name in a header of the event, valid or not."""
+    """Return the attribute's name in a header of the event, even if it is invalid."""
     return attribute_of(header) or header[len(PREFIX) :]
 
 
 def preview_all(values: Iterable[bytes]) -> str:
-    """Return the different values of a repeated header for a message, the same in any order."""
+    """Return the different values of a repeated header, for a message; their order does not matter."""
     return " and ".join(preview(value.decode("utf-8", "replace")) for value in sorted(set(values))[:_SHOWN])
 
 

@@ -1,7 +1,7 @@
 """Key mappers: from an event to the key of its record, and back.
 
-By default a record has the key that the caller passes, or none. A mapper must not change the
-event (K-14: "A mapping function MUST NOT modify the CloudEvent"), whose attributes are all sent.
+By default a record has the key that the caller passes, or none. A mapper must not change the event (K-14: "A
+mapping function MUST NOT modify the CloudEvent"): all its attributes are sent.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
 KeyMapper = Callable[[Event], str | bytes | None]
-"""Return the key for an event; a str is encoded in UTF-8; None means without a key."""
+"""A function that returns the key for an event: bytes, a str, or None for no key."""
 
 ReverseKeyMapper = Callable[[Event, Record], Event]
-"""Return the event for the receiver, from the event that was read and its record."""
+"""A function that returns the event for the receiver, from the event that was read and its record."""
 
 
 def partition_key(event: Event) -> str | None:
@@ -36,7 +36,7 @@ def partition_key(event: Event) -> str | None:
 
 
 def attribute_key(name: str) -> KeyMapper:
-    """Return a mapper to the canonical text of an attribute, such as ``attribute_key("subject")``.
+    """Return a mapper whose key is the canonical text of an attribute, such as ``attribute_key("subject")``.
 
     Examples:
         >>> from cloudevents_kafka import Event, attribute_key, to_record
@@ -70,9 +70,9 @@ def _first_key(mappers: tuple[KeyMapper, ...], event: Event) -> str | bytes | No
 def key_to_attribute(name: str) -> ReverseKeyMapper:
     """Return a reverse mapper that sets an attribute to the key's text, unless the event has it.
 
-    A key that is null, empty or not UTF-8, or a text that the attribute cannot have, leaves
-    the event unchanged: the specification defines no reverse mapping, so it must not make an
-    event invalid. Raises `ValueError` if an attribute cannot have the name.
+    The event is unchanged if the key is null, empty or not UTF-8, or if the attribute cannot have its text:
+    the specification defines no reverse mapping, so the mapper must not make an event invalid. Raises
+    `ValueError` if an attribute cannot have the name.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, key_to_attribute

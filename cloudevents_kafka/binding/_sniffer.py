@@ -1,4 +1,4 @@
-"""The sniffer: the kind of a record, by its headers alone (Kafka binding 3)."""
+"""The sniffer: finds the kind of a record from its headers alone (Kafka binding 3)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VERSION_HINT: Final = (
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The kind of a record: its mode, its content-type as received, and the reason.
+    """The kind of a record: its mode, its content-type as received, and why it has this mode.
 
     ``format`` is the name of the event format if the mode is structured.
 
@@ -53,9 +53,9 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | None] | RecordInput) -> Verdict:
-    """Return the kind of a record with these headers; any names and bytes have one.
+    """Return the kind of a record with these headers, which may have any names and bytes.
 
-    ``headers`` may also be a record, or a client's (see `Record.of`).
+    ``headers`` may also be a record, or the message of a client (see `Record.of`).
 
     Examples:
         >>> from cloudevents_kafka import sniff
@@ -118,7 +118,7 @@ def decode_error(
 ) -> DecodeError:
     """Return the error for a record that is not an event, a batch, or in an unknown event format.
 
-    ``lenient`` is whether lenient reading has refused it, too, and ``problems`` why its value is not an
+    ``lenient`` is whether lenient reading has refused it, too, and ``problems`` say why its value is not an
     event in JSON.
     """
     if sniffed.mode == "not-an-event":
@@ -137,7 +137,7 @@ def decode_error(
 
 
 def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient: bool) -> str | None:
-    """Return what to say of a value that may be a JSON event which no header marks, or None for others."""
+    """Return advice for a value that may be JSON of an event without a content-type, or None."""
     if problems:
         return f"its value is not an event in JSON either: {'; '.join(map(str, problems[:_SHOWN]))}"
     if value is None or b'"specversion"' not in value:
@@ -148,9 +148,9 @@ def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient
 
 
 def framed_hint(value: bytes | None) -> str | None:
-    """Return what to do with an event that a schema registry's serializer has framed, or None for others.
+    """Return advice for an event that the serializer of a schema registry has framed; None for other values.
 
-    Such a value begins with a byte and the four bytes of the schema's number, or with a byte and its GUID.
+    Such a value begins with one byte, and then the four bytes of the schema's id, or its GUID.
     """
     if value is None or len(value) <= _FRAME or value[0] not in _FRAMES:
         return None

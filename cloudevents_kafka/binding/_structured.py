@@ -1,7 +1,7 @@
 """Structured content mode: the whole event in the record's value, in an event format.
 
-The content-type header names the format. Other headers, also copies of attributes in
-``ce_`` headers, which a record may have (K-17), do not affect the event.
+The content-type header names the format. Other headers do not affect the event; among them may be copies of
+attributes in ``ce_`` headers (K-17).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cloudevents_kafka.record import Headers, Record
 
 
 def json_format() -> JsonFormat | None:
-    """Return the JSON format, or None if it is a user's."""
+    """Return the built-in JSON format, or None if a user has replaced it."""
     try:
         form = formats.find(NAME)
     except Exception:  # noqa: BLE001  # of a user's factory; `decode_structured` reports it
@@ -60,8 +60,8 @@ def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
 class InvalidContentType(InvalidEvent):
     """The content-type header breaks a rule.
 
-    ``outcome`` is the event in the value, or the error that reading it raised; None if the
-    header does not name one format.
+    ``outcome`` is the event in the value, or the error that reading it raised; it is None if the header does
+    not name a single format.
     """
 
     def __init__(self, problems: Sequence[Problem], outcome: Event | InvalidEvent | None = None) -> None:
@@ -72,7 +72,7 @@ class InvalidContentType(InvalidEvent):
 def check_content_type(record: Record, media: MediaType) -> None:
     """Raise `InvalidContentType` if the content-type occurs twice or is not UTF-8.
 
-    Headers that occur twice and agree name one format, so the problems of the value are reported too.
+    If the headers are equal, they name one format, so the problems of the value are reported too.
     """
     values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
     problems: list[Problem] = []
@@ -106,8 +106,8 @@ def charset_problem(media: MediaType) -> Problem:
 def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
     """Return the content-type header and the value of an event in a format.
 
-    Raises `EncodeError` if the format is unknown or cannot represent the event, and if a user's
-    format raises any error.
+    Raises `EncodeError` if the format is unknown, cannot represent the event, or is a user's and raises any
+    error.
     """
     try:
         form = formats.find(name)
@@ -130,7 +130,7 @@ def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
 
 
 def _raised_by(name: str | None, function: str, error: Exception) -> str:
-    """Return a message about the error of a user's format; raise the error of a built-in format again."""
+    """Return a message about the error of a user's format; an error of a built-in format is raised again."""
     if name not in formats.registered():
         raise error
     return f"its {function} raised {type(error).__name__}"

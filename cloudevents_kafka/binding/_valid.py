@@ -1,7 +1,7 @@
 """The reader of valid records: one pass over the headers, one over the value.
 
-It decides only that a record is right, and is the same for strict and lenient reading. Every other
-record takes the steps of `_decode`, which find out what is wrong with it.
+It decides only whether a record is valid, and strict and lenient reading share it. For all other records, the
+steps of `_decode` find out what is wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cloudevents_kafka.record import Headers, Record
 
 
 class _EventTypes(dict[bytes, MediaType | None]):
-    """A cache from a content-type header to its media type, None unless that starts like CloudEvents'."""
+    """A cache from a content-type header to its media type, or None if that is not one of CloudEvents."""
 
     def __missing__(self, value: bytes) -> MediaType | None:
         media = _structured_type([(CONTENT_TYPE, value)])
@@ -33,12 +33,12 @@ class _EventTypes(dict[bytes, MediaType | None]):
 
 
 Unread = dict[str, Any] | Envelope | InvalidEvent | None
-"""What was read of another record: attributes of headers, members of JSON, or another format's error."""
+"""What was read of an invalid record: attributes in headers, members of JSON, or a format's error."""
 _event_types: Final = _EventTypes()
 
 
 def read_valid(record: Record, lenient: bool) -> Event | Unread:  # noqa: FBT001  # a call by position is faster
-    """Return the event of a record without problems, or what was read of another record.
+    """Return the event of a valid record, or what was read of another record.
 
     With ``lenient`` a header whose name nearly matches one of binary mode is a problem, too: strict reading
     ignores it, and lenient reading takes it for an attribute. Each value is decoded at most once.
@@ -85,7 +85,7 @@ def _read_structured(value: bytes | None, media: MediaType) -> Event | Unread:
 
 
 def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
-    """Return whether the attributes that have checks keep their rules; texts of known types become values."""
+    """Return whether the attributes that have checks obey their rules; texts of known types become values."""
     for check in checks:  # noqa: SIM110  # a generator would take longer
         if not check(attributes):
             return False
@@ -93,7 +93,7 @@ def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
 
 
 def _has_other_content_type(headers: Headers) -> bool:
-    """Return whether a header has nearly the name of content-type, or several have a copy of it."""
+    """Return whether a header nearly has the name content-type, or several headers have copies of it."""
     names = [name for name, _ in headers]
     return names.count(CONTENT_TYPE_COPY) > 1 or any(
         name != CONTENT_TYPE and exact_name(name) == CONTENT_TYPE for name in names
@@ -101,7 +101,7 @@ def _has_other_content_type(headers: Headers) -> bool:
 
 
 def _structured_type(headers: Headers) -> MediaType | None:
-    """Return the media type in the only content-type header, None unless it starts like CloudEvents'."""
+    """Return the media type in the only content-type header; None if it does not start like CloudEvents'."""
     values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
     try:
         media = media_type(values[0].decode()) if len(values) == 1 else None

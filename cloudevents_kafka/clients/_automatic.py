@@ -1,15 +1,13 @@
-"""`Automatic`: finds a client that commits by itself, which a run must not have.
+"""`Automatic`: detects a client that commits by itself, which `run` does not allow.
 
-While a record is unfinished, the group's offset must not be after it: a crash would lose the record. A
-client of settings commits nothing by itself. One that was passed may, if it stores the offsets of what
-it returns; it does not say whether. So for such a client the group is asked while any record is
-unfinished. If a new offset is after one of these, and has no mark of a run, the group is set back at
-once. If the group accepts that, it is an error: this member has the partition. (It may be wrong if
-another member had it for less than a second, and the client was subscribed elsewhere, of which a run
-warns.)
-
-Then the client's partitions are assigned again, so that it forgets the offsets that it would commit
-next.
+While a record is unfinished, the group's offset must not be after it: a crash would lose the record. A client
+that was made from settings commits nothing by itself. A client that was passed may commit by itself if it
+stores the offsets of the records that it returns; it does not show whether it does. So for such a client the
+group's offsets are requested while any record is unfinished. If a new offset is after an unfinished record,
+and has no mark of a run, the group is set back at once. If the group accepts that, this member has the
+partition, and an error is raised. (The error may be wrong if another member had the partition for less than a
+second, and the client was subscribed elsewhere, about which a run warns.) Then the client's partitions are
+assigned again, so that it forgets the offsets that it would commit next.
 """
 
 from __future__ import annotations

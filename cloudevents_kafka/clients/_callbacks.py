@@ -1,9 +1,9 @@
-"""`Callbacks`: functions of users that a report of a client has made due, called one after another.
+"""`Callbacks`: calls functions of users after a report of the client, one after another.
 
-A client calls its callbacks within a call of its own, such as ``poll``: a function of the user that calls the
-client from there ends the process (confluent-kafka keeps one slot for each thread). So a report only adds to
-a queue, and a thread calls what is queued after its call of the client has returned. One thread at a time
-does, in the order of the reports, and holds no lock for which another one waits.
+A client calls its callbacks within a call of its own, such as ``poll``. If a user's function calls the client
+from there, the process ends (confluent-kafka has one slot for each thread). So a report only adds functions
+to a queue, and a thread calls them after its call of the client has returned. One thread at a time calls
+them, in the order of the reports, and holds no lock for which another thread waits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Callbacks:
         return bool(self.due) or self._turn.locked()
 
     def serve(self) -> None:
-        """Call what is due, unless a thread does; an error is logged."""
+        """Call the functions that are due, unless another thread does; an error is logged."""
         while self.due and self._turn.acquire(blocking=False):
             self._thread = threading.get_ident()
             try:
@@ -43,7 +43,7 @@ class Callbacks:
                 self._turn.release()
 
     def finish(self, deadline: float | None) -> None:
-        """Serve, and wait up to a deadline for the thread that does; a callback itself does not wait."""
+        """Serve, or wait up to a deadline for the thread that serves; a callback itself does not wait."""
         while self._thread != threading.get_ident():
             self.serve()
             left = _SECONDS if deadline is None else min(_SECONDS, deadline - time.monotonic())

@@ -1,4 +1,4 @@
-"""Setting a group's offsets back to records that must be read again, also if the client commits by itself.
+"""Set a group's offsets back to records that must be read again, also if the client commits by itself.
 
 With ``enable.auto.commit`` a client commits the offsets after all records that it has returned: every few
 seconds, and when partitions are unassigned. It does not commit offsets of an earlier assignment.
@@ -28,8 +28,8 @@ def close_before(
 ) -> None:
     """Close a client so that the group continues at the first unread records.
 
-    These are at the offsets that ``unread`` returns. A partition that was sought, and not read since,
-    has the offset in ``sought``. A broker that ``is_away`` is asked for one second instead of five.
+    ``unread`` returns the offsets of these records. ``sought`` has the offsets of partitions that were sought
+    and not read since. If the broker ``is_away``, the wait for its answer is one second instead of five.
     """
     close = leave
     try:
@@ -50,8 +50,8 @@ def _close(client: Any) -> None:
 def leave(client: Any) -> None:
     """Close a client, which leaves its group.
 
-    A client of librdkafka that is closed within a rebalance, and is subscribed, stays a member until
-    its session times out: for 45 seconds no other member gets its partitions.
+    If a subscribed client of librdkafka is closed during a rebalance, it stays a member until its session
+    times out: for 45 seconds no other member gets its partitions.
     """
     try:
         _unsubscribe(client)
@@ -80,8 +80,8 @@ def set_back(
 ) -> None:
     """Commit the offsets of unread records if the group has later offsets, and unassign the client.
 
-    It commits nothing by itself then. If it ``stays``, it is assigned its partitions again, and reads on from
-    these offsets.
+    The client then commits nothing by itself. If it ``stays``, its partitions are assigned again, and it
+    reads on from these offsets.
     """
     starts = {(place.topic, place.partition): place for place in unread}
     with suppress_client_errors():  # the broker may be away, the partition revoked

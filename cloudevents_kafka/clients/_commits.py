@@ -1,9 +1,10 @@
-"""The commits of `EventConsumer.run`. Only answers of the group say what it has.
+"""The commits of `EventConsumer.run`.
 
-Each second the group is asked for the offsets of partitions that have something to commit or to
-confirm. A commit is not waited for: it is done when the next answer has it. Otherwise this is logged,
-and the commit is repeated. No commit begins while the broker does not answer: a client with a pending
-commit closes 45 seconds later, or never (librdkafka 2.16).
+Only answers of the group show which offsets it has. Each second the offsets of partitions that have something
+to commit or to confirm are requested from the group. Nothing waits for a commit: it is confirmed when the
+next answer has its offset. Otherwise a warning is logged, and the commit is repeated. No commit begins while
+the broker does not answer: a client with a pending commit closes 45 seconds later, or never (librdkafka
+2.16).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Commits:
-    """Commits what a run has done, by steps of its client; ``lock`` is the lock of the schedule."""
+    """Commits the records that a run has handled, by steps; ``lock`` is the lock of the schedule."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class Commits:
         yield from self._automatic.begin()
 
     def look(self, assigned: list[TopicPartition]) -> Steps[None]:
-        """Yield the call that stores the group's offsets of partitions, if it answers."""
+        """Yield the call that requests the group's offsets of partitions; store them if it answers."""
         with suppress_client_errors():  # the first answer to `commit` is of use, too
             committed = yield Ask("committed", assigned, timeout=_ANSWER_SECONDS)
             with self._lock:
@@ -94,7 +95,7 @@ class Commits:
     def commit_all(self, seconds: float, names: Collection[PartitionName] | None = None) -> Steps[bool]:
         """Yield calls that commit all done records, of some or all partitions; return whether none failed.
 
-        They are repeated for some seconds while the members of the group join again.
+        The calls are repeated for some seconds while the members of the group join again.
         """
         from confluent_kafka import KafkaException
 
@@ -120,7 +121,7 @@ class Commits:
         return not failed
 
     def lose(self, names: Collection[PartitionName]) -> None:
-        """Log what is not committed of partitions that another member has already."""
+        """Log the uncommitted records of partitions that another member has already."""
         with self._lock:
             places = self._schedule.asked(unfinished=False)
         for place in places:
@@ -134,7 +135,7 @@ class Commits:
             self._observers.of_places("committed", places, self._ends, began)
 
     def _commit(self, places: list[TopicPartition], deadline: float) -> Steps[list[TopicPartition] | None]:
-        """Commit, again up to a deadline while the members of the group join again.
+        """Commit; repeat it up to a deadline while the members of the group join again.
 
         Offsets alone are committed if a broker finds the records after them too long.
         """

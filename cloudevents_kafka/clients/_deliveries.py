@@ -1,7 +1,7 @@
 """`Deliveries`: the deliveries of a producer that are on their way or have failed, and who waits for them.
 
-It does no input or output: a shell passes the function of the client that queues a message. The client
-calls the reports, and the shell waits: in threads, in `_polling`, or on an event loop, in `aio`.
+This module does no input or output. A `Shell` passes the client's function that queues a message, and waits:
+in threads (`_polling`) or on an event loop (`aio`). The client calls the reports.
 """
 
 from __future__ import annotations
@@ -38,9 +38,12 @@ else:
 _log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 DeliveryT = TypeVar("DeliveryT", bound="Delivery[Any]")
 Produce = Callable[..., Any]
-"""Queue a message: topic, value, key, headers, on_delivery; raise BufferError if the client is full."""
+"""A function that queues a message; it raises BufferError if the client is full.
+
+Its arguments are topic, value, key, headers and on_delivery.
+"""
 Outgoing = tuple[str, tuple[Event[Any] | Record, bytes | None, bytes | None, Headers]]
-"""A topic, and what is sent there, with its key, value and headers."""
+"""A topic, the event or record that is sent there, and its key, value and headers."""
 
 
 class Shell(Protocol):
@@ -49,18 +52,18 @@ class Shell(Protocol):
     deliveries: Deliveries[Any]
 
     def wait(self, delivery: Delivery[Any], timeout: float | None, /) -> None:
-        """Return when a delivery is done; raise an error if it is not within ``timeout`` seconds."""
+        """Return when a delivery is done; raise an error if that takes longer than ``timeout`` seconds."""
 
     def make_room(self, error: BufferError, /) -> None:
-        """Return when a client that was full may have room; raise an error if that is not waited for."""
+        """Return when a client that was full may have room; raise an error if this shell does not wait."""
 
 
 class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     """The delivery of one event, or of one record that `EventProducer.send_record` has sent.
 
-    ``done`` is whether the delivery report has arrived; then ``partition`` and ``offset`` are set if
-    it succeeded. ``callback_error`` is what its ``on_delivery`` has raised, which is also logged. A delivery
-    keeps no exception of its own, whose references would delay freeing the event.
+    ``done`` is whether the delivery report has arrived; then ``partition`` and ``offset`` are set if it
+    succeeded. ``callback_error`` is what its ``on_delivery`` has raised, which is also logged. A delivery
+    stores no exception, as its references would delay freeing the event.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, Record
@@ -99,7 +102,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
 
     @property
     def aborted(self) -> bool:
-        """Whether ``abort_transaction`` or ``purge`` of the client removed it, so that no broker has it."""
+        """Whether ``abort_transaction`` or ``purge`` removed the message, so that no broker has it."""
         return code_of(self._client_error) in PURGED
 
     @property
@@ -120,7 +123,8 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     def result(self, timeout: float | None = None) -> Self:
         """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`.
 
-        It is also raised, from the error of ``on_delivery``, if that has failed; the event has arrived then.
+        If ``on_delivery`` has raised an error, the event has arrived, and `DeliveryError` is raised with that
+        error as its cause.
         """
         if self._shell is not None:  # None only if the producer was freed before the report
             self._shell.wait(self, timeout)
@@ -151,11 +155,11 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
 
 
 OnDelivery = Callable[[Delivery[Any]], None]
-"""Called with each delivery, successful or failed, after the client's call that has reported it."""
+"""A function that is called with each delivery, successful or failed, after the client has reported it."""
 
 
 _OnItsWay = tuple[Delivery[Any], OnDelivery | None, "Sending | None", "Sends | None"]
-"""The delivery of a message without a report, and what is called with the report."""
+"""The delivery of a message that has no report yet, and the functions to call with the report."""
 
 
 class Deliveries(Generic[DeliveryT]):
@@ -166,13 +170,13 @@ class Deliveries(Generic[DeliveryT]):
 
     def __init__(self, kind: type[DeliveryT]) -> None:
         self.pending: dict[int, _OnItsWay] = {}
-        """What is on its way, in order, by the number of its report, which removes it."""
+        """The messages on their way, in order, by the number of the report, which removes them."""
         self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced: threads add to it
         self.awaited: deque[Delivery[Any]] = deque()  # done; added by the thread of the reports
         self.callbacks = Callbacks()
         self.kind = kind
         self.count: Callable[[], Sends | None] | None = None
-        """Count a message that is being sent; set if handlers send by this producer."""
+        """A function that counts a message that is sent; set if handlers send by this producer."""
         self.observers: Observers | None = None
         self.closed = False  # nothing more is sent
         self._noting: set[int] = set()  # reports that are neither pending nor noted
@@ -187,7 +191,7 @@ class Deliveries(Generic[DeliveryT]):
     ) -> DeliveryT:
         """Queue a message by a client's ``produce``, and return its delivery; wait while the client is full.
 
-        If ``produce`` or the shell raises an error, or it is closed, the message is not on its way.
+        If ``produce`` or the shell raises an error, or the producer is closed, the message is not on its way.
         """
         topic, (sent, key, value, headers) = outgoing
         if self.closed or self._forks != forks.number:
@@ -240,7 +244,7 @@ class Deliveries(Generic[DeliveryT]):
             raise RuntimeError(OTHER_PROCESS)
 
     def report(self, number: int, error: Any, message: PolledMessage | None) -> None:
-        """Note the report of a message; what users passed to be called is due then."""
+        """Process the report of a message; functions of users are due then."""
         self._noting.add(number)
         found = self.pending.pop(number, None)
         if found is not None:
@@ -270,14 +274,14 @@ class Deliveries(Generic[DeliveryT]):
                 self.awaited.append(delivery)
 
     def is_busy(self) -> bool:
-        """Return whether a message is on its way, or what its report has made due is not done yet."""
+        """Return whether a message is on its way, or a function that its report has made due waits."""
         # In the order in which a report goes through them.
         return bool(self.pending or self._noting) or self.callbacks.is_busy()
 
     def find_lost(self, client: Any) -> int:
         """Report as lost the records that a client dropped without a report; return their number.
 
-        It reports failures only, or was closed with messages on their way.
+        Such a client reports failures only, or was closed with messages on their way.
         """
         if not self.pending or not _why_lost(client):
             return 0
@@ -321,7 +325,7 @@ class DeliveryLost(Exception):
 
 
 def is_closed(client: Any) -> bool:
-    """Return whether a client was closed, which raises then, but for classes of users."""
+    """Return whether a client was closed: it raises an error then; False for classes of users."""
     try:
         len(client)
     except RuntimeError:
@@ -332,7 +336,7 @@ def is_closed(client: Any) -> bool:
 
 
 def _why_lost(client: Any) -> str | None:
-    """Return why messages that a client had get no report; None if it still has messages, or may have."""
+    """Return why the messages of a client get no report; None if it has messages, or may have."""
     try:
         left = len(client)
     except RuntimeError:
@@ -348,7 +352,7 @@ def _why_lost(client: Any) -> str | None:
 
 
 def _report(deliveries: ReferenceType[Deliveries[Any]], number: int, error: Any, message: Any) -> None:
-    """Note a report; the client calls it within a call of its own, where nothing else may be done."""
+    """Process a report; the client calls this within a call of its own, where nothing else may be done."""
     if (found := deliveries()) is not None:
         found.report(number, error, message)
 

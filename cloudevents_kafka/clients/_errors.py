@@ -1,8 +1,9 @@
 """The errors of a Kafka consumer: those from which the client recovers by itself, and those that are final.
 
-librdkafka returns errors among the records of a poll. Some only say what the client is doing already: it
-looks for a topic that is missing, connects to a broker again, or joins its group again. Reading on returns
-the records. Others need an action: grant a right, change a setting, or seek.
+librdkafka returns errors among the records of a poll. Some of them only report what the client is doing
+already: it looks for a topic that is missing, connects to a broker again, or joins its group again. After
+these, further polls return the records. Other errors need an action: grant a right, change a setting, or
+seek.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MENDED: Final = frozenset(
 """The errors from which librdkafka recovers by itself; `ConsumeError` has their names."""
 
 PARTITION_EOF: Final = -191
-"""The end of a partition was read: no error, but a message that users may ask librdkafka for."""
+"""The code of a message about the end of a partition: not an error; librdkafka sends it on request."""
 
 _FATAL: Final = -150
 _MAX_POLL_EXCEEDED: Final = -147
@@ -48,16 +49,16 @@ _HINTS: Final[dict[int | None, str]] = {
 class ConsumeError(CloudEventsKafkaError):
     """The Kafka client failed while polling or committing.
 
-    ``error`` is the client's error, and ``where`` the topic, the partition and the offset, as far as
-    the client names them. ``final`` is whether the client does not recover from it by itself.
+    ``error`` is the client's error. ``where`` has the topic, the partition and the offset, as far as the
+    client names them. ``final`` is whether the client does not recover from it by itself.
 
     The client recovers from these errors, which a consumer without ``on_error`` logs before it reads on:
 
     * a topic or partition that does not exist, or not yet: UNKNOWN_TOPIC_OR_PART, UNKNOWN_TOPIC_ID,
       _UNKNOWN_TOPIC, _UNKNOWN_PARTITION;
-    * a member that polled late, or whose group has moved on: _MAX_POLL_EXCEEDED, _ASSIGNMENT_LOST,
-      ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED,
-      FENCED_MEMBER_EPOCH, STALE_MEMBER_EPOCH;
+    * a member that polled too late, or whose group has been rebalanced: _MAX_POLL_EXCEEDED, _ASSIGNMENT_LOST,
+      ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED, FENCED_MEMBER_EPOCH,
+      STALE_MEMBER_EPOCH;
     * a broker, a leader or a coordinator that is away or busy: _TRANSPORT, _RESOLVE, _ALL_BROKERS_DOWN,
       _TIMED_OUT, _TIMED_OUT_QUEUE, _WAIT_COORD, LEADER_NOT_AVAILABLE, NOT_LEADER_FOR_PARTITION,
       REQUEST_TIMED_OUT, BROKER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE, NETWORK_EXCEPTION,
@@ -66,11 +67,11 @@ class ConsumeError(CloudEventsKafkaError):
       THROTTLING_QUOTA_EXCEEDED;
     * other errors that the client calls retriable.
 
-    Final errors are missing rights (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset
-    that does not exist where ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too
-    large or corrupt (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings
-    (INCONSISTENT_GROUP_PROTOCOL), fatal errors (_FATAL), such as that another member has the same
-    ``group.instance.id``, and all further errors. Reading can continue after each except the fatal ones.
+    Final errors are missing rights (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset that
+    does not exist where ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too large
+    or corrupt (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings (INCONSISTENT_GROUP_PROTOCOL),
+    fatal errors (_FATAL), for example because another member has the same ``group.instance.id``, and all
+    further errors. Reading can continue after all errors except the fatal ones.
 
     Examples:
         >>> from cloudevents_kafka import ConsumeError, EventConsumer
@@ -104,7 +105,7 @@ class ConsumeError(CloudEventsKafkaError):
 
 
 OnError = Callable[[ConsumeError], bool | None]
-"""Return whether to read on after an error; None leaves the decision to the consumer.
+"""A function that returns whether to read on after an error; None leaves the decision to the consumer.
 
 Examples:
     >>> from cloudevents_kafka import ConsumeError, EventConsumer
@@ -116,7 +117,7 @@ Examples:
 
 
 def is_fatal(error: object) -> bool:
-    """Return whether a client's error ends the client; as a message it has only the code for that."""
+    """Return whether a client's error ends the client; an error in a message has only a code for it."""
     return _is_of_client(error) and (error.fatal() or error.code() == _FATAL)
 
 
@@ -127,7 +128,7 @@ def _is_of_client(error: object) -> TypeGuard[ClientError]:
 def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
     """Return whether a message is a record, and not an error after which the client reads on.
 
-    Raises `ConsumeError` if the error is final. ``on_error`` decides otherwise, except for fatal errors.
+    Raises `ConsumeError` if the error is final. ``on_error`` may decide otherwise, except for fatal errors.
     """
     error = message.error()
     if error is None:
@@ -144,9 +145,9 @@ def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
 
 
 def explain_unread(error: SystemError) -> Exception:
-    """Return the `ConsumeError` of a poll in which something has read headers that have no names.
+    """Return the `ConsumeError` of a poll in which other code has read headers whose names are not UTF-8.
 
-    The record is lost to the caller of the client: its place is before the position of the client.
+    The caller of the client does not get the record; its place is before the position of the client.
     """
     from cloudevents_kafka.message_headers import name_error  # not imported without such an error
     from cloudevents_kafka.primitives.preview import preview

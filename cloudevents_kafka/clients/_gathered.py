@@ -1,7 +1,7 @@
 """`Gathered`: the messages that a client has returned, and a consumer has not returned yet.
 
-The consumers for threads and for asyncio use it. It makes records of messages, and knows the offsets at
-which partitions continue; it does no input or output.
+The consumers for threads and for asyncio use it. It converts messages to records, and has the offsets at
+which partitions continue. It does no input or output.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _numbers = count(1)  # of consumers
 
 
 class Gathered(Generic[ItemT_co]):
-    """Messages in ``waiting``, a list that is never replaced, and the function that reads them."""
+    """The fetched messages, in the list ``waiting``, which is never replaced, and a function to read them."""
 
     def __init__(
         self,
@@ -61,15 +61,15 @@ class Gathered(Generic[ItemT_co]):
         self._batch: Callable[[], AbstractContextManager[object]] = nullcontext
         self.observers: Observers | None = None
         self.observers_of_run: Observers | None = None
-        """Those of the last run, and of the consumer."""
+        """The observers of the last run and of the consumer."""
         self.owner: dict[str, Any] = {"group": group, "consumer": next(_numbers)}
         self._on_error = on_error
         self.poll_interval: float | None = None
-        """``max.poll.interval.ms`` in seconds, once the client has said it."""
+        """``max.poll.interval.ms`` in seconds, once the client has shown it."""
         self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
 
     def observe(self, observers: Observers | None) -> None:
-        """Let these observers be called with records that are returned."""
+        """Call these observers with records that are returned."""
         self.observers, self._read, self._batch = observers, self.read_item, nullcontext
         if observers is not None:
             observers.owner = self.owner
@@ -78,13 +78,13 @@ class Gathered(Generic[ItemT_co]):
             self._batch = reading.batch
 
     def ask_ends_by(self, client: Any) -> None:
-        """Let observers learn the ends of partitions by ``get_watermark_offsets`` of another object."""
+        """Let observers get the ends of partitions from ``get_watermark_offsets`` of another object."""
         self.ends_by = client
         self.observe(self.observers)
 
     @contextmanager
     def observed(self, observers: Observers | None) -> Iterator[None]:
-        """Let these observers be called during a run. Yields once."""
+        """Call these observers during a run. Yields once."""
         before, self.observers_of_run = self.observers, observers
         self.observe(observers)
         try:
@@ -140,8 +140,8 @@ class Gathered(Generic[ItemT_co]):
     def bound_revocation(self, seconds: float | None) -> float:
         """Return the longest wait for records of revoked partitions: ``seconds``, or less.
 
-        The client does not show ``max.poll.interval.ms``, after which the group expels the member, until that
-        has happened once.
+        The group expels a member after ``max.poll.interval.ms``, which the client shows only when this has
+        happened once.
         """
         longest = math.inf if self.poll_interval is None else self.poll_interval / 2
         return min(longest if seconds is None else seconds, longest)
@@ -171,9 +171,10 @@ class Gathered(Generic[ItemT_co]):
         ]
 
     def drop_moved(self) -> None:
-        """Drop messages of partitions that were sought or revoked since, by the positions of the client.
+        """Drop messages of partitions that were sought or revoked after they were fetched.
 
-        The position of the client is after the messages, until a partition moves.
+        The position of the client shows that: it is directly after the messages, unless a partition was
+        sought or revoked.
         """
         position = getattr(self._client, "position", None)
         if position is None:  # only confluent-kafka's client has positions
@@ -188,21 +189,21 @@ class Gathered(Generic[ItemT_co]):
         self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
 
     def starts(self) -> list[TopicPartition]:
-        """Return where the messages of each partition begin."""
+        """Return the offset of the first message of each partition."""
         messages = [message for message in reversed(self.waiting) if message.error() is None]
         first = {(message.topic(), message.partition()): message for message in messages}
         return [_place_of(message) for message in first.values()]
 
 
 def _place_of(message: PolledMessage, after: int = 0) -> TopicPartition:
-    """Return the place of a message, or one after it, without a call for its headers."""
+    """Return the place of a message, or the place after it, without a call of its headers."""
     from confluent_kafka import TopicPartition  # not imported without a client
 
     return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + after)
 
 
 class Readable(Generic[ItemT_co]):
-    """What a consumer of either kind has: its messages, its only loop, and whether it was stopped.
+    """The base of both kinds of consumers: the messages, the only loop, and whether it was stopped.
 
     The options are those of `EventConsumer`.
     """
@@ -227,7 +228,7 @@ class Readable(Generic[ItemT_co]):
         self._closed = False
         self.vitals = Vitals()
         self.only_loop = OnlyLoop()
-        """The run or the processor that reads by this consumer; until it ends, any other loop is refused."""
+        """The run or the processor that reads from this consumer; until it ends, other loops are refused."""
         self.is_subscribed = False
         """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
 
@@ -249,7 +250,7 @@ class Readable(Generic[ItemT_co]):
             self.has_begun = True
 
     def health(self) -> ConsumerHealth:
-        """Return how the consumer is, at once, without a call of the client; any thread may ask.
+        """Return the state of the consumer, at once, without a call of the client; any thread may call this.
 
         Examples:
             >>> from cloudevents_kafka import EventConsumer
@@ -260,7 +261,7 @@ class Readable(Generic[ItemT_co]):
         return self.vitals.health()
 
     def note_poll(self, client: Any, returned: Iterable[PolledMessage] = ()) -> None:
-        """Note that the client was polled, and has ``returned`` messages; called where that is done."""
+        """Record that the client was polled and has ``returned`` messages; for the thread that polls."""
         gone = self.vitals.note_poll(client)
         if gone is None:
             return
@@ -270,7 +271,7 @@ class Readable(Generic[ItemT_co]):
             self._note_reached(observers, returned)
 
     def _note_reached(self, observers: Observers, returned: Iterable[PolledMessage]) -> None:
-        """Note how far partitions were read from which the client has no record to return."""
+        """Record how far partitions were read for which the client has no record to return."""
         ends_by = self._gathered.ends_by
         if (position := getattr(ends_by, "position", None)) is None:  # of a user's class
             return
@@ -280,7 +281,7 @@ class Readable(Generic[ItemT_co]):
             observers.of_places("reached", [place for place in places if place.offset >= 0], ends_by)
 
     def note_revoked(self, places: Iterable[TopicPartition]) -> None:
-        """Note partitions that go to another member of the group."""
+        """Record that partitions go to another member of the group."""
         names = {(place.topic, place.partition) for place in places}
         self.vitals.note_rebalance(names)
         self._note_gone(names)
@@ -299,12 +300,12 @@ class Readable(Generic[ItemT_co]):
 
     @property
     def read_item(self) -> Callable[[Record], Any]:
-        """The function that returns the item of a record, by the options of the consumer."""
+        """A function that returns the item of a record, according to the options of the consumer."""
         return self._gathered.read_item
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
-    """Return the ``TopicPartition`` of a record, to seek to it; a ``TopicPartition`` is returned itself.
+    """Return the ``TopicPartition`` of a record, for a seek; a ``TopicPartition`` is returned unchanged.
 
     Raises `TypeError` for another object.
     """
@@ -322,7 +323,7 @@ def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
 
 
 def ends_of(done: Item | Record | Iterable[Item | Record]) -> list[TopicPartition]:
-    """Return the offset after a record, or after the last record of each partition of several.
+    """Return the offset after a record, or, for several records, after the last one of each partition.
 
     Raises `TypeError` for another object.
     """

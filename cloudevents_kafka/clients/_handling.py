@@ -20,7 +20,7 @@ from cloudevents_kafka.clients.producer import EventProducer
 
 
 class Handled(NamedTuple):
-    """The first ``number`` records of a batch were handled; the next one, if it failed, after a pause."""
+    """The result of handling a batch: the number of handled records, and the pause if the next one failed."""
 
     number: int
     is_aborted: bool = False  # the failed one has sent something, or is the first

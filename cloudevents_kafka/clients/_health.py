@@ -1,7 +1,7 @@
-"""`ConsumerHealth`, what a consumer answers to a health check, and `Vitals`, from which it answers.
+"""`ConsumerHealth`, the state of a consumer for a health check, and `Vitals`, from which it is made.
 
-The law: the thread that polls writes, any other reads. What is read is replaced as a whole or copied in one
-step, so that a reader waits for no lock, and for no call of the client.
+The thread that polls writes to `Vitals`, and any thread reads it. The values are replaced as a whole or
+copied in one step, so that a reader waits for no lock and for no call of the client.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ _ASK_SECONDS: Final = 1.0  # between two looks at what is assigned
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerHealth:
-    """How a consumer is: `EventConsumer.health` returns one.
+    """The state of a consumer, as `EventConsumer.health` returns it.
 
-    ``seconds_since_poll`` are those since the client was polled last, or since the consumer was made.
-    ``records_in_work`` are those that handlers of `run` or of a processor have, and ``seconds_in_work`` are
-    those since the oldest of them began, 0.0 without one. ``assignment`` has the topic and the number of each
-    partition that was assigned at the last poll, or up to a second before.
+    ``seconds_since_poll`` is the time since the client was last polled, or since the consumer was created.
+    ``records_in_work`` is the number of records that handlers of `run` or of a processor have, and
+    ``seconds_in_work`` the time since the oldest of them began; it is 0.0 if there are none. ``assignment``
+    has the topic and the number of each partition that was assigned at the last poll, or up to a second
+    before.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer
@@ -43,7 +44,7 @@ class ConsumerHealth:
 
 
 class Vitals:
-    """What a loop notes of itself; ``in_work`` has the time at which each record in work began."""
+    """The times and partitions that a loop records; ``in_work`` has the start of each record in work."""
 
     def __init__(self) -> None:
         self.in_work: dict[Any, float] = {}
@@ -52,7 +53,7 @@ class Vitals:
         self._assigned: frozenset[PartitionName] = frozenset()
 
     def health(self) -> ConsumerHealth:
-        """Return how the consumer is; any thread may call."""
+        """Return the state of the consumer; any thread may call this."""
         began, polled, now = self.in_work.copy().values(), self._polled, time.monotonic()
         return ConsumerHealth(
             seconds_since_poll=now - polled,
@@ -63,13 +64,13 @@ class Vitals:
 
     @property
     def assigned(self) -> frozenset[PartitionName]:
-        """The partitions that the client had when it was asked last."""
+        """The partitions that the client had when it was last asked."""
         return self._assigned
 
     def note_poll(self, client: Any) -> frozenset[PartitionName] | None:
-        """Note that the client was polled; return the partitions that it does not have any more.
+        """Record that the client was polled; return the partitions that it does not have any more.
 
-        Return None if it was asked for them less than a second ago.
+        The result is None if the client was asked for its partitions less than a second ago.
         """
         self._polled = now = time.monotonic()
         if now - self._asked < _ASK_SECONDS:
@@ -89,13 +90,13 @@ class Vitals:
         self._asked = -math.inf
 
     def note_close(self) -> frozenset[PartitionName]:
-        """Return the partitions of a client that is closed, which has none any more."""
+        """Return the partitions that a client had which is now closed."""
         gone, self._assigned = self._assigned, frozenset()
         return gone
 
     @contextmanager
     def working(self, records: int) -> Iterator[None]:
-        """Note that a number of records are in work together, during the block. Yields once."""
+        """Count a number of records as in work together during the block. Yields once."""
         self.in_work = dict.fromkeys(range(records), time.monotonic())
         try:
             yield

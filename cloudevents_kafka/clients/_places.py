@@ -1,4 +1,4 @@
-"""Places: the names of partitions, and what a run writes next to an offset that it commits."""
+"""Places: the names of partitions, and the metadata that a run commits with an offset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
 """The metadata of each offset that a run commits; bits of records after it that are done follow."""
 MOST_BITS: Final = 12_000
-"""They take 2,000 characters: brokers accept 4,096 by default."""
+"""The number of these bits, which take 2,000 characters: brokers accept 4,096 by default."""
 
 _OBJECTS: Final = 1024  # bytes of the objects of a record, next to its key, value and headers
 
@@ -33,7 +33,7 @@ def offset_of(item: Item) -> int:
 
 
 def size_of(item: Item) -> int:
-    """Return the bytes that a record takes while it waits."""
+    """Return the number of bytes that count for a record while it waits."""
     record = item.record
     headers = sum(len(value) for _, value in record.headers if value)
     return _OBJECTS + len(record.key or b"") + len(record.value or b"") + headers
@@ -52,7 +52,7 @@ def mark_of(bits: int) -> str:
 
 
 def bits_of(metadata: str | None) -> int:
-    """Return the bits of done records in the metadata of an offset, 0 if it is not of a run."""
+    """Return the bits of done records in the metadata of an offset; 0 if no run has written it."""
     if metadata is None or not metadata.startswith(MARK):
         return 0
     try:

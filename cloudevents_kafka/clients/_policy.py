@@ -1,4 +1,4 @@
-"""What becomes of a record in a run: its tries, and the action after the last that fails.
+"""The policy of a run: the tries of a record, and the action after the last try has failed.
 
 `Policy` decides; the loops for threads and for asyncio, and `EventProcessor`, call the handler and act.
 """
@@ -41,7 +41,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class RunResult(msgspec.Struct):
-    """The numbers of records that were handled, were skipped, became dead letters, and of further tries.
+    """The numbers of records that were handled, skipped, or sent as dead letters, and of retries.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer
@@ -105,16 +105,16 @@ class Policy(msgspec.Struct, kw_only=True):
     def note_outcome(
         self, item: Item, attempt: int, error: Exception, action: Action, seconds: float | None = None
     ) -> None:
-        """Call observers for a record that was set aside; see `log_outcome`."""
+        """Call observers for a record that was skipped or became a dead letter; see `log_outcome`."""
         if self.observed is not None:
             name = "skipped" if action == "skip" else "dead_lettered"
             self.observed.of_item(name, item, error=error, attempt=attempt, seconds=seconds)
 
     def next_try(self, item: Item, attempt: int, error: Exception) -> float | None:
-        """Return the seconds before another try, which is logged, or None if there is none.
+        """Return the seconds before another try, and log it; None if there is no further try.
 
-        They are between half and all of ``backoff``, doubled for each try, so that records which have failed
-        together are not tried again together.
+        The pause is between half of ``backoff`` and all of it, and doubles with each try. It is random, so
+        that records which have failed together are not tried again together.
         """
         if attempt >= self.tries or not self._may_pass(error):
             return None
@@ -148,7 +148,7 @@ class Policy(msgspec.Struct, kw_only=True):
         raise error
 
     def check_topics(self, assigned: list[TopicPartition]) -> None:
-        """Raise `ValueError` if the consumer reads its own dead letters, which would have no end."""
+        """Raise `ValueError` if the consumer reads its own dead letters: that would never end."""
         topic = self.on_failure.topic if isinstance(self.on_failure, DeadLetters) else None
         if any(place.topic == topic for place in assigned):
             raise ValueError(
@@ -198,7 +198,7 @@ class RunPolicy(Policy, kw_only=True):
 
 
 def log_outcome(item: Item, attempt: int, error: Exception, action: Action, counts: RunResult) -> None:
-    """Count and log a record that was set aside."""
+    """Count and log a record that was skipped or became a dead letter."""
     if action == "skip":
         counts.skipped += 1
     else:
@@ -229,7 +229,7 @@ def _reason(error: Exception) -> str:
 
 
 def read_or_refuse(read: Callable[[], Item | None]) -> Item | None:
-    """Return the item that a read returns, or an `Undecodable` if it raises a `DecodeError`."""
+    """Return the item that a function reads, or an `Undecodable` if it raises a `DecodeError`."""
     try:
         return read()
     except DecodeError as error:  # raised by a consumer with `strict`: on_failure decides

@@ -1,4 +1,4 @@
-"""`Polling`: the shell of deliveries for threads, for which a `PollingThread` polls.
+"""`Polling`: the shell of deliveries for programs with threads; a `PollingThread` polls for it.
 
 The law:
 
@@ -69,7 +69,7 @@ class Polling:
         return bool(self.deliveries.pending or self._callbacks.due)
 
     def sent(self) -> None:
-        """Serve the reports that have arrived, and see that those to come are polled for."""
+        """Serve the reports that have arrived, and start the thread that polls for the next ones."""
         thread = self.thread
         if not thread.turn.acquire(
             blocking=False
@@ -92,9 +92,9 @@ class Polling:
                 thread.start()
 
     def make_room(self, error: BufferError) -> None:
-        """Serve delivery reports, each of which leaves room in the client's queue.
+        """Serve delivery reports, each of which makes room in the client's queue.
 
-        Raises the error in a callback of the client, where nothing else serves them.
+        In a callback of the client nothing else would serve them, so the error is raised.
         """
         if self.thread.holder == get_ident():
             raise error
@@ -145,7 +145,7 @@ class Polling:
             )
 
     def _await(self, waiter: Waiter, seconds: float) -> None:
-        """Poll while no other thread waits in the client, else wait until that one wakes this one."""
+        """Poll if no other thread polls the client; else wait until that thread wakes this one."""
         if not self.thread.turn.acquire(blocking=False):
             self.thread.start()
             waiter.wait(seconds)
@@ -197,7 +197,7 @@ class Polling:
             return len(self.deliveries.pending)
 
     def release(self) -> None:
-        """Close a client that was made for this object; what is on its way is purged, and reported so."""
+        """Close a client that was made for this object; purge messages on their way, and report that."""
         if self._is_owned:
             self._is_owned = False
             close_client(self._client)
@@ -206,14 +206,14 @@ class Polling:
 
 
 class Waiter:
-    """A thread that waits, with the methods of a future that wake it."""
+    """A thread that waits; the methods of a future wake it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def done(self) -> bool:
-        """Return whether it was woken, and has not run since."""
+        """Return whether the thread was woken and has not run since."""
         return not self._lock.locked()
 
     def set_result(self, _: None) -> None:
@@ -227,7 +227,7 @@ class Waiter:
 
 
 def poll_or_log(client: Any, seconds: float) -> int:
-    """Return what a client's ``poll`` returns; log an error, as no message is its cause, and return 0."""
+    """Return the result of a client's ``poll``; log an error, which is of no message, and return 0."""
     try:
         served: int = client.poll(seconds)
     except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
@@ -243,7 +243,7 @@ def log_polling(client: Any, error: Exception) -> None:
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """Return what a call returns in a daemon thread; raise `TimeoutError` if that takes longer."""
+    """Return the result of a call in a daemon thread; raise `TimeoutError` if it takes too long."""
     result: Future[T] = Future()
 
     def run() -> None:

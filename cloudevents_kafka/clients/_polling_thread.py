@@ -17,20 +17,20 @@ SHORT_SECONDS: Final = 0.002
 
 
 class Polled(Protocol):
-    """What a `PollingThread` works for."""
+    """The object that a `PollingThread` polls for."""
 
     def poller(self) -> Callable[[float], int]:
         """Return a function that waits for reports, for seconds, without a reference to this object."""
 
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
-        """Go on after a call, which has raised an error, or was ``idle``: no report has arrived."""
+        """Continue after a call of the client, which has raised an error, or was ``idle``: no report came."""
 
     def is_busy(self) -> bool:
-        """Return whether anything is on its way, or due."""
+        """Return whether a message is on its way, or a function is due."""
 
 
 class PollingThread:
-    """A daemon thread, and no reference to what it polls for: that is freed when its user forgets it."""
+    """A daemon thread without a reference to the object that it polls for, so that this can be freed."""
 
     def __init__(self, polled: Polled, name: str) -> None:
         self._polled: ReferenceType[Polled] = ref(polled)
@@ -38,15 +38,15 @@ class PollingThread:
         self._lock = threading.Lock()
         self.thread: threading.Thread | None = None
         self.was_polled = False
-        """Whether another thread has polled, as each `send` does; then this one waits before it does."""
+        """Whether another thread has polled, as each `send` does; then this thread waits before it polls."""
         self._asked = threading.Event()
         self.turn = threading.Lock()
-        """Held by the thread that polls the client: this one, one that waits for a delivery, or a sender."""
+        """The lock of the thread that polls: this one, one that waits for a delivery, or one that sends."""
         self.holder: int | None = None
         """The thread with the turn; in a callback of the client it must not poll again."""
 
     def start(self) -> None:
-        """Start the thread, unless it is there; called after something was sent."""
+        """Start the thread, unless it runs; called after a message was sent."""
         if self.thread is None:
             with self._lock:
                 if self.thread is None:
@@ -54,7 +54,7 @@ class PollingThread:
                     self.thread.start()
 
     def ask(self) -> None:
-        """Start the thread, unless it is there, and let it poll now, as somebody waits."""
+        """Start the thread, unless it runs, and let it poll now, because another thread waits."""
         self.start()
         self._asked.set()
 

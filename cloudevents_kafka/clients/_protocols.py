@@ -1,4 +1,4 @@
-"""The methods that `EventProducer` and `EventConsumer` need of a Kafka client, and checks of their use.
+"""The methods that `EventProducer` and `EventConsumer` call of a Kafka client, and checks of arguments.
 
 Any object with these methods is accepted: confluent-kafka's clients, the fakes in `testing` or a
 user's class. The check runs when a client is passed, not when it is first used.
@@ -33,7 +33,7 @@ def code_of(error: Any) -> object:
 
 
 def size_limits(size: int) -> str:
-    """Return why a record of this size is not sent, and what to do."""
+    """Return why a record of this size cannot be sent, and what to do."""
     return (
         f"it has {size:,} bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
         "and max.message.bytes of the topic: set both to more"
@@ -58,7 +58,7 @@ class Consumer(Protocol):
 
 
 class AnyProducer(Protocol):
-    """What settings are not, and the producers of confluent-kafka and aiokafka have."""
+    """A producer of confluent-kafka or aiokafka, as distinct from settings."""
 
     @property
     def flush(self) -> Callable[..., Any]: ...
@@ -126,9 +126,9 @@ def group_of(settings: Mapping[str, Any] | None, client: object) -> str | None:
 
 
 def expels_after(settings: Mapping[str, Any] | None, client: object) -> tuple[str, float] | None:
-    """Return after which seconds in a rebalance a group expels a client, and the name of the setting.
+    """Return the seconds in a rebalance after which a group expels a client, and the name of the setting.
 
-    Return None for a client of confluent-kafka that was passed, which does not show it.
+    The result is None for a client of confluent-kafka that was passed: it does not show the setting.
     """
     if settings is not None:
         return "max.poll.interval.ms", float(settings.get("max.poll.interval.ms", 300_000)) / 1000
@@ -143,10 +143,11 @@ _METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes,
 
 
 def stores_offsets(client: Any) -> bool:
-    """Return whether a client stores the offsets of what it returns, which it may commit by itself.
+    """Return whether a client stores the offsets of the records that it returns, and so may commit by itself.
 
-    librdkafka answers a store with _INVALID_ARG then, and otherwise that it has no such partition. So does
-    a client with ``enable.auto.commit`` False: it has stored offsets for a ``commit`` without arguments.
+    librdkafka then refuses ``store_offsets`` with _INVALID_ARG; otherwise it answers that it has no such
+    partition. A client with ``enable.auto.commit`` False stores offsets, too, for a ``commit`` without
+    arguments.
     """
     from confluent_kafka import KafkaException, TopicPartition
 
@@ -182,9 +183,9 @@ def check_client(client: object, protocol: type) -> None:
 
 
 def is_awaited(client: object, protocol: type, *methods: str) -> bool:
-    """Return whether these methods of a client are coroutines, as those of aiokafka are.
+    """Return whether these methods of a client are coroutine functions, as those of aiokafka are.
 
-    Raises `TypeError` unless they are, or the client has the methods of ``protocol``.
+    Raises `TypeError` if they are not, and the client does not have the methods of ``protocol``.
     """
     kind = type(client)
     if all(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in methods):
@@ -226,10 +227,7 @@ def check_callbacks(**functions: object) -> None:
 
 
 def check_topics(topics: Sequence[str]) -> None:
-    """Raise `TypeError` if topics to subscribe are one name, whose letters would be topics.
-
-    Raises `ValueError` if there are none.
-    """
+    """Raise `TypeError` if topics are a str instead of a list, and `ValueError` if there are no topics."""
     if isinstance(topics, str):
         raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
     if not topics:
@@ -237,7 +235,7 @@ def check_topics(topics: Sequence[str]) -> None:
 
 
 def check_seconds(name: str, seconds: object) -> None:
-    """Raise `TypeError` or `ValueError` unless a time is a number of seconds from 0, or None."""
+    """Raise `TypeError` or `ValueError` unless a time is a number of seconds, 0 or more, or None."""
     if seconds is None:
         return
     if not isinstance(seconds, int | float):
@@ -248,7 +246,7 @@ def check_seconds(name: str, seconds: object) -> None:
 
 
 def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:
-    """Return what calls the observers of a client and others, None without any; raise `TypeError`."""
+    """Return the `Observers` of a client with further ones; None if there are none. Raises `TypeError`."""
     if not isinstance(observers, Sequence):
         raise TypeError(f"observers must be a list of observers, got {observers!r}; pass [observer]")
     if not observers:
@@ -259,7 +257,7 @@ def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Ob
 
 
 def check_producer(producer: object, kind: str) -> None:
-    """Raise `TypeError` unless the producer of a run is None, or of the class with this name."""
+    """Raise `TypeError` unless the producer of a run is None or has the class with this name."""
     names = [each.__name__ for each in type(producer).__mro__]
     if producer is not None and kind not in names:
         raise TypeError(
@@ -294,10 +292,10 @@ def _problem(client: object, name: str, needed: list[str]) -> str | None:
 
 
 class OnlyLoop:
-    """The run or the processor that reads by a consumer; ``name`` is None without one.
+    """The run or the processor that reads from a consumer; ``name`` is None if there is none.
 
-    A consumer has one at a time: records that another loop reads are not in the books of the first, which
-    commits offsets after them.
+    A consumer has one of them at a time. The first loop would not know of records that a second loop reads,
+    and would commit offsets after them.
     """
 
     def __init__(self) -> None:
@@ -308,7 +306,7 @@ class OnlyLoop:
 
     @contextmanager
     def begin(self, name: str) -> Iterator[None]:
-        """Yield once, and refuse other loops until the block ends. Raises `RuntimeError` if a loop is on."""
+        """Yield once, and refuse other loops until the block ends; raise `RuntimeError` if one runs."""
         with self._lock:
             if self.name is not None:
                 self._refuse(name)

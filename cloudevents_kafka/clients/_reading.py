@@ -1,4 +1,4 @@
-"""What the consumers do with each record: decode it, map its key, read its data.
+"""Read records for the consumers: decode them, map their keys, read their data.
 
 `item_reader` returns one function of a record for the options of an `EventConsumer`.
 """
@@ -28,7 +28,7 @@ else:
     ItemT_co = TypeVar("ItemT_co", covariant=True)
 
 DataReader = Callable[[Event, Record], Any]
-"""Return the data of an event as a Python value; the record has its headers and topic.
+"""A function from an event and its record to the data as a Python value.
 
 Examples:
     >>> import json
@@ -62,9 +62,9 @@ def item_reader(
     eager_data: bool = False,
     data_type: Any = None,
 ) -> Callable[[Record], Any]:
-    """Return a function that returns the item of a record, or with ``strict`` raises its error.
+    """Return a function from a record to its item; with ``strict`` it raises the error of a bad one.
 
-    Raises `TypeError` for a ``data_type`` that cannot be read.
+    Raises `TypeError` for a ``data_type`` that is not supported.
     """
     hook = None if data_type is None else hook_of(data_type)
     eager = eager_data or hook is not None

@@ -1,9 +1,9 @@
-"""`Progress`: what a run does with its client except reading, for the loops of threads and of asyncio.
+"""`Progress`: all calls of a run to its client except reading, for the loops of threads and of asyncio.
 
-It has the rules: when to commit, what to pause, what to do with a partition that is new or revoked, and at
-the end. Its methods are steps, whose calls a loop makes; see `_steps`. The loops read and wait:
-`_thread_run` and `aio._task_run`. An offset is committed when all records before it are done, so a record
-that was unfinished when the process ended is handled again by the next one.
+It decides when to commit, which partitions to pause, and what to do with partitions that are new or revoked,
+and at the end. Its methods are generators of steps, whose calls a loop makes: see `_steps`. The loops
+`_thread_run` and `aio._task_run` read and wait. An offset is committed when all records before it are done,
+so a record that was unfinished when the process ended is handled again by the next one.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Progress:
         self._has_warned = is_subscribed
         self._committed = 0.0
         self.idle_since = 0.0
-        """The time at which a record was read or handled last."""
+        """The time at which a record was last read or handled."""
         self.left: list[TopicPartition] = []
-        """Where records begin that are not done, after the run."""
+        """The offsets of the first unfinished records, after the run."""
         self.is_away = False
-        """Whether the group has left the last commit without an answer."""
+        """Whether the group has not answered the last commit."""
 
     @property
     def is_idle(self) -> bool:
@@ -59,11 +59,11 @@ class Progress:
         return self._schedule.is_idle
 
     def may_read(self) -> bool:
-        """Return whether to read on: some of the partitions have room for records."""
+        """Return whether to read on, because some partitions have room for records."""
         return self._schedule.may_read(len(self._assigned))
 
     def is_over(self, now: float) -> bool:
-        """Return whether the run ends, as nothing was read or handled for ``idle_timeout`` seconds."""
+        """Return whether the run ends because nothing was read or handled for ``idle_timeout`` seconds."""
         timeout = self._policy.idle_timeout
         return timeout is not None and self.is_idle and now - self.idle_since >= timeout
 
@@ -74,9 +74,9 @@ class Progress:
         yield from self._commits.begin()
 
     def look(self) -> Steps[None]:
-        """Yield the calls for a new partition, before its first record is handled.
+        """Yield the calls for a new partition, before its first record is handled. Raises `ValueError`.
 
-        The group's offsets are not of this run yet. Raises `ValueError`.
+        The group's offsets are still those that others have committed.
         """
         yield from self._divide()
         yield from self._commits.look(self._assigned)
@@ -105,11 +105,11 @@ class Progress:
                 yield Ask("resume", places_of(less))
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to commit, and to serve the group also if there is nothing to read."""
+        """Return whether it is time to commit, and to poll for the group even if there is nothing to read."""
         return now - self._committed >= _COMMIT_SECONDS
 
     def commit(self, now: float) -> Steps[None]:
-        """Yield the calls that commit what is done. Raises `ConsumeError`, `ValueError`."""
+        """Yield the calls that commit the done records. Raises `ConsumeError`, `ValueError`."""
         self._committed = now
         yield from self._divide()
         before = -1.0 if self._policy.max_age is None else now - self._policy.max_age
@@ -136,9 +136,9 @@ class Progress:
         return self._schedule.working(names) > 0
 
     def hand_over(self, names: set[PartitionName], *, lost: bool) -> Steps[None]:
-        """Yield the calls that commit what is done of partitions that were closed, and forget them.
+        """Yield the calls that commit the done records of closed partitions, and forget the partitions.
 
-        Of partitions that are ``lost`` another member has the records already: nothing is committed.
+        Nothing is committed for partitions that are ``lost``: another member has their records already.
         """
         if lost:
             self._commits.lose(names)
@@ -149,21 +149,21 @@ class Progress:
         yield from self.pause()  # not any more: the client would keep the pause when the partition comes back
 
     def keep(self) -> Steps[None]:
-        """Yield the call that finds partitions that are not assigned; they are closed and forgotten."""
+        """Yield the call that finds partitions that are not assigned any more; close and forget them."""
         assigned = yield Ask("assignment")
         with self._workers.lock:
             self._schedule.keep(assigned)
 
     def commit_last(self, seconds: float) -> Steps[None]:
-        """Yield the calls that commit all that is done.
+        """Yield the calls that commit all done records.
 
-        While the members of a group join again, a broker answers a member's questions late.
+        While the members of a group join again, a broker answers late.
         """
         self.is_away = True
         self.is_away = not (yield from self._commits.commit_all(seconds * 0.8))
 
     def go_back(self) -> Steps[None]:
-        """Yield the calls that go back to unfinished records, for this consumer, or for the group later."""
+        """Yield the calls that seek back to unfinished records, for this consumer, or later for the group."""
         with self._workers.lock:
             self.left = self._schedule.left()
         for place in self.left:
@@ -175,7 +175,7 @@ class Progress:
 
 
 def still_in_work(number: int) -> RuntimeError:
-    """Return the error of a run that begins before the handlers of an earlier one have returned."""
+    """Return the error of a run that begins before the handlers of an earlier run have returned."""
     return RuntimeError(
         "the handlers of an earlier run must return before the next run begins, got "
         f"{pluralize(number, 'record')} still in work; bound what the handler waits for, or end the process"

@@ -1,24 +1,24 @@
-"""`Schedule`: the unfinished records of a run, in which order they are handled, and what may be committed.
+"""`Schedule`: the unfinished records of a run, their order, and the offsets that may be committed.
 
-The loops for threads and for asyncio use it. It does no input or output, has no lock and no clock: a method
-that depends on the time has it as an argument. Its law:
+The loops for threads and for asyncio use it. It does no input or output, and has no lock and no clock: a
+method that depends on the time gets it as an argument. Its rules:
 
-1. A lane has the records of one key, or the records of one partition without keys. They are handled in
-   the order in which they were read, each with all its tries before the next begins.
+1. A lane has the records of one key, or the records of one partition without keys. They are handled in the
+  order in which they were read; a record has all its tries before the next one begins.
 2. An offset may be committed when its record and all records of its partition before it are done.
-3. At most ``max_ahead`` records after the oldest unfinished record of a partition begin.
-4. A record that waits for another try keeps no other lane from being read and handled. Lanes take turns: a
-   record that is ready begins before any other lane begins twice.
-5. Of a partition that was closed, because it goes to another member, no record begins.
-6. The metadata of a committed offset has the records after it that are done, so no member handles these
-   again. It is committed again when more of them are done, or when the group has another offset than
-   was committed. A refused commit is repeated without them, because they may be too long for the
-   broker. The next commits are without them, too, for twice as long after each refusal in a row.
-7. A partition is full from the time when it reaches its high mark until it falls to its low mark. A
-   full partition is not read. The high mark is its share of ``max_bytes``. The low mark is half of the
-   share and half of ``max_ahead`` records. A partition with all records done is not full. Nothing is
-   read while each partition is full or has ``max_ahead`` records. So if handlers are slow for all
-   partitions, none is paused, and the client drops nothing that it has fetched.
+3. Of the records after the oldest unfinished record of a partition, at most ``max_ahead`` begin.
+4. A record that waits for another try does not delay the records of other lanes. Lanes take turns: a record
+  that is ready begins before any other lane begins twice.
+5. No record begins in a partition that was closed because it goes to another member.
+6. The metadata of a committed offset says which records after it are done, so that no member handles these
+  again. The offset is committed again when more of them are done, or when the group has an offset other than
+  the committed one. A refused commit is repeated without the metadata, which may be too long for the broker.
+  The next commits have no metadata either, for a time that doubles with each refusal in a row.
+7. A partition is full from the time when it reaches its high mark until it falls to its low mark. A full
+  partition is not read. The high mark is its share of ``max_bytes``. The low mark is half of this share, and
+  half of ``max_ahead`` records. A partition without unfinished records is not full. Nothing is read while
+  each partition is full or has ``max_ahead`` records. So if handlers are slow for all partitions, none is
+  paused, and the client drops nothing that it has fetched.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class Schedule:
         self._tries: list[tuple[float, int, Task]] = []  # a heap by time
         self._number = count()
         self.ahead: set[PartitionName] = set()
-        """Partitions at their bound: no record of them begins until half of it is free."""
+        """Partitions that have reached their bound: none of their records begins until half of it is free."""
         self.full: set[PartitionName] = set()
-        """Partitions that are not to be read, from their high mark on to their low mark."""
+        """Partitions that must not be read, from their high mark until their low mark."""
         self.in_work: dict[Task, float] = {}
         """When each record in work began."""
 
@@ -107,24 +107,24 @@ class Schedule:
         return not self._lanes
 
     def divide(self, partitions: int) -> None:
-        """Let each of this number of partitions have an equal share of the bytes."""
+        """Divide the bytes into equal shares for this number of partitions."""
         self._share = self._max_bytes // max(1, partitions)
 
     def may_read(self, partitions: int) -> bool:
-        """Return whether to read on: some of these partitions have room for records."""
+        """Return whether to read on, because some of these partitions have room for records."""
         stopped = self.ahead | self.full if self.full else self.ahead
         return not stopped or len(stopped) < partitions
 
     def is_known(self, item: Item) -> bool:
-        """Return whether the record's partition has offsets here since it was assigned."""
+        """Return whether the offsets of the record's partition were stored here after it was assigned."""
         return self.knows(name_of(item))
 
     def knows(self, name: PartitionName) -> bool:
-        """Return whether a partition has offsets here since it was assigned."""
+        """Return whether the offsets of a partition were stored here after it was assigned."""
         return name in self._seen or name in self._partitions
 
     def add(self, item: Item, now: float) -> None:
-        """Add a record that was read. It is held, unless fewer than ``max_ahead`` are after the oldest."""
+        """Add a record that was read; it must wait if ``max_ahead`` records are after the oldest."""
         name, offset = name_of(item), offset_of(item)
         partition = self._partitions.get(name)
         if partition is not None and offset < _next(partition):  # it was sought, or assigned again
@@ -196,24 +196,24 @@ class Schedule:
         return self._tries[0][0] if self._tries else None
 
     def fail(self, task: Task, error: Exception) -> None:
-        """Return a record to those that are ready: what its handler has sent was not delivered."""
+        """Make a record ready again: what its handler has sent was not delivered."""
         task.error = error
         if self._leave_work(task):
             self._ready.append(task)
 
     def wait(self, task: Task, until: float) -> None:
-        """Let a record in work wait until the time of its next try."""
+        """Let a record that is in work wait until the time of its next try."""
         task.error = None
         if self._leave_work(task):
             task.is_waiting = True
             heappush(self._tries, (until, next(self._number), task))
 
     def leave(self, task: Task) -> None:
-        """Note that a record left work unfinished: no other record of its lane begins."""
+        """Record that the handler left a record unfinished: no other record of its lane begins."""
         self._leave_work(task)
 
     def end(self, task: Task, now: float) -> bool:
-        """End a record that is done: the next one of its lane is ready, and held ones may begin.
+        """End a record that is done: the next one of its lane is ready, and waiting ones may begin.
 
         Return whether its partition may be read again.
         """
@@ -237,7 +237,7 @@ class Schedule:
         return len(self.ahead) + len(self.full) < stopped
 
     def _leave_work(self, task: Task) -> bool:
-        """Note that a record is not in work; return False if its partition was revoked and is closed."""
+        """Take a record out of work; return False if its partition was revoked and is closed."""
         task.is_in_work = False
         del self.in_work[task]
         if task.partition.is_closed:
@@ -253,7 +253,7 @@ class Schedule:
             del self._lanes[task.lane]
 
     def close(self, names: Iterable[PartitionName]) -> None:
-        """Drop the records of partitions that are not in work, and let no other record of them begin."""
+        """Drop the records of partitions that are not in work; begin no other record of them."""
         closed = [self._partitions[name] for name in names if name in self._partitions]
         for partition in closed:
             partition.is_closed = True
@@ -301,9 +301,10 @@ class Schedule:
     def done(
         self, names: Collection[PartitionName] | None = None, *, again: bool = False
     ) -> list[TopicPartition]:
-        """Return the offsets to commit, of these partitions or all.
+        """Return the offsets to commit, of these partitions or of all.
 
-        These are partitions of which more is done since `commit`, or with ``again`` all partitions.
+        They are those of partitions in which more records are done since `commit`, or of all partitions with
+        ``again``.
         """
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if again or each.is_changed]
@@ -318,7 +319,7 @@ class Schedule:
         ]
 
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
-        """Note that the offsets that `done` has returned are committed, or later that this has failed."""
+        """Record that the offsets of `done` are committed, or, later, that this has failed."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed
@@ -327,7 +328,7 @@ class Schedule:
                     _refuse(partition, place.metadata)
 
     def confirm(self, committed: list[TopicPartition]) -> list[TopicPartition]:
-        """Return the group's offsets that are not what was committed last: `done` has these again."""
+        """Return the group's offsets that differ from the last commit; `done` has their partitions again."""
         refused = []
         for place in committed:
             partition = self._partitions.get((place.topic, place.partition))
@@ -346,7 +347,7 @@ class Schedule:
         return refused
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
-        """Return the offset of the first unfinished record of each partition, of these or all."""
+        """Return the offset of the first unfinished record of each partition; by default of all of them."""
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if each.tasks]
 
@@ -357,9 +358,10 @@ class Schedule:
     def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
         """Return an offset after an unfinished record that no run has committed, or None.
 
-        Such an offset has no mark, and has changed since the last check: an unchanged one may be of an
-        earlier process, before a seek back. If none was seen before, `done` returns the partition, so that
-        the group is set back. If there is no foreign one, the offsets are stored for the next check.
+        Such a foreign offset has no mark, and has changed since the last check: an unchanged offset may be
+        that of an earlier process, before a seek back. If there was no check before, `done` returns the
+        partition, so that the group is set back. If there is no foreign offset, the offsets are stored for
+        the next check.
         """
         for place in committed:
             name = place.topic, place.partition
@@ -377,14 +379,14 @@ class Schedule:
 
 
 def _refuse(partition: _Partition, metadata: str | None) -> None:
-    """Let the next commits of a partition have nothing but an offset, if the refused one had more."""
+    """Let the next commits of a partition have no metadata, if the refused commit had some."""
     if metadata != MARK:
         partition.refusals += 1
         partition.plain = 2 ** min(partition.refusals, _MOST_REFUSALS)
 
 
 def _first(partition: _Partition) -> int:
-    """Return the offset that may be committed: of the oldest unfinished record, or after the last one."""
+    """Return the offset that may be committed: that of the oldest unfinished record, or after the last."""
     return offset_of(partition.tasks[0].item) if partition.tasks else partition.end
 
 

@@ -1,4 +1,4 @@
-"""`Sends`: the events that one call of a handler has sent, and when all of them have arrived.
+"""`Sends`: counts the events that one call of a handler has sent, until all of them have arrived.
 
 A context variable says which handler has sent an event. Sends of other threads and tasks do not count,
 but sends of tasks that the handler creates do.
@@ -39,13 +39,13 @@ class Sends:
             _current.reset(token)
 
     def end(self) -> bool:
-        """Return whether all sends are reported when the handler returns; then ``arrived`` is not called."""
+        """Return whether all sends are reported when the handler returns; ``arrived`` is then not called."""
         with self._lock:
             self._ended = True
             return not self._pending
 
     def add(self) -> Sends | None:
-        """Count another message; return the object that gets its report, None if nobody waits for it."""
+        """Count another message; return the object that gets its report, or None if nothing waits for it."""
         self.number += 1
         if self._arrived is None:
             return None
@@ -64,11 +64,11 @@ class Sends:
 
 
 def current_sends() -> Sends | None:
-    """Return what counts the sends of the current handler."""
+    """Return the `Sends` of the current handler."""
     return _current.get()
 
 
 def count_send() -> Sends | None:
-    """Count a message of the current handler; return what its report is passed to, if anything."""
+    """Count a message of the current handler; return the object that gets its report, or None."""
     sends = _current.get()
     return None if sends is None else sends.add()

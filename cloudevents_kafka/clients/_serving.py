@@ -23,7 +23,7 @@ _EXPELLED: Final = (
 
 
 class Serving:
-    """Polls a client, which answers its group then; what it returns is read again by the next batch.
+    """Polls a client, so that it answers its group; the next batch reads again what these polls return.
 
     A partition that returns a record is paused until then, so at most one record of each is read ahead.
     """
@@ -41,7 +41,7 @@ class Serving:
         self._longest = 0.0  # seconds between two polls
 
     def begin(self) -> None:
-        """Note that the next batch is read now. Raises the error of an earlier poll."""
+        """Begin to read the next batch. Raises the error of an earlier poll."""
         self.resume()
         failure, self._failure = self._failure, None
         if failure is not None:
@@ -50,7 +50,7 @@ class Serving:
         self._longest = 0.0
 
     def resume(self) -> None:
-        """Let the client read the partitions that were paused, from the records that it has returned on."""
+        """Let the client read the paused partitions again, from the records that it has returned."""
         paused, self._paused = self._paused, []
         if not paused:
             return
@@ -64,7 +64,7 @@ class Serving:
                 self._client.resume([place])
 
     def poll(self) -> None:
-        """Poll. An error waits for `begin`: a handler is at work, and its batch is ended first."""
+        """Poll. An error is raised later, by `begin`: the batch of the running handler ends first."""
         if time.monotonic() - self._began < _PATIENCE:
             return
         self._longest = self._seconds
@@ -94,7 +94,7 @@ class Serving:
         return max(self._longest, time.monotonic() - self._polled)
 
     def explain(self, name: str) -> str | None:
-        """Return why the group has expelled the member, None if the client's error has another reason."""
+        """Return why the group has expelled the member; None if the client's error has another reason."""
         if name not in _EXPELLED or self._seconds < _LONG:
             return None
         known = self._interval is not None

@@ -22,9 +22,9 @@ def make_client(
 ) -> Any:
     """Return a new ``confluent_kafka.Producer`` or ``Consumer``.
 
-    ``settings`` have the names of librdkafka, and precede ``defaults``. ``changed`` returns the class to use
-    for the client's. Raises `ValueError` for settings that
-    the client does not accept, without their secrets, and `ImportError` if confluent-kafka is not installed.
+    ``settings`` have the names of librdkafka, and precedence over ``defaults``. ``changed`` is a function
+    that returns the class to use instead of the client's. Raises `ValueError` for settings that the client
+    does not accept, without their secrets, and `ImportError` if confluent-kafka is not installed.
     """
     from cloudevents_kafka.primitives.redaction import mask_name, mask_settings
 
@@ -58,9 +58,9 @@ def make_client(
 
 @cache
 def _noting(made: Any) -> Any:
-    """Return a class of consumers that note whether they were subscribed to topics, or assigned partitions.
+    """Return a class of consumers that record whether they have topics or assigned partitions.
 
-    A client does not say so, and one without topics says nothing for ever.
+    A client does not show this, and without topics it returns nothing for ever.
     """
     if not isinstance(made, type):  # a function that makes clients
         return made

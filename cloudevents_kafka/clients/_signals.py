@@ -1,4 +1,4 @@
-"""`stop_at_sigterm`: a loop of a service ends at the signal by which service managers end it."""
+"""`stop_at_sigterm`: ends a loop at SIGTERM, the signal by which service managers end a service."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stop_at_sigterm(stop: Callable[[], object], loop: AbstractEventLoop | None = None) -> Iterator[None]:
-    """Yield once; stop at SIGTERM, unless the program has a handler of its own, which may call ``stop``.
+    """Yield once; call ``stop`` at SIGTERM, unless the program has a handler of its own, which may call it.
 
-    Only the main thread can. A ``loop`` that runs in it calls ``stop``, as it may be asleep at the signal.
+    This works only in the main thread. An event ``loop`` that runs there calls ``stop`` itself, as it may be
+    asleep at the signal.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:

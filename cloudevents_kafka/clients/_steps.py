@@ -1,7 +1,8 @@
-"""`Steps`: what is done with a client, in an order that is the same for threads and for asyncio.
+"""`Steps`: the calls of a client, in an order that is the same for threads and for asyncio.
 
-A function that needs answers of a client is a generator: it yields each call as an `Ask`, and gets the answer
-or the error there. A loop makes the calls: `perform` in the current thread, `clients.aio` by awaiting them.
+A function that needs answers of a client is a generator. It yields each call as an `Ask`, and gets the
+answer, or the error, from that ``yield``. A loop makes the calls: `perform` in the current thread, or
+`clients.aio` by awaiting them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Ask:
         self.options = options
 
     def call(self, client: Any) -> Any:
-        """Return what the call returns, in the current thread."""
+        """Make the call in the current thread, and return its result."""
         if (other := _OTHERS.get(self.name)) is not None:
             return other(client, *self.arguments)
         return getattr(client, self.name)(*self.arguments, **self.options)

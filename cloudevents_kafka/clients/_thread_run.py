@@ -1,7 +1,7 @@
 """The loop of `EventConsumer.run`: it reads, passes records to threads that handle them, and commits.
 
 One thread, the caller's, reads and commits. Others call the handler, for the records that `Schedule` returns.
-`Progress` has what both kinds of loops do with the client.
+`Progress` makes the calls of the client that both kinds of loops share.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class ThreadRun:
             workers, events.consumer, is_subscribed=events.is_subscribed, is_passed=events.is_passed
         )
         self.closes = False
-        """Whether the consumer is closed when the run has ended, and has committed what is done."""
+        """Whether the consumer is closed when the run has ended and committed."""
         self.ended = threading.Event()
         self.threads = {threading.current_thread(), *workers.threads}
-        """Those that must not wait for the end of the run."""
+        """The threads that must not wait for the end of the run."""
 
     def handle_all(self) -> RunResult:
         """Handle records until the end of the run, as `EventConsumer.run` says, and return the counts."""
@@ -73,12 +73,12 @@ class ThreadRun:
         perform(steps, self._events.consumer)
 
     def _wait_for_handlers(self) -> None:
-        """Wait for what an earlier run has left in work: its records would be handled twice at once."""
+        """Wait for the handlers that an earlier run has left, as their records could be handled twice."""
         if self._before is not None and not self._before.wait_for_handlers(self._policy.stop_timeout):
             raise still_in_work(len(self._before.schedule.in_work))
 
     def _read(self) -> None:
-        """Read records while there is room for them, and commit what is done."""
+        """Read records while there is room for them, and commit done records."""
         progress, workers = self.progress, self._workers
         while not self._events.stopped and not workers.cancelled:
             now = time.monotonic()
@@ -113,7 +113,7 @@ class ThreadRun:
         self._workers.add(item, now)
 
     def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Let records in work of partitions that are revoked end, begin no other, and commit what is done."""
+        """Begin no record of revoked partitions, let those in work end, and commit done records."""
         names = self.progress.close(places)
         if not lost and not self._workers.wait(
             lambda: not self.progress.is_at_work(names),
@@ -123,7 +123,7 @@ class ThreadRun:
         self._perform(self.progress.hand_over(names, lost=lost))
 
     def _end(self, seconds: float) -> None:
-        """End the threads and commit what is done, within ``seconds``."""
+        """End the threads and commit done records, within ``seconds``."""
         deadline = time.monotonic() + seconds
         self._workers.end(deadline - seconds / 5)  # the rest is for the commit
         self._perform(self.progress.keep())

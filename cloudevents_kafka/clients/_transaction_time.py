@@ -20,8 +20,8 @@ _SHARE: Final = 0.1
 class TransactionTime:
     """The time since a transaction has begun, and the record that took the longest part of it.
 
-    ``timeout`` is ``transaction.timeout.ms`` in seconds, None if it is not known: the client does not
-    show it. ``max_seconds`` is the time for records, by default a tenth of that.
+    ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if it is unknown, as the client does not
+    show it. ``max_seconds`` is the time for records, by default a tenth of ``timeout``.
     """
 
     def __init__(self, timeout: float | None, max_seconds: float | None) -> None:
@@ -35,7 +35,7 @@ class TransactionTime:
         self._slowest: tuple[float, Record | None] = (0.0, None)
 
     def begin(self) -> None:
-        """Note that a transaction begins."""
+        """Begin to measure a transaction."""
         self._began = time.monotonic()
         self._slowest = (0.0, None)
 
@@ -60,7 +60,7 @@ class TransactionTime:
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def find_slow_record(self) -> str | None:
-        """Return what to do about a record that alone took as long as a transaction may, or None."""
+        """Return what to do about a record that took as long as a whole transaction may, or None."""
         seconds, record = self._slowest
         if record is None or seconds < self._limit:
             return None
@@ -69,7 +69,7 @@ class TransactionTime:
     def explain_end(self) -> tuple[str, str] | None:
         """Return the message for a transaction that the broker has ended, with what to do.
 
-        None if it cannot have timed out, so another process has ended it.
+        The result is None if the transaction cannot have timed out, so that another process has ended it.
         """
         seconds = self._seconds
         if seconds >= self._limit:
@@ -81,7 +81,7 @@ class TransactionTime:
 
     @property
     def may_have_timed_out(self) -> bool:
-        """Whether a short ``transaction.timeout.ms`` that is not known may be the reason of an end."""
+        """Whether an unknown, short ``transaction.timeout.ms`` may be the reason why a transaction ended."""
         return self._timeout is None and self._seconds >= _SHORTEST_TIMEOUT
 
     @property

@@ -1,4 +1,4 @@
-"""`Transactions`: the transactions of a producer, with steps that are repeated while no broker answers."""
+"""`Transactions`: the transactions of a producer; their steps are repeated while no broker answers."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Unfinished(Exception):
 class Transactions:
     """The transactions of one producer, one after another.
 
-    A step may take ``timeout`` seconds; after the run was asked to end, all may take ``stop_timeout``. While
-    a step waits, the group of the consumer is served.
+    A step may take ``timeout`` seconds; after a request to stop, all steps together may take
+    ``stop_timeout``. While a step waits, the consumer is polled for its group.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Transactions:
         self.stop_timeout = 0.0
 
     def start(self, stop_timeout: float) -> None:
-        """Begin with the transactions of a run: end those that an earlier process has left."""
+        """Prepare the transactions of a run: end those that an earlier process has left open."""
         self.stop_timeout, self._deadline = stop_timeout, None
         self.call("init_transactions")
 
@@ -69,13 +69,13 @@ class Transactions:
         self.call("begin_transaction", timed=False)
 
     def leave(self) -> None:
-        """Send nothing more in a transaction that is not ended: the next process aborts it."""
+        """Leave the transaction open, and send nothing more in it: the next process aborts it."""
         client = self._producer.producer
         with suppress(TimeoutError):  # it may hang
             within(_LEAVE_SECONDS, partial(_drop, client, 0, in_flight=True))
 
     def left(self, seconds: float) -> float:
-        """Return seconds, or what is left of them after `stop`; raise `Unfinished` if that is nothing."""
+        """Return the seconds, or, after `stop`, those that are left; raise `Unfinished` if none are left."""
         if not self._is_ending():
             return seconds
         if self._deadline is None:
@@ -86,18 +86,18 @@ class Transactions:
         return min(seconds, left)
 
     def pause(self, seconds: float) -> None:
-        """Wait, unless the run is to end."""
+        """Wait, unless the run must end."""
         until = time.monotonic() + seconds
         while not self._is_ending() and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, POLL_SECONDS))
             self._serving.poll()
 
     def in_thread(self, work: Callable[[], T], seconds: float | None = None) -> T:
-        """Return what a function returns in a thread of its own.
+        """Call a function in a thread of its own, and return its result.
 
-        Raises `Unfinished` if it takes longer than the time to stop, and `TransactionError` if it takes
-        longer than ``seconds``: a call of the client may never return after a restart of brokers (librdkafka
-        2.16), as it waits for the coordinator by a connection that is gone.
+        Raises `Unfinished` if the call takes longer than the time to stop, and `TransactionError` if it takes
+        longer than ``seconds``. A call of the client may never return after a restart of brokers (librdkafka
+        2.16), as it waits for the coordinator on a connection that was closed.
         """
         result: Future[T] = Future()
 
@@ -119,8 +119,8 @@ class Transactions:
     def abort(self, error: BaseException | None = None) -> Exception | None:
         """Abort the transaction, and return the reason: the error, or the delivery that failed before it.
 
-        What is on its way must arrive first: for brokers of Kafka 4 a record after the abort is an error
-        from which a client does not recover. What is still in the client need not.
+        Messages on their way must arrive first: for brokers of Kafka 4 a record after the abort is an error
+        from which a client does not recover. Messages that are still in the client are dropped.
         """
         if error and (of_client := client_error(error)) is not None and of_client.fatal():
             raise self.failure(of_client) from error
@@ -151,7 +151,7 @@ class Transactions:
             pending = self.in_thread(drop, self._timeout) > 0
 
     def call(self, method: str, *arguments: object, timed: bool = True) -> None:
-        """Call a method of the producer; repeat it, up to the timeout, if it failed and may be repeated."""
+        """Call a method of the producer; repeat the call, up to the timeout, if its error allows that."""
         from confluent_kafka import KafkaException
 
         call = partial(getattr(self._producer.producer, method), *arguments)
@@ -197,7 +197,7 @@ class Transactions:
 
 
 def _drop(client: Any, seconds: float, *, in_flight: bool) -> int:
-    """Drop what is in the client, and return how many messages are on their way some seconds later."""
+    """Drop the messages in the client, and return how many are still on their way some seconds later."""
     client.purge(in_queue=True, in_flight=in_flight)
     pending: int = client.flush(seconds)
     return pending

@@ -1,4 +1,4 @@
-"""`Workers`: what becomes of the records of a run, and `Threads`, which handle them."""
+"""`Workers`: passes the records of a run through their handlers; `Threads` are those with threads."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Workers(ABC):
-    """What handles records: the schedule, its lock, the counts, and what becomes of each record.
+    """The base of all workers: the schedule, its lock, the counts, and the next step for each record.
 
-    ``cancelled`` is whether no other record begins, as the run ends. `Threads` and those of asyncio call the
-    handler, and wait.
+    ``cancelled`` is whether no other record begins, because the run ends. `Threads` and those of asyncio call
+    the handler, and wait.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Workers(ABC):
         """Wake threads that wait for records, or for room to read more; called with the lock."""
 
     def report(self, task: Task, sends: Sends) -> None:
-        """Go on with a record when the last of what its handler has sent is reported; any thread may call."""
+        """Go on with a record when all that its handler has sent is reported; any thread may call this."""
         self._reported(task, sends)
 
     def add(self, item: Item, now: float) -> None:
@@ -64,7 +64,7 @@ class Workers(ABC):
             self.wake()
 
     def _begin(self, task: Task) -> tuple[Item, Sends | None]:
-        """Return the item of a try, and what counts the sends of its handler if handling waits for them."""
+        """Return the item of a try, and the `Sends` of its handler if handling waits for them."""
         if task.attempt > 1:
             task.item = self.policy.read_again(task.item)
         if not self._counts_sends:
@@ -73,7 +73,7 @@ class Workers(ABC):
         return task.item, sends
 
     def _around(self, item: Item, sends: Sends | None) -> AbstractContextManager[object]:
-        """Return what to enter while the handler is called."""
+        """Return the context manager for the call of the handler."""
         handling = self.policy.handling(item)
         return handling if sends is None else _counted(sends, handling)
 
@@ -95,7 +95,7 @@ class Workers(ABC):
                 self._end(task)
 
     def _next_action(self, task: Task, error: Exception) -> Action | None:
-        """Return what becomes of a record that failed, None if it waits for another try.
+        """Return the action for a record that failed, or None if it waits for another try.
 
         Raises the error if the run ends.
         """
@@ -117,7 +117,7 @@ class Workers(ABC):
             self._leave(task)
 
     def _fail(self, failure: BaseException, task: Task, error: Exception | None) -> None:
-        """End the run by an error, which is also SystemExit of a handler; the record stays unfinished."""
+        """End the run by an error, which may be a handler's SystemExit; the record stays unfinished."""
         note_failure(failure, task.item, task.attempt, error)
         with self.lock:
             self.error = self.error or failure
@@ -183,7 +183,7 @@ class Threads(Workers):
             self._work.notify()
 
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake the threads that wait for a condition; not each record wakes one that waits for room alone."""
+        """Wake the threads that wait for a condition; one that waits for room is not woken by each record."""
         if has_room or self._waiting:
             self._ended.notify_all()
 
@@ -211,7 +211,7 @@ class Threads(Workers):
         return self._wait(lambda: not self.schedule.in_work, seconds)
 
     def end(self, deadline: float) -> None:
-        """Begin no other record, and wait for those in work up to the deadline."""
+        """Begin no other record, and wait up to the deadline for those in work."""
         self.cancel()
         if not self.wait_for_handlers(deadline - time.monotonic()):
             log_unfinished(len(self.schedule.in_work), "stop_timeout", "process")
@@ -221,7 +221,7 @@ class Threads(Workers):
             self._context.copy().run(self._handle, task)
 
     def _handle(self, task: Task) -> None:
-        """Call the handler, or act on a failed delivery of what it has sent. Never raise an error."""
+        """Call the handler, or act on a failed delivery of what it has sent; never raise an error."""
         error = task.error
         try:
             if error is None:

@@ -1,10 +1,9 @@
-"""EventConsumer: reads events through a Kafka consumer, the user's or one made from settings.
+"""EventConsumer: reads events through a Kafka consumer, which is passed or made from settings.
 
-Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop.
-Subscribe, seek and commit by `EventConsumer`; pause on the wrapped consumer.
-
-Iteration polls one record at a time, so the position of the client, which it commits, is after
-the record that the loop has processed. With `batches`, which is faster, it is after the batch.
+Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop. Subscribe, seek
+and commit by methods of `EventConsumer`; pause partitions on the wrapped consumer. Iteration polls one record
+at a time, so the position of the client, which the client commits, is after the record that the loop has.
+With `batches`, which is faster, the position is after the batch.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ __all__ = [
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
 
 OnRebalance = Callable[[Any, "list[TopicPartition]"], object]
-"""Called with the client and the partitions that are assigned, revoked or lost."""
+"""A function that is called with the client and the partitions that are assigned, revoked or lost."""
 
 T = TypeVar("T")
 
@@ -68,25 +67,26 @@ T = TypeVar("T")
 class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     """A reader of CloudEvents through ``consumer``: settings of librdkafka, or a client.
 
-    The attribute ``consumer`` is the client, which `close` closes. One that is made from settings has
-    ``enable.auto.commit`` False. ``topics`` are subscribed, as by `subscribe`; without them a client that was
-    passed may be subscribed already.
+    The attribute ``consumer`` is the client; `close` closes it. A client that is made from settings has
+    ``enable.auto.commit`` False. ``topics`` are subscribed, as by `subscribe`; leave them out for a client
+    that is subscribed already.
 
-    ``strict`` raises the `DecodeError` of a bad record instead of returning it as `Undecodable`.
-    ``lenient`` is passed to `decode`. ``reverse_key_mapper`` returns the event to use for each
-    event and its record.
+    ``strict`` raises the `DecodeError` of a bad record instead of returning it as `Undecodable`. ``lenient``
+    is passed to `decode`. ``reverse_key_mapper`` is a function from an event and its record to the event to
+    return.
 
     ``event.data`` is decoded when it is first used, and raises `DataError` if it cannot be. With
-    ``eager_data`` it is decoded while reading, and such a record is `Undecodable` with `BrokenData`.
-    ``data_type`` implies that: ``event.data`` is a value of a pydantic model, a msgspec Struct, a
-    dataclass or another type (see `typed_data`); a mapping has types by the ``type`` of events, and
-    data of other events is read as without it. ``data_reader`` returns ``event.data`` for an event
-    and its record (see `Event.read_with`); with ``data_type`` its value is converted to the type.
+    ``eager_data`` it is decoded when the record is read, and a record whose data cannot be decoded is an
+    `Undecodable` with `BrokenData`. ``data_type`` implies ``eager_data``: then ``event.data`` is a value of a
+    pydantic model, a msgspec Struct, a dataclass or another type (see `typed_data`). ``data_type`` may also
+    be a mapping from the ``type`` of events to such types; data of other events is read as without
+    ``data_type``. ``data_reader`` returns ``event.data`` for an event and its record (see `Event.read_with`);
+    with ``data_type`` its value is converted to the type.
 
-    ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on;
-    without it, or if it returns None, an error from which the client recovers is logged as a warning, and a
-    final one is raised (`ConsumeError` lists them). ``observers`` are called with what is read, handled and
-    committed: see `Observer`.
+    ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on. Without it,
+    or if it returns None, an error from which the client recovers is logged as a warning, and a final error
+    is raised; `ConsumeError` lists both kinds. ``observers`` are called with the records that are read and
+    handled, and with committed offsets: see `Observer`.
 
     Raises `ValueError` for wrong settings, and `TypeError` for other objects, such as a class or an asyncio
     client.
@@ -198,7 +198,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         self._workers: Threads | None = None  # of the last run, if its handlers have not returned
         self._lock = threading.RLock()  # of the run; a signal handler may close
         self.hand_over: Callable[..., object] = self._hand_over
-        """Called with partitions that are revoked, or ``lost``, in the thread that polls."""
+        """A function that is called with revoked or ``lost`` partitions, in the thread that polls."""
         if topics is not None:
             self.subscribe(topics)
 
@@ -212,9 +212,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Subscribe the client to topics, or to patterns that begin with ``^``, in place of earlier ones.
 
-        `run` learns in this way that partitions are revoked: it begins no other record of them, waits for
-        those in work, and commits what is done. The functions are called with the client and the partitions,
-        ``on_revoke`` and ``on_lost`` after that.
+        After this call `run` knows when partitions are revoked: it begins no other record of them, waits for
+        those in work, and commits the done ones. The functions are called with the client and the partitions;
+        ``on_revoke`` and ``on_lost`` are called after these steps.
         """
         check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -247,10 +247,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             self._run.revoke(partitions, lost=lost)
 
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
-        """Return the next record, or None if none arrives within ``timeout`` seconds.
+        """Return the next record, or None if no record arrives within ``timeout`` seconds.
 
-        Raises `ConsumeError` if the client has an error from which it does not recover, with
-        ``strict`` the `DecodeError` of a bad record, and `RuntimeError` while `run` or a processor reads.
+        Raises `ConsumeError` if the client has an error from which it does not recover, and `RuntimeError`
+        while `run` or a processor reads. With ``strict`` it raises the `DecodeError` of a bad record.
         """
         if self.only_loop.name is not None:
             self.only_loop.check("poll()")
@@ -297,12 +297,11 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> Iterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
-        Ends as `items` does. When a list is yielded, the position of the client is after all of
-        it: process the whole list before you commit. 100 records fit into a processor's caches; with
-        more, each takes longer.
-
-        An error is raised after the list of the records before it. The records after it are
-        returned by the next iteration of any kind, unless the partition is sought or revoked before.
+        Ends as `items` does. When a list is yielded, the position of the client is after the whole list:
+        process all its records before you commit. 100 records fit into the caches of a CPU; with more of
+        them, each takes longer. An error is raised after the list of the records before it. The next
+        iteration, of any kind, returns the records after the error, unless the partition is sought or revoked
+        before.
         """
         self.check_open("batches()")
         check_seconds("idle_timeout", idle_timeout)
@@ -327,11 +326,11 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 return
 
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
-        """Read on from a record, or from the offset of a partition.
+        """Continue at a record, or at the offset of a partition.
 
         Records of the partition that were fetched and not returned are dropped. Raises `TypeError` for
-        another object, and what ``seek`` of the client raises, such as ``KafkaException`` if the
-        partition is not assigned.
+        another object, and the errors of the client's ``seek``, such as ``KafkaException`` if the partition
+        is not assigned.
         """
         place = start_of(to)
         self._client.seek(place)
@@ -344,7 +343,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
         """Drop the records that were fetched and not returned, of these partitions or of all.
 
-        The position of the client is after them: seek, unless the partitions were revoked.
+        The position of the client is after them, so seek next, unless the partitions were revoked.
         """
         self._gathered.discard(partitions)
 
@@ -356,10 +355,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        The records of a batch may have any order. Unlike ``commit`` of the client without arguments, it
-        commits no record that was fetched and not returned. Raises what the client raises, `TypeError`
-        for another object, and `ConsumeError` if a partition fails; with ``asynchronous`` the client
-        reports failures to its ``on_commit``.
+        The records of a batch may have any order. ``commit`` of the client without arguments may also commit
+        records that were fetched and not returned; this method does not. Raises the errors of the client,
+        `TypeError` for another object, and `ConsumeError` if the commit of a partition fails. With
+        ``asynchronous`` the client reports failures to its ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
@@ -386,43 +385,41 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         idle_timeout: float | None = None,
         observers: Sequence[Observer] = (),
     ) -> RunResult:
-        """Call ``handler`` with each event, commit what is done, and return the counts.
+        """Call ``handler`` with each event, commit the done records, and return the counts.
 
-        Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record. No other record
-        begins then, and those in work are waited for, for at most ``stop_timeout`` seconds; what is not done
-        by then is not committed, and is read again by the next run, or by the group. The consumer stays open.
-        It must have ``enable.auto.commit`` False, as otherwise it commits by itself what was read, also
-        unfinished records: `ConsumeError` is raised when the group's offsets show that.
+        The run ends at SIGTERM, by `stop`, or after ``idle_timeout`` seconds without a record. Then no other
+        record begins, and the run waits up to ``stop_timeout`` seconds for the records in work. Records that
+        are not done by then are not committed; the next run, or the group, reads them again. The consumer
+        stays open. Its client must have ``enable.auto.commit`` False. Otherwise it commits records that were
+        read by itself, also unfinished ones; `ConsumeError` is raised when the group's offsets show that.
 
-        ``on_failure`` is what becomes of a record that is not an event, or whose handler raises an
-        error ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends
-        the record to their topic, and waits for the delivery. A function returns one of these for a
-        record and its error. Errors of the types ``retry_on`` are tried again. By default these are all
-        errors, except errors of data and records whose cause is not a connection, a time-out, or an
-        HTTP answer of 429 or 5xx. The wait before a further try is between half of ``backoff`` seconds
-        and all of them. It doubles with each try, up to 30 s. During the wait, records of other keys
-        are handled.
+        ``on_failure`` is the action for a record that is not an event, or whose handler has raised an error
+        ``tries`` times: ``"fail"`` raises the error, ``"skip"`` counts and logs the record, and `DeadLetters`
+        sends the record to their topic and waits for the delivery. A function returns one of these for a
+        record and its error. After an error of the types ``retry_on`` the record is tried again. By default
+        these are all errors; but an error of data or of a record is tried again only if its cause is a failed
+        connection, a time-out, or an HTTP answer of 429 or 5xx. The wait before a further try has a random
+        length between half of ``backoff`` seconds and all of them. It doubles with each try, up to 30 s.
+        During the wait, records of other keys are handled.
 
-        ``handler`` is called in another thread, with ``concurrency`` in several. Records with the same
-        key are handled in their order, and so are records of a partition without a key. Events that the
-        handler sends by ``producer`` are part of handling: a record is done when all of them have
-        arrived, and a failed delivery is a failure of the record.
+        ``handler`` is called in another thread, or in as many threads as ``concurrency`` says. Records with
+        the same key are handled in their order, and so are records of a partition without a key. If
+        ``producer`` is passed, a record is done when all events that its handler has sent by this producer
+        have arrived; a failed delivery is a failure of the record.
 
-        The offset of a record is committed when it and all before it are done. At most ``max_ahead``
-        records after the oldest unfinished one of a partition begin; after a kill at most so many, and
-        what was done since the last commit, are handled again; by another `run` only the latter. A
-        record that is unfinished after ``max_age`` seconds is logged. Records that wait have at most
-        ``max_bytes``, by default 64 MiB. Each record counts with 1 KiB more for its objects. A
-        partition that has used its share is not read, and all others are. When partitions are revoked,
-        `run` waits up to ``revoke_timeout`` seconds for records in work, and commits what is done, if
-        it was subscribed by `subscribe`. The default is 60, or half of ``max.poll.interval.ms``, which
-        a client that was passed does not show before the group has expelled it, and of aiokafka's
-        ``rebalance_timeout_ms``. ``observers`` are called, too.
-
-        Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
-        `RuntimeError` if a run or a processor reads by the consumer already: it has one loop at a time. After
-        an error it waits for the handlers at work, within ``stop_timeout``, as the next run does before it
-        begins: a record is never in two handlers at once.
+        The offset of a record is committed when the record and all before it are done. At most ``max_ahead``
+        records after the oldest unfinished one of a partition begin; after a kill at most so many, and what
+        was done since the last commit, are handled again; by another `run` only the latter. A record that is
+        unfinished after ``max_age`` seconds is logged. Waiting records have at most ``max_bytes`` together,
+        by default 64 MiB; 1 KiB is added for each record. A partition that has used its share is not read
+        until there is room, and all others are. When partitions are revoked, `run` waits up to
+        ``revoke_timeout`` seconds for records in work, and commits what is done, if it was subscribed by
+        `subscribe`. The default is 60, or half of ``max.poll.interval.ms``, which a client that was passed
+        does not show before the group has expelled it, and of aiokafka's ``rebalance_timeout_ms``.
+        ``observers`` are called, too. Raises the error of a record, `ConsumeError`, `DeadLetterError`,
+        `ValueError` for wrong options, and `RuntimeError` if a run or a processor uses the consumer already,
+        which has one loop at a time. After an error the run waits up to ``stop_timeout`` for the handlers at
+        work, and the next run waits for them before it begins. So a record is never in two handlers at once.
 
         Examples:
             >>> with EventConsumer(consumer) as events:
@@ -478,7 +475,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 run.ended.set()
 
     def stop(self) -> None:
-        """End all iteration after the current record; may be called by a signal handler or a thread."""
+        """End all iteration after the current record; a signal handler or another thread may call this."""
         self._stopped = True
 
     @property
@@ -487,7 +484,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         return self._stopped
 
     def close(self) -> None:
-        """Stop, and close the wrapped consumer, which leaves its group: at once, or when `run` has ended."""
+        """Stop, and close the wrapped consumer, which leaves its group; during `run`, when that has ended."""
         self._stopped = self._closed = True
         with self._lock:
             run = self._run

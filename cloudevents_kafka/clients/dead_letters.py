@@ -1,6 +1,6 @@
 """DeadLetters: sends records that failed to a topic of their own, with the reason in headers.
 
-A dead letter has the key, the value and the headers of its record, then one set of headers:
+A dead letter has the key, the value and the headers of its record, and in addition these headers:
 
 | header | value |
 |---|---|
@@ -12,7 +12,8 @@ A dead letter has the key, the value and the headers of its record, then one set
 | ``dlq_clause`` | the clauses that it breaks, as in ``DecodeError.clauses`` |
 | ``dlq_value_size`` | the size in bytes of its value, which was left out because the letter was too large |
 
-What is not known has no header. A second failure replaces the set. `DeadLetter.of` reads it.
+A header is missing if its value is unknown. If the record fails again, all of them are replaced.
+`DeadLetter.of` reads them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest s
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason in the headers of a dead letter, each part None if its header is missing or malformed.
+    """The reason in the headers of a dead letter; an attribute is None if its header is missing or malformed.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetter, Record
@@ -72,7 +73,7 @@ _NUMBERS: Final = frozenset(("partition", "offset", "timestamp", "attempt", "val
 
 
 def _read(field: str, value: bytes | None) -> Any:
-    """Return the value of a header, which is untrusted input; None unless it has its type."""
+    """Return the value of a header, which is untrusted input; None if it does not have the right type."""
     try:
         text = (value or b"").decode()
     except UnicodeDecodeError:
@@ -83,18 +84,19 @@ def _read(field: str, value: bytes | None) -> Any:
 
 
 class RecordSender(Protocol):
-    """An `EventProducer`, or an `AsyncEventProducer`, whose ``send_record`` is awaited."""
+    """An `EventProducer` or an `AsyncEventProducer`; ``send_record`` of the latter is awaited."""
 
     async def send_record(self, record: RecordInput, topic: str | None = ..., /) -> Any:
         """Return the delivery of a record."""
 
 
 class DeadLetters:
-    """A sender of dead letters to ``topic``, through an `EventProducer`, which remains an attribute.
+    """A sender of dead letters to ``topic``, through an `EventProducer`, which is the attribute ``producer``.
 
-    A letter that is too large for the client or the broker is sent without its value: its headers say where
-    the record is, and how large its value. ``too_large`` is a function of such a letter that returns the
-    record to send instead, such as one with the place where it has stored the value, or None for that.
+    If a dead letter is too large for the client or the broker, it is sent without its value; its headers say
+    where the record is, and how large the value was. Or pass ``too_large``, a function that is called with
+    such a dead letter and returns the record to send instead, for example one that says where the function
+    has stored the value. If it returns None, the dead letter is sent without its value.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetters, EventConsumer, EventProducer
@@ -134,7 +136,7 @@ class DeadLetters:
             )
 
     def by(self, producer: EventProducer[Any]) -> DeadLetters:
-        """Return a sender of the same letters by another producer."""
+        """Return a sender of the same dead letters through another producer."""
         return DeadLetters(producer, topic=self.topic, too_large=self.too_large)
 
     def send(
@@ -145,12 +147,12 @@ class DeadLetters:
         attempt: int = 1,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery[Record]:
-        """Queue a record with the reason of its failure, and return its delivery without waiting for it.
+        """Queue the dead letter of a record, and return its delivery without waiting for it.
 
         ``error`` is by default the error of an `Undecodable`. Its message becomes a header, up to 1,000
-        characters. ``attempt`` is how often the record was tried; if it is a dead letter that was sent
-        back, tries before are added. Commit its offset only after the delivery has succeeded: it fails
-        if the broker alone finds the letter too large.
+        characters. ``attempt`` is how often the record was tried; if it is a dead letter that was sent back,
+        the earlier tries are added. Commit the offset of the record only after the delivery has succeeded.
+        The delivery fails if the broker finds the dead letter too large and the client does not.
         """
         if self.is_async:
             raise TypeError(
@@ -162,7 +164,7 @@ class DeadLetters:
         return self.send_any(letter, send)
 
     def send_any(self, letter: Record, send: Callable[[Record], Delivery[Record]]) -> Delivery[Record]:
-        """Return the delivery of a letter, or of a shorter one if the function finds that it is too large."""
+        """Return the delivery of a dead letter, or of a shorter one if the client finds it too large."""
         try:
             return send(letter)
         except DeliveryError as failure:
@@ -180,7 +182,7 @@ class DeadLetters:
         await self.producer.send_record(shorter, self.topic)
 
     def _shorten(self, letter: Record, failure: DeliveryError) -> Record:
-        """Return the record to send in place of a letter that is too large; raise any other failure."""
+        """Return the record to send in place of a dead letter that is too large; raise other failures."""
         shorter = self.too_large(letter) if self.too_large and _is_too_large(failure) else None
         if not _is_too_large(failure) or (shorter is None and not letter.value):
             raise failure
@@ -196,7 +198,8 @@ def dead_letter(
 ) -> Record:
     """Return the record that `DeadLetters.send` sends, for another producer, such as one for asyncio.
 
-    ``topic`` is that of the dead letters: one that was read from it and fails again keeps its origin.
+    ``topic`` is that of the dead letters. If a dead letter was read from it and fails again, its headers
+    still name the topic of its first record.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetter, Record, dead_letter
@@ -248,7 +251,7 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
 async def deliver_awaited(
     letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int
 ) -> None:
-    """Do what `deliver` does by an `AsyncEventProducer`."""
+    """Send a dead letter as `deliver` does, by an `AsyncEventProducer`."""
     with _failures_named(letters, item, error, attempt) as letter:
         await letters.send_awaited(letter)
 
@@ -257,7 +260,7 @@ async def deliver_awaited(
 def _failures_named(
     letters: DeadLetters, item: Decoded | Undecodable, error: Exception, attempt: int
 ) -> Iterator[Record]:
-    """Yield the letter of a record; raise the failure of the block as a `DeadLetterError`."""
+    """Yield the dead letter of a record; raise a failure in the block as a `DeadLetterError`."""
     if item.record.topic == letters.topic:
         reason = f"the consumer reads {letters.topic}, too; exclude it from its subscription"
         raise DeadLetterError(reason, item.record, error)
@@ -274,7 +277,7 @@ def _failures_named(
 
 
 def _send(letters: DeadLetters, letter: Record) -> Delivery[Record]:
-    """Return the delivery of a letter when it has arrived."""
+    """Return the delivery of a dead letter when it has arrived."""
     delivery: Delivery[Record] = letters.producer.send_record(letter, letters.topic).result()
     return delivery
 
@@ -284,14 +287,14 @@ def _is_too_large(failure: Exception) -> bool:
 
 
 def _client_error(failure: Exception) -> object:
-    """Return the error of the client that a failure of sending has, or the failure."""
+    """Return the client's error that is the cause of a failure to send, or the failure itself."""
     if isinstance(failure, DeliveryError) and failure.failed:
         return failure.failed[0]._client_error or failure  # noqa: SLF001  # None while it is pending
     return failure.args[0] if failure.args and hasattr(failure.args[0], "code") else failure
 
 
 class DeadLetterError(DeliveryError):
-    """`EventConsumer.run` could not set a record aside, and ends; its offset is not committed.
+    """`EventConsumer.run` could not send the dead letter of a record, and ends; the offset is not committed.
 
     ``record`` is the record, ``error`` the error of its handler, and the cause the error of the
     producer.

@@ -1,10 +1,9 @@
-"""Transient errors: a connection that fails, a time-out, an answer that says "later".
+"""Transient errors: a failed connection, a time-out, or an HTTP answer that says "later".
 
-Data may need another server to be read or written, such as a schema registry. While that server does
-not answer, a codec raises an error of its HTTP client, and the library a `DataError` from it, as it
-does for data that is broken. The errors that an error was raised from, or while handling, say which of
-the two it is. Errors of HTTP clients are known by the names of their classes, since no client is
-imported for that.
+A codec may need another server, such as a schema registry, to read or write data. While that server does not
+answer, the codec raises an error of its HTTP client, and the library raises a `DataError` from it, as it does
+for broken data. The causes and contexts of an error show which of the two it is. Errors of HTTP clients are
+recognized by the names of their classes, so that no client must be imported.
 """
 
 from __future__ import annotations

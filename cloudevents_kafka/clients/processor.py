@@ -1,8 +1,8 @@
-"""EventProcessor: reads records, and writes what a handler makes of them, exactly once.
+"""EventProcessor: reads records and writes the events that a handler makes of them, exactly once.
 
-A batch of records is handled in one transaction of the producer, which has the offsets of the group,
-too. If the transaction is aborted, what the handler has sent is never read (by consumers with
-``isolation.level`` ``read_committed``), and the records of the batch are read again.
+A batch of records is handled in one transaction of the producer, which also has the offsets of the group. If
+the transaction is aborted, consumers with ``isolation.level`` ``read_committed`` never read what the handler
+has sent, and the records of the batch are read again.
 """
 
 from __future__ import annotations
@@ -64,35 +64,34 @@ class ProcessorOptions(TypedDict, total=False):
 class EventProcessor:
     """A loop that handles batches of records in transactions.
 
-    ``handler`` is called with each record, an event or not, and sends what it makes of it by
-    ``producer``: `EventProducer.send`, `EventProducer.send_record`, or `DeadLetters` on the same
-    producer. It is called again for records whose transaction was aborted, so it should have no
-    effects but what it sends. It is called in another thread. The client of ``producer`` must have a
-    ``transactional.id`` of its own, and that of ``consumer`` ``enable.auto.commit`` False, as offsets that
-    it commits by itself are of records whose transaction may be aborted.
+    ``handler`` is called with each record, also with records that are not events. It sends its results by
+    ``producer``: by `EventProducer.send`, `EventProducer.send_record`, or `DeadLetters` with the same
+    producer. It is called again for records whose transaction was aborted, so it should have no effects other
+    than sending. It is called in another thread. The client of ``producer`` must have a ``transactional.id``
+    of its own. The client of ``consumer`` must have ``enable.auto.commit`` False: it would commit offsets of
+    records whose transaction may be aborted.
 
-    ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` are those of `EventConsumer.run`: what becomes of
-    a record that is not an event, or whose handler raises an error. A `DeadLetters` on the same producer
-    sends its letter in the transaction, so a bad record is set aside exactly once. What a failed try has sent
-    is aborted. Without ``on_failure`` the handler gets records that are not events, too, and an error that it
-    raises aborts the transaction and ends `run`.
+    ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` are those of `EventConsumer.run`, for records that
+    are not events or whose handler raises an error. `DeadLetters` with the same producer sends dead letters
+    in the transaction, so each bad record is sent exactly once. Events that a failed try has sent are
+    aborted. Without ``on_failure`` the handler also gets records that are not events, and an error of the
+    handler aborts the transaction and ends `run`.
 
-    A batch has up to ``max_records``; more make transactions larger and rarer. It ends before, too: no
-    record begins ``max_seconds`` after its transaction, or after `stop`. What was handled by then is
-    committed, and the remaining records are read again, by the next batch, in their order. So a
-    transaction is open for ``max_seconds``, one record and the commit, however many records there are.
+    A batch has up to ``max_records``; a higher number means larger and fewer transactions. It may end
+    earlier: no record begins when ``max_seconds`` have passed in its transaction, or after `stop`. The
+    records that were handled by then are committed, and the next batch reads the remaining ones again, in
+    order. So a transaction is open at most for ``max_seconds``, the time for one record, and the commit.
 
-    A broker aborts a transaction after ``transaction.timeout.ms``, and the process must end then. The
-    client does not show that setting: pass it as ``transaction_timeout``, in seconds, unless it has
-    Kafka's default, 60 s. ``max_seconds`` is by default a tenth of it.
+    A broker aborts a transaction after ``transaction.timeout.ms``, and then the process must end. The client
+    does not show that setting: pass it as ``transaction_timeout``, in seconds, unless it is Kafka's default,
+    60 s. The default of ``max_seconds`` is a tenth of it.
 
-    ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away.
-    After ``transactions`` in a row that were aborted, for the same records, `run` raises an error.
-    The client is polled while the handler or a broker is slow, so the group does not expel the member.
-    ``observers`` are called for what the consumer and the producer do, as theirs are: see `Observer`.
-
-    Raises `TypeError` if the clients have no transactions, or the handler is a coroutine function, and
-    `ValueError` for times that are not above 0, and for dead letters of another producer.
+    ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away. If as
+    many transactions in a row as ``transactions`` says are aborted for the same records, `run` raises an
+    error. The client is polled while the handler or a broker is slow, so the group does not expel the member.
+    ``observers`` are called in addition to those of the consumer and of the producer: see `Observer`. Raises
+    `TypeError` if the clients have no transactions, or if the handler is a coroutine function. Raises
+    `ValueError` for times that are not above 0, and for dead letters with another producer.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
@@ -173,23 +172,22 @@ class EventProcessor:
         producer.count_sends()
 
     def stop(self) -> None:
-        """End `run` after the current record; may be called by a signal handler or a thread.
+        """End `run` after the current record; a signal handler or another thread may call this.
 
-        The records of the batch that were handled are committed, and the remaining records are read again.
+        The handled records of the batch are committed, and the remaining ones are read again later.
         """
         self._stopped = True
 
     def run(self, *, stop_timeout: float = 20.0, idle_timeout: float | None = None) -> int:
-        """Process records until `stop`, SIGTERM, or ``idle_timeout`` seconds without one; return how many.
+        """Process records until `stop`, SIGTERM, or ``idle_timeout`` seconds without one; return the count.
 
-        Begins with ``init_transactions``, which waits for or aborts a transaction that an earlier
-        process with the same ``transactional.id`` has left. Ends between two transactions, or after
-        aborting one, so the offsets of the group and what was sent always agree. If that takes longer than
-        ``stop_timeout`` seconds after `stop`, as a handler or a broker does not answer, the transaction is
-        left: end the process then, and the next one aborts it.
-
-        Raises `TransactionError` if the client cannot go on, `ConsumeError`, what the handler raises, and
-        `RuntimeError` if a run or another processor reads by the consumer already.
+        The run begins with ``init_transactions``, which waits for, or aborts, a transaction that an earlier
+        process with the same ``transactional.id`` has left open. It ends between two transactions, or after
+        aborting one, so the offsets of the group and the sent events always agree. If a handler or a broker
+        does not answer within ``stop_timeout`` seconds after `stop`, the transaction stays open: then end the
+        process, and the next one aborts the transaction. Raises `TransactionError` if the client cannot
+        continue, `ConsumeError`, errors of the handler, and `RuntimeError` if a run or another processor uses
+        the consumer already.
         """
         check_seconds("stop_timeout", stop_timeout)
         check_seconds("idle_timeout", idle_timeout)
@@ -241,9 +239,9 @@ class EventProcessor:
         return self._counts.handled
 
     def _is_left(self, seconds: float) -> bool:
-        """Return whether records of an aborted transaction are to be read again by this member.
+        """Return whether this member must still read records of an aborted transaction again.
 
-        Raises `TransactionError` if they are not for many seconds.
+        Raises `TransactionError` if it does not get them for many seconds.
         """
         if self._aborted is None:
             return False
@@ -313,7 +311,7 @@ class EventProcessor:
             raise
 
     def _leave(self, batch: Sequence[Item], number: int) -> None:
-        """Leave the records after the first ``number`` to the next batch, which is then smaller."""
+        """Leave the records after the first ``number`` ones to the next batch, which is then smaller."""
         if (slow := self._time.find_slow_record()) is not None:
             _log.warning("%s", slow)
         if number == len(batch):
@@ -323,7 +321,7 @@ class EventProcessor:
             self._seek_back(batch[number:])
 
     def _seek_back(self, batch: Sequence[Item]) -> None:
-        """Read the batch again, except for partitions that were revoked: the group's offsets say where."""
+        """Read the batch again from the group's offsets, except for partitions that were revoked."""
         client = self.consumer.consumer
         ends = {(place.topic, place.partition): place.offset for place in ends_of(batch)}
         first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}

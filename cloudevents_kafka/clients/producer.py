@@ -1,8 +1,8 @@
-"""EventProducer: sends events through a Kafka producer, the user's or one made from settings.
+"""EventProducer: sends events through a Kafka producer, which is passed or made from settings.
 
-If the queue of the client is full, it serves delivery reports until there is room, instead of
-raising ``BufferError``. Each sent event and record has a `Delivery`.
-`flush` and `close` raise an error for failed deliveries that were not passed to a callback.
+If the queue of the client is full, sending serves delivery reports until there is room, instead of raising
+``BufferError``. Each sent event and record has a `Delivery`. `flush` and `close` raise an error for failed
+deliveries that were not passed to a callback.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
 
 
 class WriteOptions(TypedDict, total=False):
-    """The options of sending an event that `to_record` has, too."""
+    """The options of sending that are also arguments of `to_record`."""
 
     key: bytes | str | None
     headers: HeaderInput
@@ -51,8 +51,8 @@ class WriteOptions(TypedDict, total=False):
 class Writer(msgspec.Struct):
     """The options of a producer, which are the defaults of each call.
 
-    Raises `ValueError` for a mode or a format that does not exist, and a time below 0, and `TypeError` for a
-    key mapper that is not a function.
+    Raises `ValueError` for a mode or a format that does not exist and for a time below 0, and `TypeError` for
+    a key mapper that is not a function.
     """
 
     topic: str | None
@@ -95,7 +95,7 @@ class Writer(msgspec.Struct):
             raise
 
     def copy(self, record: RecordInput, topic: str | None) -> Outgoing:
-        """Return a record as it is, for a topic. Raises `EncodeError`."""
+        """Return a record unchanged, for a topic. Raises `EncodeError`."""
         record = with_bytes_headers(Record.of(record))
         topic = topic or self.topic or record.topic
         if topic is None:
@@ -109,7 +109,7 @@ _MILLISECONDS: Final = "pass milliseconds since the epoch: round(time.timestamp(
 
 
 def with_options(produce: Produce, partition: int | None, timestamp: int | None) -> Produce:
-    """Return a function with the options that are set: the client accepts None for neither.
+    """Return a function with those of the options that are set, since the client does not accept None.
 
     Raises `TypeError` for values that are not integers.
     """
@@ -129,19 +129,19 @@ def _check_integer(name: str, value: object, advice: str) -> None:
 class EventProducer(Generic[ProducerT]):
     """A sender of CloudEvents through ``producer``: settings of librdkafka, or a client.
 
-    The attribute ``producer`` is the client. `close` also closes one that was made from settings, and purges
-    what is still on its way then; a client that was passed stays open.
+    The attribute ``producer`` is the client. If it was made from settings, `close` closes it, too, and purges
+    messages that are still on their way; a client that was passed stays open.
 
     ``mode``, ``format`` and ``key_mapper`` are the defaults of `send`: see `to_record`. Begin and
     end transactions on the wrapped producer; the deliveries of aborted events are ``aborted`` and
     have an ``error``, and `flush` does not raise it.
 
-    ``close_timeout`` is the longest time, in seconds, that `close` and leaving the block wait for
-    deliveries; by default they wait until the client reports each, after its ``message.timeout.ms``
-    (five minutes) at the latest. Set it below the time that a container has to end.
+    ``close_timeout`` is the longest time, in seconds, that `close` and the end of a ``with`` block wait for
+    deliveries. By default they wait until the client has reported all of them, at the latest after its
+    ``message.timeout.ms`` (five minutes). Set it below the time that a container has to end.
 
-    Failed events without an ``on_delivery`` stay in memory until `flush` or ``result`` raises an error
-    for them: a service that calls neither should pass ``on_delivery``.
+    Failed events without an ``on_delivery`` stay in memory until `flush` or ``result`` raises an error for
+    them. So a service that calls neither of these should pass ``on_delivery``.
 
     ``observers`` are called with each record that is sent, and add headers to it: see `Observer`.
 
@@ -190,10 +190,10 @@ class EventProducer(Generic[ProducerT]):
     ) -> Delivery[Event]:
         """Queue an event, or an SDK's event, and return its `Delivery` without waiting for it.
 
-        Arguments are those of `to_record`; ``timestamp`` is in milliseconds since the epoch, by
-        default the client's time. Waits while the client's queue is full. Raises `EncodeError` or
-        `InvalidEvent` if the event cannot be written, `DeliveryError` if it is too large, and what the
-        client raises, such as ``KafkaException`` for a fenced transactional producer.
+        Arguments are those of `to_record`; ``timestamp`` is in milliseconds since the epoch, by default the
+        client's time. It waits while the client's queue is full. Raises `EncodeError` or `InvalidEvent` if
+        the event cannot be written, `DeliveryError` if it is too large, and errors of the client, such as
+        ``KafkaException`` for a fenced transactional producer.
         """
         outgoing = self._writer.encode(event, topic, key, headers, mode, format, key_mapper, like)
         produce: Produce = self.producer.produce
@@ -214,11 +214,11 @@ class EventProducer(Generic[ProducerT]):
     ) -> Delivery[Record]:
         """Queue any record, an event or not, with its key, value and headers, and return its delivery.
 
-        The record may be a client's: see `Record.of`. ``topic`` is by default the topic of the
-        `EventProducer`, or else the topic of the record. As in `send`, ``partition`` and ``timestamp``
-        are those of the record only if they are passed, and a full queue is waited for. Raises
-        `EncodeError` if there is no topic, `DeliveryError` if the record is too large, and what the
-        client raises.
+        The record may be a client's message: see `Record.of`. ``topic`` is by default the topic of the
+        `EventProducer`, or, if it has none, that of the record. The record's own partition and timestamp are
+        not used: pass ``partition`` and ``timestamp``. It waits while the client's queue is full. Raises
+        `EncodeError` if there is no topic, `DeliveryError` if the record is too large, and errors of the
+        client.
         """
         outgoing = self._writer.copy(record, topic)
         produce = with_options(self.producer.produce, partition, timestamp)
@@ -227,26 +227,26 @@ class EventProducer(Generic[ProducerT]):
         return delivery
 
     def observe(self, observers: Sequence[Observer]) -> None:
-        """Let observers be called, too, from now on."""
+        """Call further observers from now on."""
         self._deliveries.observers = add_observers(self._deliveries.observers, observers)
 
     def count_sends(self) -> None:
-        """Let what a handler sends count as a part of handling; see `EventConsumer.run`."""
+        """Let events that a handler sends count as a part of handling; see `EventConsumer.run`."""
         self._deliveries.count = count_send
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait up to ``timeout`` seconds until everything that was sent is delivered or has failed.
 
-        Raises `DeliveryError` if deliveries are still pending, or if some without an ``on_delivery``
-        have failed since the last flush. Its ``failed`` has both; the pending ones are not ``done``,
-        and may still arrive. If several threads flush, each failure is raised in one of them.
+        Raises `DeliveryError` if deliveries are still pending, or if deliveries without an ``on_delivery``
+        have failed since the last flush. ``failed`` of the error has both; pending deliveries are not
+        ``done``, and may still arrive. If several threads flush, each failure is raised in one of them.
         """
         self._deliveries.raise_failures(self._polling.drain(timeout), timeout)
 
     def close(self, timeout: float | None = None) -> None:
         """Flush, for ``close_timeout`` by default, and raise as `flush` does; later calls of `send` fail.
 
-        A client that was passed stays open, and may deliver what is still pending: purge it to prevent that.
+        A client that was passed stays open, and may still deliver pending messages: purge it to prevent that.
         """
         self._deliveries.closed = True
         if self._deliveries.is_of_parent:
@@ -260,7 +260,7 @@ class EventProducer(Generic[ProducerT]):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Close; sent events are delivered also if the block has raised an error."""
+        """Close; sent events are delivered even if the block has raised an error."""
         try:
             self.close()
         except DeliveryError as undelivered:

@@ -1,8 +1,8 @@
-"""The client of a schema registry: its settings, also as text, and a limit for the time of each answer.
+"""The client of a schema registry: its settings, also as text, and a time limit for each answer.
 
-Confluent's client waits for ever for a registry that accepts a connection and does not answer. The law: each
-wait of a client that is made here has a time limit, and `Patience` limits the whole call of any client, in
-which a registry may send its answer byte by byte, or name many references.
+Confluent's client waits for ever if a registry accepts a connection and does not answer. Each wait of a
+client that is made here has a time limit. `Patience` limits the whole call of any client, because a registry
+may send its answer byte by byte, or name many references.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from uuid import UUID
 T = TypeVar("T")
 
 DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
-"""Settings of a client that are not confluent's: seconds of each wait, and tries after the first."""
+"""Settings whose defaults differ from confluent's: the seconds of a wait, and the number of retries."""
 NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
-"""What installs the client."""
+"""The command that installs the client."""
 _WAITS: Final = 6  # of a call: the connection and the answer, of each try, and what is between them
 _MOST_SECONDS: Final = 86_400.0
 # The least and the greatest value of each setting that is a number; those of milliseconds are integers.
@@ -37,9 +37,9 @@ _MAY_BE_BOOLEAN: Final = "ssl.ca.location"  # the client takes False, which trus
 
 
 def registry_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with `DEFAULTS`, in which texts of numbers and booleans are read as such.
+    """Return settings with `DEFAULTS`; texts become numbers and booleans where the client needs these.
 
-    Raises `ValueError`, which names the setting, for what is not a number or is out of range.
+    Raises `ValueError`, which names the setting, for values that are not numbers or are out of range.
 
     Examples:
         >>> from cloudevents_kafka.clients.schema_registry import registry_settings
@@ -69,7 +69,7 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def registry_client(settings: Mapping[str, Any]) -> Any:
-    """Return confluent's client for settings, which may be texts.
+    """Return confluent's client for settings, whose values may be texts.
 
     Raises `ImportError` if the client is not installed, and `ValueError` for wrong settings.
 
@@ -89,28 +89,28 @@ def registry_client(settings: Mapping[str, Any]) -> Any:
 
 
 def seconds_of(settings: Mapping[str, Any]) -> float:
-    """Return the seconds of a whole call: six times its time limit for a wait."""
+    """Return the time limit of a whole call, in seconds: six times that of a wait."""
     return _WAITS * float(registry_settings(settings)["timeout"])
 
 
 def is_unknown(error: Exception, *, by_guid: bool) -> bool:
     """Return whether a registry has answered that it has no such schema.
 
-    Other servers answer 404, too, such as those of a wrong URL; for a GUID registries send no code of theirs.
+    A server of a wrong URL answers 404, too. For a GUID, registries send no error code of their own.
     """
     status, code = (getattr(error, name, None) for name in ("http_status_code", "error_code"))
     return status == _NOT_FOUND and (by_guid or (type(code) is int and code // 100 == _NOT_FOUND))
 
 
 class NotASchema(Exception):
-    """What has answered is not a schema registry, such as a proxy with a page of its own."""
+    """The answer is not that of a schema registry, but for example the page of a proxy."""
 
 
 def find_schema(client: Any, name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the kind of a schema, such as AVRO, and its text after those of all that it refers to.
+    """Return the kind of a schema, such as AVRO, and the texts of its references and of itself.
 
-    ``name`` is an id, or a GUID with 32 digits, with or without hyphens. Only the texts of Avro are returned.
-    Raises the errors of the client, and `NotASchema` for an answer of another form.
+    ``name`` is an id, or a GUID of 32 digits, with or without hyphens. Only Avro schemas have texts in the
+    result. Raises the errors of the client, and `NotASchema` for an answer of another form.
     """
     try:
         found = client.get_schema(int(name)) if _is_id(name) else client.get_schema_by_guid(str(UUID(name)))
@@ -161,7 +161,7 @@ class Patience:
     def wait_for(self, call: Callable[[], T]) -> T:
         """Call a function and return its result; raise its error, `TimeoutError` or `NotAsked`.
 
-        The function is called in a daemon thread, which a registry may hold, and nothing waits for.
+        The function is called in a daemon thread. A registry may block that thread, but nothing waits for it.
         """
         future: Future[T] = Future()
         self._call = future
@@ -179,7 +179,7 @@ class Patience:
             self._call = None
 
     def end(self) -> None:
-        """Let the call that is waited for, and later ones, raise `NotAsked`; called in any thread."""
+        """Let the current call and later ones raise `NotAsked`; any thread may call this."""
         self._has_ended = True
         call = self._call
         if call is not None:

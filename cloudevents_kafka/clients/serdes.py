@@ -5,9 +5,9 @@ not part of the ``datacontenttype``. With ``schema.id.serializer`` it writes the
 to the record's header ``__value_schema_id`` instead, which is not a header of the event. Both are
 read, except for data of up to five bytes, which confluent-kafka 2.16 rejects as too short.
 
-``AvroDeserializer`` passes data to fastavro without limits. If the schema is recursive, or has
-arrays of nulls or decimals, small data can crash or block the process: for data of other users use
-`codecs.avro`, which has limits.
+``AvroDeserializer`` passes data to fastavro without limits. If the schema is recursive, or has arrays of
+nulls or decimals, a few bytes can crash or block the process. For untrusted data use `codecs.avro`, which has
+limits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 
 Serde = Callable[[Any, Any], Any]
-"""A serializer or deserializer of confluent-kafka: a function of a value and a SerializationContext.
+"""A serializer or deserializer of confluent-kafka, called with a value and a SerializationContext.
 
 Examples:
     >>> from cloudevents_kafka.clients.serdes import Serde

@@ -1,10 +1,10 @@
 """Data as values of a program's own types, for ``EventConsumer(client, data_type=…)``.
 
-A hook is a function of an event that returns its data. `read_as` returns the hook of a type: a
-pydantic model, a msgspec Struct, a dataclass, a TypedDict, or a container or union of them. `by_type`
-chooses a hook by the type of the event, and `by_dataschema` checks data by its schema. Any exception
-of a hook becomes a `BrokenData`; only the text of a `DataError` is repeated, since other messages may
-contain data.
+A hook is a function of an event that returns its data. `read_as` returns the hook of a type: a pydantic
+model, a msgspec Struct, a dataclass, a TypedDict, or a container or union of them. `by_type` chooses a hook
+by the type of the event, and `by_dataschema` chooses a check by the ``dataschema``. Any exception of a hook
+becomes a `BrokenData`. Its message repeats only the text of a `DataError`, because other messages may contain
+data.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ __all__ = ["by_dataschema", "by_type", "read_as"]
 T = TypeVar("T")
 
 DataHook = Callable[[Event], T]
-"""Return the data of an event as a value."""
+"""A function from an event to its data as a value."""
 
 MYPY: Final = False
-"""True for mypy alone, which finds ``object`` for the classes of a mapping; Pyright finds their union."""
+"""True only for mypy, which infers ``object`` for a mapping of classes; Pyright infers their union."""
 
 TypesByName = Mapping[str, type[T] | DataHook[T]]
-"""What data of events is read as, by their types."""
+"""The types, or hooks, for the data of events, by the ``type`` of the event."""
 
 UntypedData = Mapping[str, Any] | UnionType | None
-"""A ``data_type`` in which type checkers see no type, such as ``Order | None``."""
+"""A ``data_type`` that is not a type for type checkers, such as ``Order | None``."""
 
 Check = Callable[[Any], object]
-"""Raise an exception if data is not valid; the return value is ignored."""
+"""A function that raises an exception if data is not valid; its result is ignored."""
 
 _Convert = Callable[[Any], Any]
 
@@ -52,7 +52,7 @@ _quoted_value: Final = re.compile(r"\bvalue .+?(?= - at |$)", re.DOTALL).sub
 
 
 def hook_of(data_type: Any) -> DataHook[Any]:
-    """Return the hook of a ``data_type``: a type, a hook, or a mapping from types of events to one of them.
+    """Return the hook of a ``data_type``: a type, a hook, or a mapping from types of events to these.
 
     Raises `TypeError` for anything else.
     """
@@ -75,7 +75,7 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]: ...
 def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
     """Return a hook that reads data as a type, or by a hook, chosen by the ``type`` of the event.
 
-    Data of events of other types is read as without a hook. Raises `TypeError` as `read_as` does.
+    Data of events of other types is read without a hook. Raises `TypeError` as `read_as` does.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -94,10 +94,11 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
 
 
 def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> DataHook[Any]:
-    """Return a hook that reads data as without one, and passes it to the check of its ``dataschema``.
+    """Return a hook that passes data to the check of its ``dataschema``.
 
-    A check raises an exception for data that is not valid. Data whose dataschema has no check is a
-    `DataError`, also if it is absent, unless there is a check for None.
+    The data itself is read as without a hook. A check raises an exception for data that is not valid. A
+    `DataError` is raised for an event whose ``dataschema`` has no check, or that has no ``dataschema``,
+    unless there is a check for None.
 
     Examples:
         >>> from jsonschema import Draft202012Validator
@@ -123,9 +124,9 @@ def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> D
 def read_as(data_type: type[T]) -> DataHook[T]:
     """Return the hook that reads data as values of a type.
 
-    JSON is validated as JSON by pydantic or msgspec. Other data, and data with a registered codec or a
-    ``data_reader``, is decoded first; a value that has the type is returned unchanged. Raises
-    `TypeError` if neither pydantic nor msgspec has a schema for the type.
+    pydantic or msgspec reads and validates JSON. Other data, and data with a registered codec or a
+    ``data_reader``, is decoded first and then converted; a value that has the type already is returned
+    unchanged. Raises `TypeError` if neither pydantic nor msgspec has a schema for the type.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -154,7 +155,7 @@ def read_as(data_type: type[T]) -> DataHook[T]:
 
 
 def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
-    """Return an event whose data is decoded, by a hook or as without one; raise `DataError` if that fails."""
+    """Return an event whose data is decoded, by the hook if there is one; raise `DataError` on failure."""
     if hook is None:
         _ = event.data
         return event
@@ -168,7 +169,7 @@ def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
 
 
 def _is_utf8_json(event: Event) -> bool:
-    """Return whether the payload is JSON in UTF-8 that no registered codec and no other function reads."""
+    """Return whether the payload is JSON in UTF-8, and no registered codec or function reads it."""
     if has_reader(event):
         return False
     attributes, _, kind = binary_parts(event)

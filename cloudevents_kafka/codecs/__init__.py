@@ -1,8 +1,8 @@
 """Codecs: from the payload bytes of an event to a Python value, and back.
 
-`registry` has the codecs that users register; `avro`, of `_avro`, and `typed_json` return codecs for a
-schema or a type. `payload` encodes and decodes data without a codec. `json` and
-`json_grammar` are strict JSON, and `avro_binary` is Avro for untrusted bytes.
+`registry` has the codecs that users register. `avro` (in `_avro`) and `typed_json` return codecs for a schema
+or a type. `payload` encodes and decodes data without a codec. `json` and `json_grammar` read and write strict
+JSON, and `avro_binary` reads Avro from untrusted bytes.
 """
 
 from cloudevents_kafka.codecs._avro import avro

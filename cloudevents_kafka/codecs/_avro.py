@@ -1,9 +1,9 @@
 """A codec for Avro data of any schema, with limits for untrusted bytes.
 
-fastavro recurses in C without a limit, which ends the process; creates any number of values
-that have no bytes, of arrays or of records that double at each level, which exhausts the memory;
-and converts the bytes of a decimal to digits, which takes minutes for a megabyte. `AvroLimits`
-checks data of a schema with recursion, such values or decimals before fastavro decodes it.
+fastavro has no such limits. It recurses in C, which can end the process. It creates any number of values that
+take no bytes, such as nulls in arrays, or records that double at each level, which exhausts the memory. It
+converts the bytes of a decimal to digits, which takes minutes for a megabyte. So `AvroLimits` checks the data
+before fastavro decodes it, if the schema has recursion, such values, or decimals.
 """
 
 from __future__ import annotations
@@ -36,11 +36,9 @@ _HINT: Final = "register a Codec of your own for such data"
 def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
     r"""Return a codec for data that is one datum of an Avro schema, without a header.
 
-    ``references`` are schemas of named types that it refers to. Each stands after the schemas to which
-    it refers itself.
-
-    Data is untrusted input: beyond the limits of this module, which are for recursive
-    schemas, decimals, and values without bytes, decoding raises `DataError`.
+    ``references`` are the schemas of named types to which the schema refers, in an order in which each stands
+    after the schemas that it refers to. Data is untrusted input: decoding raises `DataError` for data beyond
+    the limits of this module, which are for recursive schemas, decimals, and values without bytes.
 
     Examples:
         >>> from cloudevents_kafka import Event, codecs, register_codec
@@ -77,7 +75,7 @@ def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
 
 
 class _Datum(bytes):
-    """The bytes of a datum, and the numbers of records, and of values without bytes, that were read."""
+    """The bytes of a datum, with the number of records and of values without bytes that were read."""
 
     empty_items = records = 0
 
@@ -93,14 +91,14 @@ class _Datum(bytes):
 
 
 _Step = Callable[[_Datum, int, int], int]
-"""Return the index after a value at an index and a depth; raise `DataError`, or as in `avro_binary`."""
+"""A function from a datum, an index and a depth to the index after the value; see `avro_binary`."""
 
 
 class _Compiled(NamedTuple):
     """The step over a value of a schema.
 
-    ``size`` is that in bytes if all values of the schema have the same. ``empties`` is the number of values
-    without bytes that each of them has outside of arrays, maps and unions.
+    ``size`` is the size of a value in bytes if all values of the schema have the same size. ``empties`` is
+    the number of values without bytes in each value, outside of arrays, maps and unions.
     """
 
     step: _Step
@@ -198,7 +196,7 @@ class AvroLimits:
 
 
 def _fixed(size: int, empties: int | None = None) -> _Compiled:
-    """Return the step over values of one size; by default one without bytes is one value."""
+    """Return the step over values of one size; by default a value of size 0 counts as one without bytes."""
     number = int(size == 0) if empties is None else empties
 
     def fixed(datum: _Datum, at: int, _: int) -> int:
@@ -210,7 +208,7 @@ def _fixed(size: int, empties: int | None = None) -> _Compiled:
 
 
 def _paid(branch: _Compiled) -> _Step:
-    """Return the step over a branch of a union, whose number takes a byte: a null alone is not empty."""
+    """Return the step over a branch of a union; its number takes a byte, so a null in it has a byte."""
     return (lambda _, at, __: at) if branch.size == 0 and branch.empties == 1 else branch.step
 
 

@@ -1,8 +1,9 @@
-"""The budget of one datum of Avro: a few bytes may have any number of values.
+"""The budget of one datum of Avro: a limit for the values that its bytes may have.
 
-Values without bytes are nulls, records that have no other values, and ``fixed`` of size 0. Arrays of them,
-and schemas whose records double at each level, need no bytes for each value. A budget is for a whole datum:
-values without bytes are counted by the schema, without a step for each, and each other value is a step.
+A few bytes may have any number of values without bytes: nulls, ``fixed`` of size 0, and records that consist
+of these. Arrays of them need no bytes for each value, and neither do schemas whose records double at each
+level. A budget is for a whole datum. Values without bytes are counted from the schema, many at once; each
+other value is one step.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Final
 from cloudevents_kafka.codecs.avro_binary import MalformedDatum
 
 MAX_EMPTY_ITEMS: Final = 65_536
-"""The maximum number of values without bytes in a datum; one that is longer may have one for each byte."""
+"""The maximum number of values without bytes in a datum; a longer datum may have one for each byte."""
 FREE_STEPS: Final = 16_384
 STEPS_PER_BYTE: Final = 32
-"""A datum may have `FREE_STEPS` values, and `STEPS_PER_BYTE` more for each byte: records within records."""
+"""A datum may have `FREE_STEPS` values, and `STEPS_PER_BYTE` more for each byte, as records may be nested."""
 _FREE_OUTPUT: Final = 1 << 20
 
 
@@ -24,7 +25,7 @@ class BeyondBudget(MalformedDatum):
 
 
 class Budget:
-    """What is left for one datum of a number of bytes."""
+    """The numbers of values that one datum may still have."""
 
     __slots__ = ("_empties", "_output", "_size", "_steps")
 

@@ -1,8 +1,9 @@
-"""Schemas of writers of Avro, without what does not matter for reading their data.
+"""Schemas of Avro's writers, without the parts that do not matter for reading their data.
 
-A registry has schemas that some tool has written, and their data is there. Defaults are those of readers,
-and Avro's specification, "Logical Types", says of one that is invalid: "implementations must ignore the
-logical type when reading". So neither makes data unreadable.
+Such a schema may have an invalid default or an invalid logical type, and data that was written with it is
+stored nevertheless. Defaults matter in the schemas of readers only. About an invalid logical type Avro's
+specification ("Logical Types") says: "implementations must ignore the logical type when reading". So both are
+removed, and the data is readable.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 
 def writer_schema(schema: Any) -> Any:
-    """Return a schema, as JSON has it, without defaults and without decimals that are invalid.
+    """Return a schema, as decoded JSON, without defaults and without invalid decimals.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_writers import writer_schema
@@ -32,7 +33,7 @@ def writer_schema(schema: Any) -> Any:
 
 
 def _kept(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield what a part of a schema keeps."""
+    """Yield the members of a part of a schema that stay."""
     is_wrong = schema.get("logicalType") == "decimal" and not _is_decimal(schema)
     left_out = ("default", "logicalType") if is_wrong else ("default",)
     yield from (pair for pair in schema.items() if pair[0] not in left_out)

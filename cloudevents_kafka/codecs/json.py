@@ -1,7 +1,7 @@
 """Strict JSON in UTF-8 (RFC 8259), without NaN and infinities in both directions.
 
-Some JSON has no Python value: a lone surrogate, or nesting beyond the stack of the parser.
-It is valid JSON: its text is written unchanged, and only decoding it raises an error.
+Some valid JSON has no Python value: a lone surrogate, or nesting beyond the stack of the parser. Its text is
+written unchanged, and only decoding it raises an error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CANNOT: Final = "data cannot be written as JSON: "
 def _to_builtin(value: Any) -> Any:
     """Return a pydantic model as a value that msgspec encodes; raise `TypeError` for other values.
 
-    The names are those by which the model is read, its aliases.
+    The names of members are the model's aliases, by which it is read.
     """
     kind = type(value)
     if not (hasattr(kind, "__pydantic_core_schema__") and hasattr(kind, "model_dump")):
@@ -57,8 +57,8 @@ _pack: Final = msgspec.msgpack.Encoder(enc_hook=_to_builtin).encode
 def encode_json(value: Any) -> bytes:
     """Return a value as JSON in UTF-8. Raises `DataError` if JSON cannot express it, such as NaN.
 
-    Dataclasses, msgspec Structs and pydantic models are objects. A `msgspec.Raw` in it must be JSON,
-    and is copied.
+    Dataclasses, msgspec Structs and pydantic models become objects. A `msgspec.Raw` must have JSON, which is
+    copied.
     """
     try:
         text = _encode_json(value)
@@ -80,7 +80,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Return the value of JSON in UTF-8. Raises `DataError` if it has no Python value or is not JSON."""
+    """Return the value of JSON in UTF-8. Raises `DataError` if bytes are not JSON or have no Python value."""
     try:
         return _decode_json(text)
     except UnicodeDecodeError as error:
@@ -92,7 +92,7 @@ def decode_json(text: bytes) -> Any:
 
 
 def explain_error(text: bytes, error: Exception) -> str:
-    """Return why the parser refuses a JSON text; its own message may be about another byte."""
+    """Return why the parser refuses a JSON text; the parser's own message may be about another byte."""
     if isinstance(error, RecursionError):
         return "it is nested too deep for the parser"
     end = find_lone_surrogate(text) if isinstance(error, msgspec.DecodeError) else None

@@ -10,8 +10,8 @@ from __future__ import annotations
 def encode_json_text(text: str, codec: str) -> bytes:
     r"""Return a JSON text in the charset of one of Python's codecs, with the same value.
 
-    A character is escaped as ``\uXXXX`` if the charset does not have it, or reads it as another:
-    Shift JIS writes a yen sign as the byte that it reads as a backslash.
+    A character is escaped as ``\uXXXX`` if the charset does not have it, or would read it as another one:
+    Shift JIS writes a yen sign as a byte that it reads as a backslash.
     """
     try:
         encoded = text.encode(codec)

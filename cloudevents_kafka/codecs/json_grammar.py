@@ -75,7 +75,7 @@ def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | 
 
 
 def find_members(text: bytes) -> list[tuple[str, int, int]]:
-    """Return name, start and end of the value of each member of an object, in order and with repeats.
+    """Return the name of each member of an object, in order and with repeats, and where its value is.
 
     The list is empty for a text that is not an object.
     """
@@ -83,7 +83,7 @@ def find_members(text: bytes) -> list[tuple[str, int, int]]:
 
 
 def _members(text: bytes) -> list[tuple[str, int, int]] | None:
-    """Return name, start and end of the value of each member of an object, or None for other texts."""
+    """Return the name, and the start and end of the value, of each member; None for other texts."""
     members: list[tuple[str, int, int]] = []
     begin = _begin.match(text)
     at = 0 if begin is None else begin.end()

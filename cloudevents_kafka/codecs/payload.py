@@ -1,7 +1,7 @@
-"""The data of an event: payload bytes, their kind, and the Python value.
+"""The data of an event: the bytes of the payload, their kind, and the Python value.
 
-An event has its data as bytes. If the data was a JSON value or a text, its kind says so, and
-the event is written with such a value in another format. The kind of bytes is not guessed.
+An event has its data as bytes, the payload. If an event format had the data as a JSON value or a text, its
+kind says so, and another format writes such a value again. The kind of bytes is not guessed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DataKind(Enum):
     """The kind of an event's data."""
 
     BYTES = "bytes"
-    """Bytes, which the content type describes, if any."""
+    """Bytes; the content type describes them, if there is one."""
     JSON = "json"
     """The text of a JSON value."""
     TEXT = "text"
@@ -59,7 +59,7 @@ def implies_utf8_json(content_type: str | None) -> bool:
 
 
 def implied_type(content_type: str | None, kind: DataKind) -> str | None:
-    """Return the content type of data, which is JSON's if JSON has none (J-09)."""
+    """Return the content type of data; without one, that of JSON for a JSON value (J-09)."""
     return "application/json" if content_type is None and kind is _JSON else content_type
 
 
@@ -68,11 +68,11 @@ def to_payload(
 ) -> tuple[bytes | None, DataKind]:
     """Return the payload bytes of a Python value, and their kind.
 
-    None means no data, and bytes are the payload. For other values a codec that is registered
-    for the content type (JSON's if there is none) and ``attributes`` has precedence. Without a
-    codec, a Protobuf message is a ``google.protobuf.Any``; text is a JSON string if the content
-    type is JSON or None, else text in the charset of the content type; other values are JSON.
-    Raises `DataError` if the value cannot be encoded.
+    None means no data, and bytes are the payload. Other values are encoded by the codec that is registered
+    for the content type (JSON's if there is none) and ``attributes``. Without a codec, a Protobuf message
+    becomes a ``google.protobuf.Any``. A str becomes a JSON string if the content type is JSON or None, else
+    text in the charset of the content type. Other values become JSON. Raises `DataError` if the value cannot
+    be encoded.
     """
     if data is None or type(data) is bytes:
         return data, _BYTES
@@ -113,9 +113,9 @@ def json_payload(data: Any, content_type: str | None) -> bytes:
 
 
 def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> str | msgspec.Raw:
-    """Return a text that is JSON, where data is JSON, as a value that `to_payload` copies; else the text.
+    """Return a text as a value that `to_payload` copies, if it is JSON of a JSON type; else the text.
 
-    A codec that encodes data of the content type gets the text.
+    If a codec encodes data of the content type, it gets the text.
     """
     if not (content_type is None or isinstance(content_type, str)) or not implies_json(content_type):
         return text
@@ -168,7 +168,7 @@ def from_payload(
 
 
 def to_utf8(payload: bytes, content_type: str | None) -> bytes:
-    """Return text in the charset of a content type as UTF-8. Raises `DataError` if it has none."""
+    """Return text in the charset of a content type as UTF-8. Raises `DataError` for other bytes."""
     if content_type is None or media_type(content_type).utf8:
         return payload
     try:
@@ -178,7 +178,7 @@ def to_utf8(payload: bytes, content_type: str | None) -> bytes:
 
 
 def from_utf8(text: bytes, content_type: str | None) -> bytes:
-    """Return JSON in UTF-8 as JSON in the charset of a content type, which escapes what that does not have.
+    """Return JSON in UTF-8 as JSON in the charset of a content type.
 
     Raises `DataError` if the charset is unknown.
     """

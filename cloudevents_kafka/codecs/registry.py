@@ -26,9 +26,9 @@ from cloudevents_kafka.problems import DataError
 class Codec(msgspec.Struct, frozen=True):
     """Two functions, from payload bytes to a value and back.
 
-    Without one of them, data is decoded or encoded as without the codec. Any exception
-    becomes a `DataError` with the exception as its cause. Only the text of a `DataError` is
-    repeated, so it should not contain data.
+    If one of them is missing, data is decoded or encoded as without the codec. An exception of a function
+    becomes a `DataError` with the exception as its cause. The message repeats the text of the exception only
+    if it is a `DataError`; such a text should not contain data.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec
@@ -43,7 +43,7 @@ class Codec(msgspec.Struct, frozen=True):
 
 
 Key = tuple[str, str | None, str | None]
-"""Media type or suffix, event type, and dataschema."""
+"""The media type or suffix, the event type, and the dataschema of a codec."""
 
 by_key: Final[dict[Key, Codec]] = {}
 """The registered codecs, which only the functions of this module change; most programs have none."""
@@ -104,7 +104,7 @@ def registered() -> dict[Key, Codec]:
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
-    """Replace all registered codecs by these."""
+    """Replace all registered codecs by other ones."""
     with registration_lock:
         by_key.update(codecs)
         for key in by_key.keys() - codecs.keys():

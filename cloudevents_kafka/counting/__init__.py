@@ -1,6 +1,7 @@
-"""Counts of records in bounded memory, for any records: of the pipeline, of `report`, on terminals.
+"""Counts of records in bounded memory, for any records; the pipeline and the command line use them.
 
-`Labels` and `TimeHistogram` count, each by a law that its module states; `RecordCounts` has them for records.
+`Labels` counts by label, and `TimeHistogram` by time; the docstrings of their modules say how exact they are.
+`RecordCounts` has the counts of records.
 """
 
 from cloudevents_kafka.counting._labels import MAX_LABELS, Labels, limit_labels, limit_nested

@@ -1,14 +1,15 @@
-"""Counts by label, for a bounded number of labels, because labels, such as types, are untrusted input.
+"""Counts by label, for a bounded number of labels: labels such as event types are untrusted input.
 
-The law, for counts that keep ``most`` labels, in any order of adding, limiting and merging:
+These rules are true for counts of ``most`` labels, in any order of adding, limiting and merging:
 
 1. The counts of the labels and the count of the others add up to what was added.
-2. A label has at most what was added to it, and at most ``others / (most + 1)`` less. So each label with a
-   larger share than 1 in ``most + 1`` is there.
-3. Of at most ``most`` different labels each is exact, and there are no others.
+2. The count of a label is at most what was added to it, and is at most ``others / (most + 1)`` too small. So
+  each label with a larger share than 1 in ``most + 1`` has a count.
+3. If there are at most ``most`` different labels, all counts are exact, and that of the others is 0.
 
-It is that of Misra and Gries (1982), and of Agarwal et al., Mergeable summaries (2012): if there are too many
-labels, each loses the count of the highest that goes, so at least ``most + 1`` lose as much as any one does.
+The algorithm is that of Misra and Gries (1982), and of Agarwal et al., Mergeable summaries (2012). If there
+are too many labels, the smallest are removed, and each other count is reduced by the largest of those. So at
+least ``most + 1`` labels lose this amount each time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _Nested = Mapping[str, Mapping[str, int]]
 
 
 class Labels(Generic[_Label]):
-    """The numbers of what was counted by label; ``total`` is the number of all of it. See the law above."""
+    """Counts by label; ``total`` is the sum of all that was counted. The module's docstring has the rules."""
 
     def __init__(self, most: int = MAX_LABELS) -> None:
         self._most = most
@@ -43,7 +44,7 @@ class Labels(Generic[_Label]):
             self._counts = _most_of(self._counts, self._most)
 
     def merge(self, other: Labels[_Label]) -> None:
-        """Count what another has counted, too."""
+        """Add the counts of another object."""
         self.total += other.total
         self._counts = _most_of(Counter(self._counts) + Counter(other._counts), self._most)
 
@@ -55,7 +56,7 @@ class Labels(Generic[_Label]):
 
 
 def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
-    """Return at most ``most`` of the counts, each less the highest that is left out."""
+    """Return at most ``most`` of the counts, each reduced by the highest count that is left out."""
     if len(counts) <= most:
         return dict(counts)
     cut = nlargest(most + 1, counts.values())[-1]
@@ -63,7 +64,7 @@ def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
 
 
 def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str, int]:
-    """Return at most this number of counts, by the law above, `OTHERS` among them if labels are missing."""
+    """Return at most this number of counts, by the rules above; `OTHERS` counts labels that are left out."""
     if len(counts) <= most:
         return dict(counts)
     kept = _most_of({label: count for label, count in counts.items() if label != OTHERS}, most - 1)
@@ -71,7 +72,7 @@ def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str,
 
 
 def limit_nested(labels: _Nested, most: int = MAX_LABELS) -> dict[str, dict[str, int]]:
-    """Return at most this number of labels, by their sums, and of counts in each; sums stay exact."""
+    """Return at most this number of labels, and of counts in each; the sums of labels stay exact."""
     limited = {outer: limit_labels(inner, most) for outer, inner in labels.items()}
     if len(limited) <= most:
         return limited

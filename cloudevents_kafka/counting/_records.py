@@ -1,4 +1,4 @@
-"""`RecordCounts`: what the records of a topic or a table are, in numbers, and a few that are not events."""
+"""`RecordCounts`: counts of the records of a topic or a table, and samples of those that are not events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cloudevents_kafka.record import Record
 _Value = TypeVar("_Value", str, bytes, bytes | None)
 
 NOT_EVENTS: Final = "(not events)"
-"""The label of other records in `RecordCounts.times`."""
+"""The label of records that are not events, in `RecordCounts.times`."""
 
 SAMPLES: Final = 3
 """The number of records that are stored for each verdict and clause."""
@@ -28,11 +28,11 @@ MOST_HEADERS: Final = 10
 SAMPLE_BYTES: Final = 1 << 12
 """The number of characters or bytes that are stored for each text and value."""
 CUT: Final = " …"
-"""The end of a stored text that was cut; `mask_text` masks a login that is cut there."""
+"""The end of a stored text that was cut; `mask_text` masks a login in front of it."""
 
 
 class Sample(NamedTuple):
-    """A record that is not an event: the reason, the record with starts of what it has, its value's size."""
+    """A record that is not an event, with cut texts and values, the reason, and the size of its value."""
 
     reason: str
     record: Record
@@ -41,12 +41,15 @@ class Sample(NamedTuple):
 
 @dataclass
 class RecordCounts:
-    """Numbers of events and of other records, by bounded labels that are cut to `MAX_KEY_LENGTH`.
+    """Counts of events and other records, by a bounded number of labels.
 
-    ``errors`` has other records by verdict and first clause, such as ``broken-event R-02``, and ``samples``
-    a few of each; ``tolerated`` has clauses that events broke, if they were read leniently. ``sizes`` has
-    records by the number of bits of their size, which is that of the data of an event, or of the value of
-    another record; ``size`` is the sum. ``times`` has the timestamps of records, by type.
+    Labels are cut to `MAX_KEY_LENGTH`.
+
+    ``errors`` counts records that are not events by verdict and first clause, such as ``broken-event R-02``;
+    ``samples`` has a few of each. ``tolerated`` counts the clauses that events broke which were read
+    leniently. ``sizes`` counts records by the number of bits of their size, and ``size`` is the sum: the size
+    of an event is that of its data, of another record that of its value. ``times`` has the timestamps of
+    records, by type.
     """
 
     events: int = 0
@@ -97,7 +100,7 @@ class RecordCounts:
             self.times.add(timestamp, type_)
 
     def add_sample(self, error: str, reason: str, record: Record, size: int) -> None:
-        """Keep a record if there are few of its error."""
+        """Store a record as a sample if there are few samples of its error."""
         if error in self.samples or len(self.samples) < MOST_SAMPLED:
             samples = self.samples.setdefault(error, [])
             if len(samples) < SAMPLES:
@@ -113,7 +116,7 @@ def _cut(value: _Value) -> _Value:
 
 
 def key_label(key: bytes) -> str:
-    """Return a key as text: UTF-8, else in hexadecimal digits."""
+    """Return a key as text, or in hexadecimal digits if it is not UTF-8."""
     try:
         return _label(key.decode())
     except UnicodeDecodeError:

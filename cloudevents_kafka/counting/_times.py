@@ -1,8 +1,8 @@
-"""A histogram of times by label. Its bins widen, because producers may write any timestamps.
+"""A histogram of times by label, whose bins widen, because producers may write any timestamps.
 
-The law: each bin that is not empty has the number of times in it, exactly, and of their labels what `Labels`
-says; there are at most `MAX_BINS`, as wide as the narrowest of `WIDTHS` for which so many are enough. So the
-order of what is added changes nothing, and one event of the year 9999 takes one bin, not the others'.
+The number of times in a bin is exact, and its counts by label obey the rules of `Labels`. There are at most
+`MAX_BINS` bins that are not empty; their width is the smallest of `WIDTHS` for which these are enough. So the
+order in which times are added does not matter, and one event of the year 9999 takes only one bin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AWAY: Final = 2  # spans of nearly all times; a window leaves out few times tha
 
 
 class TimeWindow(NamedTuple):
-    """Adjoining bins: the first millisecond, the width of each, and the numbers of times before and after."""
+    """Adjacent bins: the first millisecond, the width of a bin, and the counts before and after them."""
 
     start: int
     width: int
@@ -35,17 +35,14 @@ class TimeWindow(NamedTuple):
 
 
 class TimeHistogram:
-    """The numbers of times, in milliseconds since 1970, by label and bins that are at least so wide.
-
-    See the law of this module.
-    """
+    """The numbers of times, in ms since the epoch, by label and bin; see the rules of this module."""
 
     def __init__(self, width: int = WIDTHS[0]) -> None:
         self.width = width
         self._bins: dict[int, Labels[str]] = {}
 
     def add(self, time: int, label: str, number: int = 1) -> None:
-        """Count something of a time."""
+        """Count a time."""
         self._bin(time // self.width).add(label, number)
         self._widen()
 
@@ -57,7 +54,7 @@ class TimeHistogram:
         return self._bins.setdefault(number, Labels(_MOST_LABELS))
 
     def _widen(self) -> None:
-        """Make bins as wide as their number asks for."""
+        """Widen the bins until there are few enough of them."""
         while len(self._bins) > MAX_BINS:
             before, self._bins = list(self.bins()), {}
             self.width = WIDTHS[WIDTHS.index(self.width) + 1]
@@ -65,7 +62,7 @@ class TimeHistogram:
                 self._bin(time // self.width).merge(labels)
 
     def window(self, most: int) -> TimeWindow:
-        """Return at most this number of bins, also empty ones, without times far from all others."""
+        """Return at most this number of bins, also empty ones; times far from all others are left out."""
         found = [(time, labels, labels.total) for time, labels in self.bins()]
         first, last = _span([(time, count) for time, _, count in found])
         fits = (width for width in WIDTHS if width >= self.width and last // width - first // width < most)
@@ -81,7 +78,7 @@ class TimeHistogram:
 
 
 def _span(times: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first and last of times in order, with their counts, without times far from all others."""
+    """Return the first and last of sorted times with counts; times far from all others are left out."""
     if not times:
         return 0, -1
     sums = list(accumulate(count for _, count in times))

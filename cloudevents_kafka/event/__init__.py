@@ -1,4 +1,4 @@
-"""The event: its attributes and its data, and how it is an event of the official SDK."""
+"""The event, with its attributes and data; it has the methods of an event of the official SDK."""
 
 from cloudevents_kafka.event._event import (
     DataT_co,

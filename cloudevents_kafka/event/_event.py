@@ -1,8 +1,8 @@
 """Event: an immutable CloudEvent that decodes its data on first access.
 
-An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. It has only the attributes that were
-set. It keeps the exact payload bytes and the text of ``time``, and an event from a structured record keeps
-the record's value, so that it is written as the same bytes.
+An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. It has only the attributes that were set.
+It stores the exact bytes of the payload and the text of ``time``. An event from a structured record also
+stores the record's value, so that the same bytes are written again.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Event(SdkMethods, Generic[DataT_co]):
     """A CloudEvent of specversion 1.0.
 
     Core and extension attributes are keyword arguments; None means absent. ``data`` is encoded at once, so
-    that later changes of the object do not change the event: None means no data, bytes are the payload, text
-    and other values are encoded by their content type, as JSON if there is none, also dataclasses, msgspec
-    Structs and pydantic models.
+    that later changes of the object do not change the event. None means no data, and bytes are the payload
+    itself. Other values, such as text, dataclasses, msgspec Structs and pydantic models, are encoded by the
+    content type; without one, as JSON.
 
-    Raises `InvalidEvent`, which has every broken rule, if the event breaks one. For type checkers
-    an `Event[Order]` has an ``Order`` as its data.
+    Raises `InvalidEvent`, with all broken rules, if the event breaks a rule. For type checkers an
+    `Event[Order]` has an ``Order`` as its data.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -131,7 +131,7 @@ class Event(SdkMethods, Generic[DataT_co]):
             self._set(attributes, data)
 
     def _set(self, attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None) -> None:
-        """Check values and store them; the event keeps the dictionary. ``before`` are those to be changed."""
+        """Check values and store them; the event uses the dictionary itself. ``before`` are those to be changed."""
         if not accept_values(attributes):
             attributes = find_problems(attributes, data, before)
         try:
@@ -154,11 +154,11 @@ class Event(SdkMethods, Generic[DataT_co]):
     def of(cls, source: Any) -> Event:
         """Return the event of any object with ``get_attributes()`` and ``get_data()``.
 
-        Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON, or
-        absent, a text that is JSON is the data itself, as in the SDK's binary mode, and any other
-        text is a JSON string. An `Event` is returned itself. No attribute is added, and the object is not
-        changed. Raises `InvalidEvent` if the event breaks a rule, and `TypeError` if the object has no such
-        methods.
+        Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON or
+        absent, a text that is valid JSON is copied as the JSON of the data, as in the SDK's binary mode, and
+        any other text becomes a JSON string. An `Event` is returned unchanged. No attribute is added, and the
+        object is not changed. Raises `InvalidEvent` if the event breaks a rule, and `TypeError` if the object
+        has no such methods.
         """
         if isinstance(source, cls):
             return source
@@ -221,14 +221,14 @@ class Event(SdkMethods, Generic[DataT_co]):
     def extension(self, name: str, type: _Class[ValueT]) -> ValueT | None:
         """Return the value of an attribute as a str, int, bool, bytes or datetime; None if it is absent.
 
-        In a header each value is a text, so one that is not registered may be a str in one event
+        A header has a text for each value, so an extension that is not registered may be a str in one event
         and an int in another. Raises `InvalidEvent` if the value is not of the type.
         """
         value = self._attributes.get(name)
         return None if value is None else value_as(name, value, type)
 
     def text(self, name: str) -> str | None:
-        """Return the canonical text of an attribute, of `time` as received; None if it is absent."""
+        """Return the canonical text of an attribute, for ``time`` the text as received; None if absent."""
         value = self._attributes.get(name)
         return value if value is None or type(value) is str else canonical_text(value)
 
@@ -280,9 +280,9 @@ class Event(SdkMethods, Generic[DataT_co]):
     def data(self) -> DataT_co:
         """The data as a Python value: the value of JSON, a text, or bytes. It is decoded once.
 
-        A value that is changed in place changes no payload: ``event.replace(data=changed)`` is the event
-        to send. A codec that is registered for ``datacontenttype`` decodes the payload instead.
-        Raises `DataError` if the payload does not match ``datacontenttype``.
+        Changing this value in place does not change the payload: send ``event.replace(data=changed)``
+        instead. A codec that is registered for ``datacontenttype`` decodes the payload instead. Raises
+        `DataError` if the payload does not match ``datacontenttype``.
         """
         if self._data is _UNSET:
             self._data = from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
@@ -293,9 +293,9 @@ class Event(SdkMethods, Generic[DataT_co]):
     def read_with(self, read: Callable[[Event], T]) -> Event[T]:
         """Return the same event with ``data`` decoded by a function of the event.
 
-        ``read`` has precedence over codecs, also in an event that `replace` returns with the
-        same data, but not in a pickled copy. It is not called for an event without data. An
-        exception in it becomes a `DataError`.
+        ``read`` has precedence over codecs, also in an event that `replace` returns with the same data, but
+        not in a pickled copy. It is not called for an event without data. If it raises an exception, that
+        becomes a `DataError`.
         """
         event = unchecked_event(self._attributes, self._payload, self._kind, self._encoded)
         event._reader = read
@@ -305,9 +305,9 @@ class Event(SdkMethods, Generic[DataT_co]):
     def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
         """Return a changed event; None removes an attribute.
 
-        The payload stays the same without ``data``, also if ``datacontenttype`` changes.
-        An invalid value that lenient reading kept stays, if no other one is passed. Raises `InvalidEvent`
-        if the changed event breaks another rule.
+        If ``data`` is not passed, the payload stays the same, even if ``datacontenttype`` changes. An invalid
+        value that lenient reading kept stays, too, unless another one is passed. Raises `InvalidEvent` if the
+        changed event breaks another rule.
         """
         event = _new(type(self))
         changed = {**self._attributes, **attributes}
@@ -323,13 +323,13 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._with_reader(event)
 
     def _with_reader(self, event: Event) -> Event:
-        """Return an event with the same data and, if there is one, the same reader of it."""
+        """Return an event with the same data, and with the same function of `read_with`, if there is one."""
         return event.read_with(self._reader) if hasattr(self, "_reader") else event
 
     __replace__ = replace
 
     def __eq__(self, other: object) -> bool:
-        """Return whether attributes (times by instant) and payloads are equal."""
+        """Return whether payloads and attributes are equal; times are compared by instant."""
         if not isinstance(other, Event):
             return NotImplemented
         return (
@@ -384,9 +384,9 @@ def unchecked_event(
 ) -> Event:
     """Return an event with attributes that are valid, without a check.
 
-    Formats and readers create events in this way, after they have validated the attributes. The event keeps
-    the dictionary itself. ``encoded`` is the name of the event format and the structured value from which
-    the event was read, if any.
+    Formats and readers create events in this way, after they have validated the attributes. The event uses
+    the dictionary itself. ``encoded`` is the name of the event format and the structured value from which the
+    event was read, if any.
     """
     event = _new(Event)
     event._attributes = attributes
@@ -403,7 +403,7 @@ def has_reader(event: Event) -> bool:
 
 
 def origin_of(event: Event) -> Event | None:
-    """Return the event that was read from a structured value: this one, or that which `replace` changed."""
+    """Return the event that was read from a structured value: this one, or the one before `replace`."""
     return event if event._encoded is not None else getattr(event, "_origin", None)
 
 
@@ -416,17 +416,17 @@ def select_attributes(event: Event, names: Container[str]) -> Event:
 binary_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind]]] = attrgetter(
     "_attributes", "_payload", "_kind"
 )
-"""Return the attributes of an event as it stores them, its payload and its kind."""
+"""A function that returns the attributes of an event as stored, its payload, and the payload's kind."""
 
 stored_parts: Final[
     Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind, tuple[str, bytes] | None]]
 ] = attrgetter("_attributes", "_payload", "_kind", "_encoded")
-"""Return all that an event stores: the arguments of `unchecked_event`."""
+"""A function that returns all that an event stores: the arguments of `unchecked_event`."""
 
 raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, bytes] | None]]] = attrgetter(
     "_attributes", "_encoded"
 )
-"""Return the attributes of an event as it stores them, and ``encoded`` of `unchecked_event`.
+"""A function that returns the attributes of an event as it stores them, and ``encoded`` of `unchecked_event`.
 
 Encoders use them, and do not change the dictionary.
 """

@@ -1,4 +1,4 @@
-"""The problems of values that do not form an event: all of them, each with its clause."""
+"""All problems of values that do not form an event, each with its clause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cloudevents_kafka.problems import DataError, InvalidEvent, Problem
 def find_problems(
     attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return attributes that break no rule in canonical form; raise `InvalidEvent` with all problems.
+    """Return attributes in canonical form; raise `InvalidEvent` with all problems if they break a rule.
 
     ``before`` are the attributes of the event that is changed: a value that lenient reading kept stays.
     """

@@ -16,9 +16,9 @@ from cloudevents_kafka.primitives.plural import with_article
 
 
 def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
-    """Return the attributes of an SDK's event as a new dictionary, and its data, as it returns them.
+    """Return the attributes of an SDK's event as a new dictionary, and its data, as its methods return them.
 
-    A text that is the document of a JSON content type is a ``msgspec.Raw``: see `as_document`.
+    If the content type is JSON, a text that is valid JSON becomes a ``msgspec.Raw``: see `as_document`.
     Raises `TypeError` if the object does not have the methods of such an event.
     """
     try:
@@ -55,7 +55,7 @@ def _has_methods(source: object) -> bool:
 
 
 def check_event(source: object, taker: str) -> None:
-    """Raise `TypeError`, for users of the function ``taker``, if an object is not an event."""
+    """Raise `TypeError` if an object is not an event; the message names the function ``taker``."""
     if isinstance(source, type) or not _has_methods(source):
         got = with_article(type(source).__name__)
         if isinstance(source, type):
@@ -69,7 +69,7 @@ def check_event(source: object, taker: str) -> None:
 
 
 class SdkEvent(Protocol):
-    """The methods of an event of the official SDK that are used: it is of version 1 or 2."""
+    """The methods of an event of the official SDK, of version 1 or 2, that this library calls."""
 
     def get_attributes(self) -> Mapping[str, Any]: ...
     def get_data(self) -> Any: ...

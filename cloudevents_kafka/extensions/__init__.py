@@ -1,11 +1,11 @@
-"""What the documented extensions ask of programs, a module for each.
+"""Functions for the documented extensions of CloudEvents, in one module for each task.
 
 * `_dataref`: find records that are too large, store large data elsewhere, and fetch it;
 * `_expiry`: skip events after their ``expirytime``;
-* `_trackers`: find duplicates, gaps between sequences, and severities that contradict each other;
-* `_tracing`: pass trace context along;
+* `_trackers`: find duplicates, gaps in sequences, and severities that contradict each other;
+* `_tracing`: pass the trace context on with events;
 * `signing`: sign and verify events, by the envelopes and digests of `dsse`;
-* `_advice`: the recommendations of all of them; read it last.
+* `_advice`: the recommendations of all extensions; read it last.
 
 The types and rules of extension attributes are in `attributes.documented_extensions` and
 apply to every event.

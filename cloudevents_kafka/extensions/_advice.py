@@ -1,7 +1,8 @@
-"""Recommendations of the documents that an event does not follow. No event is refused for them.
+"""The recommendations of the documents that an event does not follow.
 
-They are the SHOULD and RECOMMENDED rules, and the MUST rules for producers alone: for OPC UA,
-signatures and the authorization context. Consumers should read an event that breaks these.
+These are the SHOULD and RECOMMENDED rules, and those MUST rules that are for producers alone: about OPC UA,
+signatures and the authorization context. No event is refused because of them: consumers should read it
+nevertheless.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _has_credentials(text: str) -> bool:
 
 
 def _material(event: Event) -> Material | None:
-    """Return the digests in dssematerial, or None if it is not a DSSE envelope with them; verify nothing."""
+    """Return the digests in dssematerial, unverified, or None if it is not a DSSE envelope with digests."""
     content = event.get(DSSE_MATERIAL)
     try:
         envelope = read_envelope(content if isinstance(content, bytes) else b"")

@@ -1,7 +1,7 @@
 """Large events: the limit of their size (core: Size Limits), and claim checks (extension dataref).
 
-Only the user calls `store_data` and `fetch_data`: a receiver that does not support the extension
-would find no data.
+The library never calls `store_data` and `fetch_data` itself: a receiver that does not support the extension
+would get no data.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ Examples:
 """
 
 Store = Callable[[bytes], str]
-"""Store bytes and return the URI-reference from which they can be fetched."""
+"""A function that stores bytes and returns the URI-reference from which they can be fetched."""
 
 Fetch = Callable[[str], bytes]
-"""Return the bytes at a URI-reference, which is untrusted input: fetch from known places only."""
+"""A function that returns the bytes at a URI-reference.
+
+The reference is untrusted input: fetch from known places only.
+"""
 
 
 def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None:
@@ -57,10 +60,10 @@ def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
     """Return the event with a ``dataref`` in place of its data if it is larger than ``limit`` bytes.
 
-    The size is the larger one of its record's sizes in binary and structured mode (S-03), without a
-    key. A smaller event, or one without data, is returned unchanged. ``keep`` keeps the data in the
-    event too. An existing ``dataref`` is replaced. A signature is valid again when the data is fetched.
-    Raises what ``store`` raises, and `DataError` if it does not return a reference.
+    The size is the larger one of its record's sizes in binary and structured mode (S-03), without a key. A
+    smaller event, or one without data, is returned unchanged. With ``keep`` the event also has the data. An
+    existing ``dataref`` is replaced. A signature is valid again when the data is fetched. Raises what
+    ``store`` raises, and `DataError` if it does not return a reference.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -85,9 +88,9 @@ def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: boo
 def fetch_data(event: Event, fetch: Fetch) -> Event:
     """Return the event with the data to which its ``dataref`` refers.
 
-    An event without a ``dataref`` is returned unchanged, and so is one whose data is the same,
-    byte for byte or as JSON. Raises `DataError` if the data differs (X-04: both must be identical)
-    or if ``fetch`` does not return bytes, and what ``fetch`` raises.
+    An event is returned unchanged if it has no ``dataref``, or if its data equals the fetched data, byte for
+    byte or as JSON. Raises `DataError` if the data differs (X-04: both must be identical) or if ``fetch``
+    does not return bytes. Errors of ``fetch`` are raised unchanged.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -128,12 +131,12 @@ def has_json(event: Event) -> bool:
 
 
 def decode_event_json(event: Event, data: bytes) -> Any:
-    """Return data of an event's content type as JSON. Raises `DataError` if it is not."""
+    """Return data of an event's content type as JSON. Raises `DataError` if it is not JSON."""
     return decode_json(to_utf8(data, event.datacontenttype))
 
 
 def _is_same_json(fetched: bytes, event: Event) -> bool:
-    """Return whether two texts have the same canonical JSON; 1, 1.0 and true are three values."""
+    """Return whether two texts are the same JSON value; 1, 1.0 and true are three different values."""
     if not has_json(event):
         return False
     try:

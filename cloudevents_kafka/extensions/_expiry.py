@@ -1,7 +1,7 @@
-"""Expiry: events past their ``expirytime``, and event types past their sunset.
+"""Expiry of events after their ``expirytime``, and of event types after their sunset.
 
-Consumers and intermediaries may skip an event from its ``expirytime`` on (extension expirytime);
-they do not have to, and clocks differ. Intermediaries may change the time but not remove it.
+Consumers and intermediaries may skip an event from its ``expirytime`` on (extension expirytime). They need
+not, and their clocks differ. Intermediaries may change the time but not remove it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _utc_now = partial(datetime.now, UTC)
 
 
 def expires_at(event: Event) -> datetime | None:
-    """Return the event's ``expirytime``, or None if it has none.
+    """Return the event's ``expirytime``, or None if it is absent.
 
     Examples:
         >>> from cloudevents_kafka import Event

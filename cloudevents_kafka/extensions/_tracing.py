@@ -1,9 +1,10 @@
 """Trace context of an event and of each hop of its record.
 
-The extension distributed-tracing and W3C Trace Context use the names ``traceparent`` and
-``tracestate`` for two things. The attributes identify the trace in which the event originated and
-are not changed on the way. The headers of the record identify one hop, and each hop sets its own.
-A producer sets both (`start_trace`), a relay the headers (`with_hop_trace`).
+The names ``traceparent`` and ``tracestate`` have two meanings. As attributes of the event (extension
+distributed-tracing) they identify the trace in which the event originated, and are not changed on the way. As
+headers of the record (W3C Trace Context) they identify one hop, which is one way from a producer to a
+consumer, and each producer sets them. `start_trace` returns both for the first producer, and `with_hop_trace`
+sets the headers in a program that forwards records.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def is_traceparent(text: str) -> bool:
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A position in a trace: its ``traceparent`` and, if vendors added to it, its ``tracestate``.
+    """A position in a trace: its ``traceparent``, and its ``tracestate``, if vendors have set one.
 
     Examples:
         >>> from cloudevents_kafka.extensions import Trace
@@ -71,7 +72,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, carrier: Mapping[str, str]) -> Trace | None:
-        """Return the trace in a propagator's carrier, or None if it has none; other keys are ignored."""
+        """Return the trace in a propagator's carrier, or None if it has no trace; other keys are ignored."""
         return _read(carrier.get(TRACEPARENT), carrier.get(TRACESTATE))
 
     @property
@@ -110,7 +111,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def origin_trace(event: Event) -> Trace | None:
-    """Return the trace in which the event originated, by its attributes, or None if they have none.
+    """Return the trace in which the event originated, from its attributes, or None.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -124,9 +125,9 @@ def origin_trace(event: Event) -> Trace | None:
 
 
 def hop_trace(record: RecordInput) -> Trace | None:
-    """Return the trace of the hop that delivered a record, by its headers, or None if they have none.
+    """Return the trace of the hop that delivered a record, from its headers, or None.
 
-    Several ``traceparent`` headers are ambiguous and count as none.
+    Several ``traceparent`` headers are ambiguous, and the result is None.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -145,8 +146,8 @@ def hop_trace(record: RecordInput) -> Trace | None:
 def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Headers]:
     """Return the event with the trace in which it originates, and the headers of its first hop.
 
-    An event that has a ``traceparent`` keeps it (distributed-tracing: the attributes are not changed).
-    The first hop has the position ``trace``, by default the event's, or else that of a new trace.
+    An event that has a ``traceparent`` keeps it (distributed-tracing: the attributes are not changed). The
+    first hop has the position ``trace``. The default is the trace of the event, or a new trace.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -164,7 +165,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
 
 def with_hop_trace(record: RecordInput, trace: Trace) -> Record:
-    """Return the record with the headers of a new hop in place of the last hop's, and the same event.
+    """Return the record with the headers of a new hop in place of those of the last hop.
 
     Examples:
         >>> from cloudevents_kafka import Event, to_record
@@ -185,7 +186,7 @@ def _headers(trace: Trace) -> Headers:
 
 
 def _texts(record: Record, name: str) -> list[str]:
-    """Return the texts of all headers with a name; those that are not UTF-8 become invalid texts."""
+    """Return the texts of all headers with a name; values that are not UTF-8 become invalid texts."""
     return [(value or b"").decode("utf-8", "replace") for header, value in record.headers if header == name]
 
 

@@ -1,6 +1,6 @@
 """Trackers, which observe the events of many sources: duplicates, sequences, severities.
 
-Each keeps the sources or events that it observed last, a bounded number of them; threads may share it.
+A tracker remembers a bounded number of sources or events, those that it observed last. Threads may share it.
 `sequence_numbers` and `severity_name` are the producer's side of two extensions.
 """
 
@@ -29,18 +29,18 @@ SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]
 """The position of an event after the highest sequence of its source so far.
 
-``first``: the source had none. ``next``: the next number. ``gap``: a number beyond the next.
-``later``: higher, but not both are numbers of equal length. ``same``: a duplicate, or two events
-with one sequence. ``earlier``: late, or a duplicate. ``unnumbered``: the event has no sequence.
+``first``: the source had no sequence so far. ``next``: the next number. ``gap``: a number after the next one.
+``later``: higher, but the two are not numbers of equal length. ``same``: a duplicate, or two events with one
+sequence. ``earlier``: a late event, or a duplicate. ``unnumbered``: the event has no sequence.
 """
 
 
 class DuplicateTracker:
-    """A memory of the most recent events, which finds those that arrive again, also in a replay.
+    """A memory of the most recent events, which finds events that arrive again, also in a replay.
 
-    Source and id identify an event (core: id). The tracker keeps 32 bytes for each of the ``events``
-    that it observed last. Pass only verified events if other users could fill it: a signature covers
-    source and id, but does not show that an event was read before (verifiability, Replay).
+    Source and id identify an event (core: id). The tracker needs 32 bytes for each of the ``events`` that it
+    observed last. If others could fill it with events of their own, pass only verified events. A signature
+    covers source and id, but does not show whether an event was read before (verifiability, Replay).
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -67,9 +67,9 @@ class DuplicateTracker:
 def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
     """Return an iterator of consecutive numbers as texts of a fixed length, since sequences compare as text.
 
-    Use it as ``event.replace(sequence=next(numbers))``. Threads may share it: no number occurs
-    twice. Raises `ValueError` if ``start`` is negative or does not fit the ``digits``; iteration
-    raises `OverflowError` when the digits are exhausted.
+    Use it as ``event.replace(sequence=next(numbers))``. Threads may share it: no number occurs twice. Raises
+    `ValueError` if ``start`` is negative or has more than ``digits`` digits. Iteration raises `OverflowError`
+    after the highest number.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -90,7 +90,7 @@ def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The position of an event after those before it; ``missing`` is the number of events in a ``gap``.
+    """The position of an event after the earlier ones; ``missing`` is the number of events in a ``gap``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -107,9 +107,9 @@ class Step(msgspec.Struct, frozen=True):
 class SequenceTracker:
     """A tracker of the sequence of each source, which finds gaps, duplicates and late events.
 
-    It keeps one text for each of the ``sources`` that it observed last; the next event of a
-    source that was dropped is ``first`` again. ``attribute`` may be another one that counts in
-    this way, such as ``bamtxid``, which is the ``same`` in all events of a transaction.
+    It stores one text for each of the ``sources`` that it observed last; the next event of a source that was
+    dropped is ``first`` again. ``attribute`` may be another attribute that counts, such as ``bamtxid``; all
+    events of a transaction have the ``same``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -168,10 +168,12 @@ def severity_name(event: Event) -> str | None:
 
 
 class SeverityTracker:
-    """A tracker of the severities of each source, which finds a text with two numbers, and the reverse.
+    """A tracker of the severities of each source, which finds contradictions.
 
-    The first use of a text or number counts. It keeps the first ``pairs`` of text and number of each
-    of the ``sources`` that it observed last.
+    A contradiction is a text with two numbers, or a number with two texts.
+
+    The first use of a text or number counts. It stores the first ``pairs`` of text and number of each of the
+    ``sources`` that it observed last.
 
     Examples:
         >>> from cloudevents_kafka import Event

@@ -1,8 +1,8 @@
-"""The signature of an event: a DSSE envelope around digests of the event.
+"""The signature of an event: a DSSE envelope that has digests of the event as its payload.
 
-DSSE 1.0.2 (protocol and envelope) signs the exact bytes of a payload and its type. Here the payload
-is a JSON object of digests (extension verifiability): a digest is the SHA-256 of the concatenated
-digests of values, and an absent value has the digest of an empty one.
+DSSE 1.0.2 (protocol and envelope) signs the exact bytes of a payload and its type. Here the payload is a JSON
+object of digests (extension verifiability). A digest is the SHA-256 of the concatenated digests of values; an
+absent value has the digest of an empty value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Verifier = Callable[[bytes, bytes], bool]
 """Return True if a signature is valid for a message: ``verifier(message, signature)``."""
 
 DSSE_MATERIAL: Final = "dssematerial"
-"""The attribute with the signature, which does not cover it."""
+"""The attribute that has the signature; the signature does not cover it."""
 
 PAYLOAD_TYPE: Final = "https://cloudevents.io/verifiability/dsse/v0.1"
 # X-44: the order in which the digests of the core attributes are concatenated
@@ -43,11 +43,11 @@ class MalformedEnvelope(ValueError):
 
 
 class Base64(bytes):
-    """Bytes that the JSON of an envelope has as base64, in either alphabet."""
+    """Bytes that are base64, in either alphabet, in the JSON of an envelope."""
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """One signature; ``keyid`` is a hint at its key, empty if there is none."""
+    """One signature; ``keyid`` is a hint at its key, or empty."""
 
     sig: Base64
     keyid: str = ""
@@ -61,9 +61,9 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     signatures: Annotated[tuple[Signature, ...], msgspec.Meta(max_length=_MAX_SIGNATURES)]
 
     def signed_by(self, keys: Mapping[str, Verifier]) -> str | None:
-        """Return the id of the first signature that its key verifies, or None.
+        """Return the id of the first key that verifies its signature, or None.
 
-        Signatures of other keys are ignored. Raises what a verifier raises.
+        Signatures of other keys are ignored. Errors of a verifier are raised unchanged.
         """
         message = pre_authentication_encoding(self.payload_type, self.payload)
         for signature in self.signatures:

@@ -1,10 +1,10 @@
 """Sign events and verify them (extension verifiability).
 
-`sign` writes digests of an event, signed with the user's key, to its ``dssematerial``; `verify`
-compares a received event with them. A signature covers the core attributes, the exact bytes of
-the data, and the named extensions; of times it covers the second, in UTC. It is the same for an
-absent and an empty attribute, and does not show that an event was omitted or sent twice. The JSON
-format drops white space around JSON data, which makes a signature over it invalid.
+`sign` writes digests of an event, signed with the user's key, to its ``dssematerial``; `verify` compares a
+received event with them. A signature covers the core attributes, the exact bytes of the data, and the named
+extensions. It covers times in UTC, without fractions of a second. It does not distinguish an absent attribute
+from an empty one, and does not show whether an event was omitted or sent twice. The JSON format removes white
+space around JSON data; the signature of such data then becomes invalid.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ __all__ = ["SigningError", "Verification", "VerificationError", "drop_stale_sign
 
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
-"""The extensions to return: verified extensions only; these, with unverified extensions apart; none."""
+"""Which extensions `verify` returns: the verified ones, these and apart the unverified ones, or none."""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
-"""The verified parts. Extensions are skipped if a signed one has no documented or registered type.
+"""The parts of an event that are verified.
 
-An event format may carry a type, but the signature does not cover it: "true" could have become true.
+Extensions are not verified if a signed extension has no documented or registered type. An event format may
+have a type for it, but the signature does not cover that: "true" could have become true.
 """
 
 _BEHAVIOURS: Final = get_args(Behaviour)
@@ -79,8 +80,9 @@ class VerificationError(CloudEventsKafkaError):
 class Verification(msgspec.Struct, frozen=True):
     """The verified parts of an event.
 
-    ``event`` has only the verified attributes and data; it is the received event if it is unsigned
-    and ``verified`` is "nothing". ``unverified`` are the unsigned extensions, with "passthrough" only.
+    ``event`` has only the verified attributes and data. If the received event is unsigned, ``event`` is the
+    received event and ``verified`` is "nothing". ``unverified`` are the unsigned extensions, with
+    "passthrough" only.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -98,11 +100,11 @@ class Verification(msgspec.Struct, frozen=True):
 def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
     """Return the event with a signature, which replaces an existing one.
 
-    ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers.
-    ``extensions`` are covered too: each must be absent, or have a documented or registered type, or a
-    value that is not a text. JSON data without a content type gets ``application/json``, since it is
-    covered and most event formats write it. Raises `SigningError`, what ``key`` raises, and `TypeError`
-    if it does not return bytes.
+    ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers. The signature also
+    covers ``extensions``; each must be absent, or have a documented or registered type, or a value that is
+    not a text. JSON data without a content type gets ``application/json``, because the signature covers the
+    content type and most event formats write it. Raises `SigningError`, errors of ``key``, and `TypeError` if
+    ``key`` does not return bytes.
 
     Examples:
         >>> import hmac
@@ -147,10 +149,11 @@ def verify(
 ) -> Verification:
     """Return the verified parts of an event.
 
-    ``keys`` are the verifiers of the keys that may sign such an event, by id: functions of a message
-    and a signature. An unsigned event is an error unless ``required`` is False, since any intermediary
-    can remove a signature. Raises `VerificationError` if the event must be discarded, `ValueError` if
-    ``behaviour`` is unknown, and what a verifier raises, since that does not decide about the event.
+    ``keys`` has a verifier for each key that may sign such an event, by the id of the key: a function of a
+    message and a signature. An unsigned event is an error unless ``required`` is False, since any
+    intermediary can remove a signature. Raises `VerificationError` if the event must be discarded, and
+    `ValueError` if ``behaviour`` is unknown. Errors of a verifier are raised unchanged: they do not mean that
+    the event is wrong.
 
     Examples:
         >>> import hmac
@@ -189,9 +192,9 @@ def verify(
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:
-    """Return an event that was derived from a received one, without a signature that has become invalid.
+    """Return an event that was derived from a received one, without its signature if that has become invalid.
 
-    It is removed if an attribute or data that it covers has changed. Then `sign` the event with
+    The signature is removed if an attribute or data that it covers has changed. Then `sign` the event with
     your key, or send it unsigned.
 
     Examples:

@@ -89,9 +89,9 @@ def _read_time(name: str, epoch: tuple[int, int]) -> tuple[str | None, Problem |
 
 
 def allowed_types(name: str) -> tuple[AttributeType, ...]:
-    """Return the types of the fields that an attribute may be in, or none if it may be in any.
+    """Return the types of the fields that an attribute may be in; an empty result means any field.
 
-    A URI is a URI-reference, too: the Java SDK does not distinguish them.
+    A URI may be in the field of a URI-reference: the Java SDK does not distinguish them.
     """
     attribute_type = type_of(name)
     if name in CORE:

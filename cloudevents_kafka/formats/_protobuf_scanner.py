@@ -44,7 +44,7 @@ def read_valid(value: bytes) -> Event | None:
 
 
 def _scan(value: bytes, text: str) -> Event | None:
-    """Return the event of a message; ``text`` has the characters with the codes of its bytes."""
+    """Return the event of a message; ``text`` has a character for each byte, with the same code."""
     attributes, at = _read_required(value, text)
     typed, at = _read_entries(value, text, at, attributes)
     joined = _join_checked(attributes, typed) if typed else "".join(attributes.values())
@@ -116,7 +116,7 @@ def _text_at(value: bytes, at: int) -> tuple[int, int]:
 
 
 def _join_checked(attributes: dict[str, Any], typed: dict[str, AttributeType]) -> str:
-    """Return all texts together, if no extension is in a wrong field."""
+    """Return the concatenation of all texts, if no extension is in a wrong field."""
     for name, attribute_type in typed.items():
         if not _is_right(name, attributes[name], attribute_type):
             raise ValueError("an extension must be in a field of its type")
@@ -124,7 +124,7 @@ def _join_checked(attributes: dict[str, Any], typed: dict[str, AttributeType]) -
 
 
 def _decode_texts(attributes: dict[str, Any], typed: dict[str, AttributeType]) -> str:
-    """Decode texts that are not ASCII; return all texts together."""
+    """Decode texts that are not ASCII; return the concatenation of all texts."""
     for name, text in attributes.items():
         if name not in typed and not text.isascii():
             attributes[name] = text.encode("latin-1").decode()
@@ -146,8 +146,8 @@ def _is_right(name: str, value: Any, attribute_type: AttributeType) -> bool:
 def _read_entry(value: bytes, at: int, text_at: int) -> tuple[str, AttributeType | None, int, int]:
     """Return the name and type of the entry at an index, and where its text starts and ends.
 
-    A number starts one byte before. The type is None if the text is the value of the attribute. If
-    the text is at ``text_at``, the entry is remembered.
+    A number starts one byte before this place. The type is None if the text is the value of the attribute. An
+    entry whose text is at ``text_at`` is cached.
     """
     entry_at = at
     size, at = varint.decode(value, at + 1)

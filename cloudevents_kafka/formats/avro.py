@@ -1,9 +1,9 @@
 """The Avro event format, ``application/cloudevents+avro``.
 
-A value is one datum of the official schema, without a container file, a single-object header
-or a schema registry's prefix. fastavro writes it. To read it, fastavro would recurse in C without
-a limit, so that a hostile datum ends the process, and drop one of two attributes with the same
-name. So `read` decodes the schema, which is small and fixed, with limits.
+A value is one datum of the official schema, without a container file, a single-object header or the prefix of
+a schema registry. fastavro writes it. fastavro does not read it: it would recurse in C without a limit, so
+that a hostile datum ends the process, and would drop one of two attributes with the same name. The schema is
+small and fixed, so `read` decodes it, with limits.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SCHEMA: Final[dict[str, Any]] = {
     ],
 }
 MAX_DEPTH: Final = 64
-"""The maximum nesting of objects in data, since reader and writer recurse."""
+"""The maximum nesting of objects in data, because reading and writing recurse."""
 
 _MAX_EXACT: Final = 2**53  # integers up to here are exact as doubles
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
@@ -68,9 +68,9 @@ _Datum = tuple[list[tuple[str, AttributeValue | None]], Any]
 class AvroFormat(BaseFormat):
     """Avro by the official schema ``io.cloudevents.AvroCloudEvent``.
 
-    Data with a content type is written as bytes. A JSON value without one is written by
-    the unions if they can hold it exactly: their numbers are doubles, and their lists
-    have only objects.
+    Data with a content type is written as bytes. A JSON value without a content type is written by the
+    schema's unions if they can represent it exactly: their numbers are doubles, and their lists have only
+    objects.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -189,7 +189,7 @@ def _read_fields(datum: bytes) -> tuple[_Datum, int]:
 
 
 def _double(datum: bytes, at: int, _: int) -> tuple[float, int]:
-    """Return a number, an int if it is integral: 1 in JSON is read as 1, not as 1.0."""
+    """Return a number, as an int if it is integral: 1 in JSON must not become 1.0."""
     number: float = _read_double(datum, at)[0]
     return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT else number, at + 8
 

@@ -5,9 +5,9 @@ one writes. A value is one datum of the record ``io.cloudevents.v1.avro.compact.
 The specversion is 1.0 and is not written. Data is always written, as bytes or null: the
 schema's default for it is a string, which is a mistake of the schema (AC-04).
 
-A changed event loses the offset of a Timestamp (one with digits below a microsecond raises
-`EncodeError`), the kind of its data, which is written as bytes, and types that the schema does
-not have (URI, URI-reference) or that are not registered (Timestamp).
+If a changed event is written, the offset of a Timestamp is lost, and one with digits below a microsecond
+raises `EncodeError`. Data is written as bytes, so its kind is lost. So are the types that the schema does not
+have (URI, URI-reference), and Timestamp for extensions that are not registered.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _micros(name: str, text: str) -> bytes:
 
 
 class _Time(str):
-    """The text of a Timestamp; a class of its own, as a str would be read as a String."""
+    """The text of a Timestamp; it has its own class, as a str would be read as a String."""
 
     __slots__ = ()
 

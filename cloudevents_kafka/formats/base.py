@@ -1,4 +1,4 @@
-"""The base of the built-in formats: unchanged events, bytes-like values, times, and problems."""
+"""The base of the built-in formats: handles unchanged events, bytes-like values, times, problems."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cloudevents_kafka.record import to_bytes
 
 
 class BaseFormat(ABC):
-    """A built-in format other than JSON, which needs fewer calls."""
+    """A built-in format; JSON has a class of its own, which is faster."""
 
     name: ClassVar[str]
 
     def encode(self, event: Event) -> bytes:
-        """Return an event as a value: the value that it was read from if it was not changed.
+        """Return an event as a value; an unchanged event as the value from which it was read.
 
-        Raises `EncodeError` if the format has no place for something in the event.
+        Raises `EncodeError` if the format cannot represent the event.
         """
         attributes, wire = raw_parts(event)
         if wire is not None and wire[0] == self.name:
@@ -49,7 +49,7 @@ class BaseFormat(ABC):
 
 
 class InvalidAttributes(InvalidEvent):
-    """The value is well-formed; only attributes break rules. ``event`` is the event with these attributes."""
+    """The value is well-formed, but attributes break rules. ``event`` is the event with these attributes."""
 
     def __init__(self, problems: Sequence[Problem], event: Event) -> None:
         super().__init__(problems)
@@ -70,7 +70,7 @@ def build_event(
 ) -> Event:
     """Return the event of a structured value; ``wire`` has the name of the format and the value.
 
-    Raises `InvalidEvent` with all problems; it is an `InvalidAttributes` if only attributes are wrong.
+    Raises `InvalidEvent` with all problems, or its subclass `InvalidAttributes` if only attributes are wrong.
     """
     if not form_problems and accept(attributes):
         return unchecked_event(attributes, payload, kind, wire)
@@ -86,7 +86,7 @@ def build_event(
 def encode_epoch(name: str, text: str, form: str, clause: str, unit: int = 1) -> tuple[int, int]:
     """Return a Timestamp as seconds since the epoch and nanoseconds, a multiple of ``unit``.
 
-    Raises `EncodeError`, which cites the clause, for a time that these cannot express.
+    Raises `EncodeError`, which cites the clause, for a time that these numbers cannot express.
     """
     try:
         seconds, nanos = to_epoch(text)

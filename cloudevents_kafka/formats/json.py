@@ -1,8 +1,8 @@
 """The JSON event format, ``application/cloudevents+json``.
 
-The exact text of ``data`` does not change in either direction: white space, escapes and digits are
-preserved, and data that nobody accesses is not parsed into Python values. This module has
-the writer; `json_reader` reads valid events, and `json_decoder` names the problems of others.
+The exact text of ``data`` does not change in either direction: white space, escapes and digits are preserved,
+and data is parsed into Python values only if it is accessed. This module has the writer; `json_reader` reads
+valid events, and `json_decoder` finds the problems of others.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class JsonFormat:
         self.members = reader.members
 
     def encode(self, event: Event) -> bytes:
-        """Return an event as a JSON object: the value that it was read from if it was not changed.
+        """Return an event as a JSON object; an unchanged event as the value from which it was read.
 
         Raises `EncodeError` if JSON cannot express its data.
         """
@@ -83,7 +83,7 @@ class JsonFormat:
         return b'"data_base64":"%b"' % b2a_base64(payload, newline=False)
 
     def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
-        """Return JSON that is read as the same bytes, or None: some charsets encode a text in two ways."""
+        """Return JSON that is read as the same bytes, or None, as some charsets encode a text in two ways."""
         media = media_type(content_type)
         if media.is_utf8_json:
             return payload if is_json(payload) else None

@@ -1,7 +1,7 @@
 """A decoder of JSON envelopes: members, repeated members, and data.
 
-msgspec splits an envelope by the strict grammar of RFC 8259. This module checks what msgspec
-accepts and the format does not, and reads data that msgspec refuses.
+msgspec splits an envelope by the strict grammar of RFC 8259. This module refuses what msgspec accepts but the
+format does not allow, and reads data that msgspec refuses.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _NULL: Final = b"null"
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """The members of a JSON object, split but not validated.
+    """The members of a JSON object, not validated.
 
-    ``attributes`` are the values of all members that are not null, except ``data`` and ``data_base64``,
-    and ``texts`` the JSON of the same members. ``data`` and ``encoded`` are the JSON of ``data``, also
-    if it is null, and of ``data_base64``. ``problems`` are repeated names, of which the last member
-    counts; ``earlier`` are the names and the JSON of the other members.
+    ``attributes`` has the values of all members that are not null, except ``data`` and ``data_base64``;
+    ``texts`` has the JSON of the same members. ``data`` is the JSON of ``data``, also if it is null, and
+    ``encoded`` the JSON of ``data_base64``. ``problems`` are repeated names. Of members with one name the
+    last counts; ``earlier`` has the names and the JSON of the others.
     """
 
     attributes: dict[str, Any]
@@ -45,7 +45,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 class InvalidEnvelope(InvalidEvent):
-    """The value is a JSON object, and its members break rules. ``envelope`` has them."""
+    """The value is a JSON object whose members break rules. ``envelope`` has the members."""
 
     def __init__(self, problems: Sequence[Problem], envelope: Envelope) -> None:
         super().__init__(problems)
@@ -93,7 +93,7 @@ def _split_members(value: bytes) -> Envelope:
 
 
 def member_value(text: bytes) -> Any:
-    """Return one member; an empty container or infinity if it has a number that is out of range."""
+    """Return one member; an empty container, or infinity, if a number in it is out of range."""
     try:
         return _parse(text)
     except msgspec.ValidationError:
@@ -103,8 +103,8 @@ def member_value(text: bytes) -> Any:
 def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, bytes]]:
     """Return each member that a later one of the same name replaces (N-05), and its JSON.
 
-    A document without repeats has as many quotation marks as its members, unless a name has
-    escapes; then a slower parser finds the repeats.
+    If no name is repeated, the document has as many quotation marks as its members, unless a name has
+    escapes. A slower parser reads the other documents.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []

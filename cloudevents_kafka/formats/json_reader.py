@@ -1,9 +1,8 @@
 """A reader of valid events in JSON.
 
-It reads any order of members, white space, escapes, types and data, and keeps the text of
-``data``. One pass of the parser reads the members whose names are known and skips ``data``;
-names that a valid event has become known. `json_decoder` names the problems of the objects for which it
-returns no event.
+It accepts any order of members, white space, escapes, types and data, and returns the text of ``data``. One
+pass of the parser reads the members whose names are known, and skips ``data``. The names in each valid event
+become known. If the reader returns no event, `json_decoder` finds the problems.
 """
 
 from __future__ import annotations
@@ -38,7 +37,10 @@ _read_any_names: Final = msgspec.json.Decoder(dict[str, _Scalar]).decode
 _data_name: Final = re.compile(
     rb'[{,\s]"(?:d|\\u0064)(?:a|\\u0061)(?:t|\\u0074)(?:a|\\u0061)"[ \t\r\n]*:[ \t\r\n]*'
 ).search
-"""The name of data with any escapes and white space. In a text, a backslash would be before it."""
+"""A pattern of the member name ``data``, with any escapes and white space.
+
+It does not match in a text, where a backslash is before the quotation mark.
+"""
 REFUSED: Final = (msgspec.MsgspecError, RecursionError, ValueError, InvalidEvent)
 _NO_DATA: Final = b"0"  # replaces data in the object that is read
 _DATA: Final = b'"data"'
@@ -53,10 +55,10 @@ _Decode = Callable[[bytes], dict[str, Any]]
 
 
 class _Expected(NamedTuple):
-    """What a reader knows of its records: a value that never changes, so that threads may share it.
+    """The names and types that a reader expects; the object never changes, so threads may share it.
 
-    ``read`` reads members of the ``types``, and ``read_scalars`` members of the same names and any
-    type; ``typed`` names those that are not always texts.
+    ``read`` reads members of the ``types``, and ``read_scalars`` reads members of the same names and any
+    type; ``typed`` names the members that are not always texts.
     """
 
     read: _Decode
@@ -68,9 +70,9 @@ class _Expected(NamedTuple):
 class JsonReader:
     """A reader that adapts to its records, because the records of a topic are alike.
 
-    It knows the names in earlier events, and which of them had other values than texts. Threads may
-    share it, and an exception that a signal handler raises leaves it as it was: a call reads
-    `_expected` once, and replaces it by one assignment.
+    It remembers the names in earlier events, and which of them had values that are not texts. A call reads
+    `_expected` once, and replaces it by one assignment. So threads may share a reader, and an exception of a
+    signal handler does not damage it.
     """
 
     __slots__ = ("_calls", "_changes", "_expected")
@@ -82,8 +84,8 @@ class JsonReader:
     def read(self, value: bytes) -> Event | Envelope | None:
         """Return the event of a JSON object, or its members if they break rules.
 
-        None means that the value is not an object, or needs a slower reader. Texts of known types may be
-        their values in the members.
+        The result is None if the value is not an object, or needs a slower reader. Members of known types may
+        be values instead of texts.
         """
         try:
             attributes, data, encoded, joined = self.split(value)
@@ -101,7 +103,7 @@ class JsonReader:
         return _envelope(attributes, data, encoded)
 
     def members(self, value: bytes) -> Envelope | None:
-        """Return the members of a JSON object, which are not validated; None as `read` does."""
+        """Return the members of a JSON object, not validated; None if `read` would return None."""
         try:
             attributes, data, encoded, _ = self.split(value)
         except REFUSED:
@@ -153,7 +155,7 @@ class JsonReader:
         return attributes, data, encoded, joined
 
     def _read_unknown(self, value: bytes, data: bytes | None) -> tuple[dict[str, Any], Any]:
-        """Return the attributes, which may have unknown names, and data_base64; remember the names."""
+        """Return the attributes, whose names may be unknown, and data_base64; remember the names."""
         members = value if data is None else _blank_data(value, data)
         attributes: dict[str, Any] = _read_any_names(members)
         names = len(attributes)
@@ -168,8 +170,8 @@ class JsonReader:
     def _know(self, members: dict[str, Any]) -> None:
         """Expect members of these names and types from now on; forget earlier names if they are too many.
 
-        A change takes as long as reading some tens of events. So after some changes, the next n
-        are made on every nth call.
+        A change takes as long as reading some tens of events. So after some changes, only every nth call
+        makes one, where n grows with the number of changes.
         """
         self._calls += 1
         if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:
@@ -190,12 +192,12 @@ class JsonReader:
 
 
 def _envelope(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> Envelope | None:
-    """Return split members, whose values are scalars; None if there is data_base64, which was decoded."""
+    """Return members whose values are scalars; None if there is data_base64, which was decoded."""
     return None if encoded is not None else Envelope(attributes, {}, data, None, [])
 
 
 def _join(attributes: dict[str, Any], are_texts: bool) -> str:  # noqa: FBT001  # a call by position is faster
-    """Return all texts together; ``are_texts`` is whether all members are texts."""
+    """Return the concatenation of all texts; ``are_texts`` is whether all members are texts."""
     members = attributes.values()
     return "".join([member for member in members if type(member) is str] if not are_texts else members)
 
@@ -249,7 +251,7 @@ def read_payload(
 
 
 def _without(value: bytes, data: bytes) -> bytes:
-    """Return an object without its data, or without an equal text: only characters are counted."""
+    """Return an object without its data, or without an equal text, which has the same characters."""
     if value.endswith(data, 0, -2):  # indented
         return value[: -2 - len(data)]
     start = value.find(_DATA) + len(_DATA)
@@ -278,7 +280,7 @@ def _count_quotes(members: bytes) -> int:
 
 
 def _count_outer_quotes(members: bytes, joined: str) -> int:
-    """Return the number of quotation marks around texts; ``joined`` has the texts, which contain others."""
+    """Return the number of quotation marks around texts; those within texts are in ``joined``."""
     return _count_quotes(members) if b"u0022" in members else members.count(_QUOTE) - joined.count('"')
 
 

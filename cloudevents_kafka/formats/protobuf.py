@@ -1,8 +1,8 @@
 """The Protobuf event format, ``application/cloudevents+protobuf``.
 
-A value is one message ``io.cloudevents.v1.CloudEvent``. Its declaration has precedence over
-the document of the format, which has other field names and numbers. The
-package protobuf, which the extra ``protobuf`` installs, writes messages; they are read without it.
+A value is one message ``io.cloudevents.v1.CloudEvent``. Its declaration has precedence over the document of
+the format, which has other field names and numbers. The package protobuf, which the extra ``protobuf``
+installs, writes messages. Reading does not need it.
 
 The event of a Protobuf message has the serialized ``google.protobuf.Any`` as its payload
 (`DataKind.PROTO`), as in the Java SDK: ``Any.FromString(event.data)``. Text with a JSON content
@@ -10,10 +10,10 @@ type is JSON text, as the Java SDK writes it, or bytes if it is not valid JSON.
 
 A changed event loses:
 
-* the offset of a Timestamp, but not the instant: one that seconds and nanoseconds cannot
-  express, such as a leap second, raises `EncodeError`;
-* that an unregistered extension is a URI, URI-reference or Timestamp: it is read as text,
-  and written as a String;
+* the offset of a Timestamp, but not the instant: if seconds and nanoseconds cannot express it, as with a leap
+  second, `EncodeError` is raised;
+* the types URI, URI-reference and Timestamp of unregistered extensions: they are read as text, and written as
+  a String;
 * unknown fields, which Protobuf ignores.
 """
 

@@ -30,7 +30,7 @@ ATTR_FIELDS: Final = {
     AttributeType.URI_REFERENCE: "ce_uri_ref",
     AttributeType.TIMESTAMP: "ce_timestamp",
 }
-"""The fields of the oneof ``attr`` by number, from 1: an attribute uses the field of its type (P-02)."""
+"""The fields of the oneof ``attr`` by number, from 1; an attribute is in the field of its type (P-02)."""
 ATTR_TYPES: Final = {
     number << 3 | (0 if number < 3 else 2): attribute_type
     for number, attribute_type in enumerate(ATTR_FIELDS, 1)
@@ -45,8 +45,8 @@ _BEYOND: Final = "it has a length beyond its end"
 AttributeField = tuple[str, AttributeType | None, Any]
 """An entry of the map: name, type and value, a bool, int, str or bytes.
 
-A Timestamp has the seconds since the epoch and nanoseconds. The type is None if the number of
-fields of the oneof attr, which is the value then, is not one.
+The value of a Timestamp is seconds since the epoch and nanoseconds. If there is not exactly one field of the
+oneof ``attr``, the type is None, and the value is the number of fields.
 """
 
 
@@ -55,7 +55,7 @@ class MalformedMessage(ValueError):
 
 
 def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], list[tuple[str, bytes]]]:
-    """Return the required attributes, those of the map, and the fields of data, with repeats.
+    """Return the required attributes, the attributes of the map, and the fields of data, with repeats.
 
     Raises `MalformedMessage`.
     """
@@ -129,7 +129,7 @@ def signed(number: int) -> int:
 
 
 def _fields(message: bytes) -> list[tuple[int, Any]]:
-    """Return the fields of a message: the tag of each, and a number, bytes, or None for another wire type."""
+    """Return the fields of a message: tags, with a number, bytes, or None for other wire types."""
     fields: list[tuple[int, Any]] = []
     at, end = 0, len(message)
     while at < end:

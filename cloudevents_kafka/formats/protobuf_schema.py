@@ -1,8 +1,8 @@
 """The message ``io.cloudevents.v1.CloudEvent``, declared for the package protobuf, which writes it.
 
-It is in a descriptor pool of its own, so that users can load generated code of the official
-declaration, too. ``proto_data`` and timestamps are declared by their bytes on the wire: an
-Any is written as the bytes that were read, and no other declaration is loaded.
+It has its own descriptor pool, so that users can also load generated code of the official declaration.
+``proto_data`` and timestamps are declared as bytes: so an Any is written as the bytes that were read, and no
+other declaration is needed.
 """
 
 from __future__ import annotations

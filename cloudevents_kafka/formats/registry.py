@@ -17,10 +17,9 @@ from cloudevents_kafka.primitives.plural import with_article
 class Format(Protocol):
     """An event format: two functions without side effects.
 
-    ``encode`` raises `EncodeError` if the format has no place for something in the event.
-    ``decode`` raises `InvalidEvent` for bytes that are not a valid event, and no other
-    exception. Any other exception of a registered format or its factory becomes one of
-    these two, with the exception as its cause.
+    ``encode`` raises `EncodeError` if the format cannot represent the event. ``decode`` raises `InvalidEvent`
+    for bytes that are not a valid event, and no other exception. Any other exception of a registered format
+    or its factory is the cause of one of these two.
 
     Examples:
         >>> import json
@@ -96,7 +95,7 @@ def find(name: str | None) -> Format | None:
 
 
 def _create(name: str) -> Format | None:
-    """Return a format that was not used before, or None if it is not registered."""
+    """Create a format at its first use, and return it; None if it is not registered."""
     with registration_lock:
         if name not in _formats and name in _factories:
             created: object = _factories[name]()
@@ -110,11 +109,11 @@ def _create(name: str) -> Format | None:
 
 
 def register_format(name: str, make: Callable[[], Format]) -> None:
-    """Register an event format in this process, in place of one with the same name.
+    """Register an event format in this process; it replaces a format of the same name.
 
-    ``make`` is a class or function that returns the format; it is called once, when the
-    format is first used. Raises `ValueError` if ``name`` cannot be the suffix of a media
-    type, `TypeError` if ``make`` is not callable.
+    ``make`` is a class or function that returns the format; it is called once, when the format is first used.
+    Raises `ValueError` if ``name`` cannot be the suffix of a media type, and `TypeError` if ``make`` is not
+    callable.
 
     Examples:
         >>> from cloudevents_kafka import Event, register_format, to_record
@@ -148,7 +147,7 @@ def registered() -> dict[str, Callable[[], Format]]:
 
 
 def restore(factories: Mapping[str, Callable[[], Format]]) -> None:
-    """Replace the formats that users registered by these."""
+    """Replace all formats that users registered by other ones."""
     with registration_lock:
         for current, new in ((_registered, factories), (_factories, {**_BUILT_IN, **factories})):
             changed = {name for name in current if current[name] is not new.get(name)}

@@ -1,8 +1,8 @@
 """Java and jar files for the local Kafka and for Spark.
 
-`find_java` returns a suitable Java on this machine.
-`resolve` returns the jars of Maven coordinates from the user's cache, downloaded once and each
-compared with a checksum; it needs neither Maven nor Java. `cached` downloads nothing.
+`find_java` returns a suitable Java on this machine. `resolve` returns the jars of Maven coordinates from the
+user's cache; they are downloaded once, and each is compared with a checksum. It needs neither Maven nor Java.
+`cached` does not download.
 
 Read `_jars` first, then `_coordinates` (which jars are listed), `_repository` (which Maven repository),
 `_web` and `_checksums` (the download and its checks), `_resolver` (other jars), `_cache`; then `_java`.

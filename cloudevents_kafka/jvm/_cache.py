@@ -54,7 +54,7 @@ def check_cache() -> None:
 def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Yield with the lock of an entry; call ``waiting`` first if another process has it.
 
-    Raises `CacheNotWritable` if there can be no lock.
+    Raises `CacheNotWritable` if the lock cannot be created.
     """
     import fcntl  # which Windows does not have
 

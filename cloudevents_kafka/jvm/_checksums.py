@@ -45,7 +45,7 @@ def published_digest(repository: Repository, path: str, algorithm: str) -> str |
 
 
 def check_jar(path: Path, coordinate: Coordinate, repository: Repository) -> None:
-    """Raise `BadJar` if a file is not a complete zip archive or has another checksum than the jar.
+    """Raise `BadJar` if a file is not a complete zip archive, or does not have the checksum of the jar.
 
     The checksum is the SHA-256 that the package lists, else the strongest that the repository publishes.
     Raises `FetchFailed` if there is none.

@@ -70,14 +70,14 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
 
 
 class JarRequest(msgspec.Struct, frozen=True):
-    """Coordinates of jars, and the exclusions, sorted, from what they depend on."""
+    """Coordinates of jars, and the dependencies that are excluded, sorted."""
 
     coordinates: tuple[str, ...]
     exclude: tuple[str, ...] = ()
 
     @classmethod
     def create(cls, coordinates: Sequence[str], exclude: Sequence[str] = ()) -> Self:
-        """Return a request; raise ValueError for an invalid coordinate or exclusion, or no coordinate."""
+        """Return a request; raise ValueError if a coordinate or an exclusion is invalid, or there is none."""
         if not coordinates:
             raise ValueError("coordinates must have one item or more, got none; add group:artifact:version")
         for text in coordinates:
@@ -114,5 +114,5 @@ def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
 
 @cache
 def pinned_checksums() -> Mapping[Coordinate, str]:
-    """Return the SHA-256 of each jar of any set."""
+    """Return the SHA-256 of each jar of all sets."""
     return {jar: digest for jars in jar_sets().values() for jar, digest in jars.items()}

@@ -46,17 +46,17 @@ class PlainHttp(UserWarning):
 
 
 def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path]:
-    """Return the jars of ``coordinates`` and of all that they depend on, sorted by name.
+    """Return the jars of ``coordinates`` and of all their dependencies, sorted by name.
 
-    A coordinate is ``group:artifact:version``, an exclusion ``group:artifact``. The jars are read from
-    the cache, or else downloaded: a named set (in ``jar_sets.toml``) from its list; the dependencies
-    of others are resolved by jgo. Each jar must have the SHA-256 that the package lists, or else the
-    checksum that the repository publishes. Damaged jars are downloaded again. Several processes may
-    call this at once.
+    A coordinate is ``group:artifact:version``, an exclusion ``group:artifact``. The jars are read from the
+    cache, or else downloaded. The file ``jar_sets.toml`` lists the jars of some sets of coordinates; jgo
+    resolves the dependencies of all others. Each jar must have the SHA-256 that the package lists, or else
+    the checksum that the repository publishes. Damaged jars are downloaded again. Several processes may call
+    this at once.
 
     Raises `NoJars` if the download fails, `CacheNotWritable` if the cache folder cannot be written, and
-    `ValueError` if a text has another form. Warns with
-    `PlainHttp` if the repository has no TLS.
+    `ValueError` if a coordinate or an exclusion has another form. Warns with `PlainHttp` if the repository
+    has no TLS.
     """
     request = JarRequest.create(coordinates, exclude)
     folder = cache_folder() / "jars" / request.folder_name
@@ -66,14 +66,14 @@ def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[
 
 
 def cached(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path] | None:
-    """Return what `resolve` would if the cache has all of it undamaged, else None; download nothing."""
+    """Return the result of `resolve` if the cache has all jars undamaged, else None; do not download."""
     request = JarRequest.create(coordinates, exclude)
     folder = cache_folder() / "jars" / request.folder_name
     return None if _problem(request, folder) else sorted(folder / name for name in _expected(request, folder))
 
 
 def print_jars(jars: Callable[[], Iterable[Path]]) -> None:
-    """Print the paths of jars on stdout; if they cannot be had, end the process with the reason."""
+    """Print the paths of jars on stdout; if they are not available, end the process with the reason."""
     try:
         sys.stdout.writelines(f"{jar}\n" for jar in jars())
     except CloudEventsKafkaError as error:

@@ -1,4 +1,4 @@
-"""Progress on stderr: one line that is rewritten on a terminal, a line every two seconds elsewhere."""
+"""Progress on stderr: on a terminal one line that is rewritten, elsewhere a line every two seconds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Resolve Maven coordinates to the list of jars that they depend on, by jgo.
 
-jgo reads the POM files and applies Maven's rules. All that it reads comes from `Repository`, so
-the login, the limits and the error messages are the same as for jars. Needs the package jgo.
+jgo reads the POM files and applies Maven's rules. `Repository` downloads these files, so the login, the
+limits and the error messages are the same as for jars. Needs the package jgo.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _PomReader(PythonResolver):
         self._count = 0
 
     def download(self, artifact: Artifact) -> Path:
-        """Write a POM file and return its path; raise ValueError if its published SHA-1 is another."""
+        """Write a POM file and return its path; raise ValueError if its SHA-1 is not the published one."""
         pom = _coordinate(artifact).pom_path
         content = self._repository.read(pom)
         expected = published_digest(self._repository, pom, "sha1")  # some repositories publish none

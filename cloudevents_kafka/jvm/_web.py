@@ -1,4 +1,4 @@
-"""Copy a file of a Maven repository from a URL of http, https or file; its errors say what to do."""
+"""Copy a file of a Maven repository from a URL of http, https or file; errors say what to do."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ class Repository(msgspec.Struct, frozen=True):
     ) -> None:
         """Write a file to ``target``; call ``on_block`` for each block.
 
-        Raises `FileMissing` if there is none, and `FetchFailed` for another status, a network error, or
-        more than ``limit`` bytes.
+        Raises `FileMissing` if the file does not exist, and `FetchFailed` for another status, a network
+        error, or more than ``limit`` bytes.
         """
         url, size = f"{self.url}/{path}", 0
         with _open(url, self.login, limit) as answer:

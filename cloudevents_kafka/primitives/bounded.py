@@ -1,4 +1,4 @@
-"""Bounds on what caches and windows keep, since their keys are untrusted input."""
+"""Caches and windows of bounded size, because their keys are untrusted input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 MAX_ENTRIES: Final = 4096
 MAX_KEY_LENGTH: Final = 256
 OTHERS: Final = "(others)"
-"""The label of all that has no place of its own in a count."""
+"""The label of everything that has no label of its own in a count."""
 
 
 def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES) -> V:

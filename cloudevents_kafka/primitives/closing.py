@@ -9,7 +9,7 @@ class Closing:
     """A context manager that calls ``close`` at its end."""
 
     def close(self) -> object:
-        """Return when the object has released what it has; a subclass may return a result."""
+        """Release the resources of the object, and return; a subclass may return a result."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""How often this process is the child of a fork, since threads and their locks are not in a child."""
+"""The number of forks by which this process was created; a child has no threads of its parent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How pip installs the package, for messages and pages.
+"""The command by which pip installs the package, for messages and pages.
 
-The package index does not have the package yet, and its name belongs to the first who registers it there. So
-nothing else in the project says what to install.
+The package index does not have the package yet, and anybody could register its name there. So the command is
+only in this module.
 """
 
 from __future__ import annotations

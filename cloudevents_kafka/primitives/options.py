@@ -1,8 +1,8 @@
 """`Option`: the help, the flags and the values of a field in a struct of options.
 
 A struct has fields of ``Annotated[type, Option(…)]``, so the name, the type, the default, the help, the flag
-and the check of an option stand in one place. `fields_of` returns them; the checks of the struct, the command
-line and files of options derive from these.
+and the check of an option are in one place. `fields_of` returns the fields. The checks of the struct, the
+command line and files of options derive from them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 Form = Literal["value", "list", "table"]
-"""One value, several of them, or texts by name."""
+"""The form of a field: one value, a list of values, or texts by name."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -24,9 +24,10 @@ class Option(msgspec.Struct, frozen=True):
 
     ``check`` raises `ValueError` for the name of the field and a value that is not None. It is a function of
     a module: in a lambda in an annotation msgspec does not find the names of the module. Numbers must be
-    ``least`` or more; values that were removed are in ``instead``, with what to do. ``parse`` makes a value
-    of the struct from a text of a list or a table. ``path`` is for names of files, which the program "reads"
-    or "writes". An option ``of_settings`` has no flag: its entries are settings, under their own names.
+    ``least`` or more. ``instead`` has the values that were removed, and what to use instead. ``parse`` makes
+    a value of the struct from a text of a list or a table. ``path`` is for names of files, which the program
+    "reads" or "writes". An option ``of_settings`` has no flag: its entries are settings, under their own
+    names.
     """
 
     help: str = ""

@@ -1,13 +1,13 @@
-"""Mask secrets in settings, URLs and texts before they are printed. In doubt, text is masked.
+"""Mask secrets in settings, URLs and texts before they are printed.
 
-A URL may have secrets before its last ``@``, since a password may have any character, and after its
-first ``?`` or ``#``. Settings are masked except harmless ones in ``known_settings.toml`` with values of
-the right form: an unknown name may be mistyped or new, and a password may be under a wrong name. The
-file has the names of librdkafka and of Kafka's Java client, to which ``kafka.`` may be prefixed.
+In doubt, text is masked. A URL may have secrets before its last ``@``, because a password may have any
+character, and after its first ``?`` or ``#``. A setting is not masked if ``known_settings.toml`` lists it as
+harmless and its value has the right form. All others are masked: an unknown name may be mistyped or new, and
+a password may be under a wrong name. The file has the names of librdkafka and of Kafka's Java client, also
+with the prefix ``kafka.``.
 
-Texts from servers and clients may have any size, so a text is cut before it is masked, and each expression
-takes time that is linear in its text: no part of a text is read again from each place where a match may
-begin.
+Texts from servers and clients may have any size. So a text is cut before it is masked, and each regular
+expression takes time that is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _MIN_LINE_LENGTH: Final = 8  # characters of a line of a PEM key that is masked 
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text without these secrets, and without what the other functions of this module mask."""
+    """Return a text without these secrets, and without those that the other functions mask."""
     return mask_urls(mask_assignments(_replace(text, dict.fromkeys(secrets, MASK))))
 
 
@@ -93,7 +93,7 @@ def mask_credentials(text: str) -> str:
 
 
 def _mask_login(match: re.Match[str]) -> str:
-    """Return a login masked if it is cut or has several words; `mask_url` masks other logins."""
+    """Return a login masked if it was cut or has several words; `mask_url` masks other logins."""
     if not match[0].endswith("@"):
         return MASK
     return match[0] if _WORD.fullmatch(match[0]) else f"{MASK}@"
@@ -133,7 +133,7 @@ def mask_setting(name: str, value: str) -> str:
 def mask_name(name: str) -> str:
     """Return a setting's name, or `MASK` if it does not resemble a name.
 
-    A secret may be in the place of a name: base64 may end in ``=``, which ends a name.
+    A secret may be in place of a name: base64 may end with ``=``, which also ends a name.
     """
     first = re.split(r"[._]", name, maxsplit=1)[0]
     if name in _known_names() or _PLAIN_NAME.fullmatch(name):
@@ -147,17 +147,17 @@ def is_secret_name(name: str) -> bool:
 
 
 def mask_settings(text: str, settings: Mapping[str, str]) -> str:
-    """Return a text, such as a client's error, with the values masked that `mask_setting` masks."""
+    """Return a text, such as a client's error, with values of settings masked as by `mask_setting`."""
     masks = {piece: mask for item in settings.items() for piece, mask in _pieces(*item)}
     masks |= {name: MASK for name in settings if len(name) >= _MIN_LENGTH and mask_name(name) == MASK}
     return mask_text(_replace(text, masks))
 
 
 def mask_assignments(text: str) -> str:
-    """Return a text with the values masked that names of secrets have, and with its tokens and keys masked.
+    """Return a text in which values after the names of secrets are masked, and tokens and keys.
 
-    Such a value ends with its line, since it may have any character. ``name=value`` is an assignment, as are
-    ``"name": value`` and the assignments of JSON, forms, headers, XML and command lines.
+    Such a value ends at the end of its line, because it may have any character. ``name=value`` is an
+    assignment, as are ``"name": value`` and the assignments of JSON, forms, headers, XML and command lines.
     """
     text, parts, at = _PEM.sub(rf"\1{MASK}", _cut(text)), list[str](), 0
     for match in _ASSIGNMENT.finditer(text):
@@ -178,14 +178,14 @@ def _is_of_secret(match: re.Match[str]) -> bool:
 
 
 def _is_prose(match: re.Match[str]) -> bool:
-    """Return whether a name is a word after another, as in "wrong password: check it"."""
+    """Return whether a name is a word in a sentence, as in "wrong password: check it"."""
     before = match.string[max(0, match.start() - 2) : match.start()]
     name = match["name"]
     return name.isalpha() and name.islower() and before[:1].isalpha() and before[1:] == " "
 
 
 def _replace(text: str, masks: Mapping[str, str]) -> str:
-    """Return a text with known secrets masked, the longest first; before the cut, which may be in one."""
+    """Return a text with known secrets masked, the longest first; called before a text is cut."""
     for piece in sorted(filter(None, masks), key=len, reverse=True):
         text = text.replace(piece, masks[piece])
     return text

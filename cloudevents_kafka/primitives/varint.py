@@ -1,7 +1,7 @@
 """Non-negative integers of variable length, as in Protobuf and in Kafka's compact lengths.
 
-Seven bits a byte, the lowest first; the eighth bit says that another byte follows.
-Signed integers use `zigzag`.
+Each byte has seven bits of the number, the lowest bits first; its eighth bit says whether another byte
+follows. Signed integers use `zigzag`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def encode(number: int) -> bytes:
 def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
     """Return the integer at an index, and the index after it.
 
-    Raises `IndexError` if the data ends too early, and `OverflowError` for more than
-    ``bits`` bits or the bytes that these need.
+    Raises `IndexError` if the data ends too early, and `OverflowError` if the integer has more than ``bits``
+    bits, or more bytes than these need.
     """
     byte = data[at]
     if byte < 0x80:

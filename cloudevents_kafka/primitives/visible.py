@@ -1,9 +1,9 @@
-r"""Untrusted text for people: characters that a terminal would obey or not show become codes.
+r"""Untrusted text for people: characters that a terminal would obey or hide are shown as codes.
 
-They are controls (also U+009B, which starts a command as ESC [ does), format characters such as those that
-change the direction of text, all characters that Unicode lets a program ignore in display
-(``Default_Ignorable_Code_Point``: fillers, joiners, variation selectors, tags), line and paragraph
-separators, and lone surrogates.
+These characters are: controls (also U+009B, which starts a command as ESC [ does); format characters, such as
+those that change the direction of text; characters that programs may ignore in display
+(``Default_Ignorable_Code_Point`` of Unicode: fillers, joiners, variation selectors, tags); line and paragraph
+separators; and lone surrogates.
 """
 
 from __future__ import annotations

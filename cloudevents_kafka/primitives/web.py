@@ -1,7 +1,7 @@
 """`open_url`: the one function that opens URLs of http and https.
 
-Credentials are for the server of the first URL: a redirect is followed without them, also to the same
-server. Proxies come from the environment, as urllib reads them.
+Credentials are sent only with the first request, and not when a redirect is followed, even to the same
+server. Proxies are read from the environment, as by urllib.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ def open_url(
     """Return the answer to a GET, or to a POST of a ``form``.
 
     ``login`` is ``user:password``; without it, that of the URL is sent, percent-decoded. ``timeout`` is in
-    seconds, for each wait. Raises `HTTPError` for another status than 2xx, `RefusedRedirect` for a redirect
-    from https to http, to another scheme, without end, or of a form; `InvalidURL`, `OSError` or
-    `HTTPException`.
+    seconds, for each wait. Raises `HTTPError` for a status other than 2xx, and `RefusedRedirect` for a
+    redirect from https to http, to another scheme, in a loop, or in answer to a form. May also raise
+    `InvalidURL`, `OSError` or `HTTPException`.
     """
     opener = _opener(trusted)
     request = _first_request(url, login, form)

@@ -1,16 +1,16 @@
-"""The Kafka functions of the official SDK, by this library: a program changes one import.
+"""The Kafka functions of the official SDK, implemented by this library: a program changes one import.
 
-This module has the functions of ``cloudevents.core.bindings.kafka`` of the SDK's version 2, and `v1` those
-of version 1 (``cloudevents.kafka``, and ``cloudevents.v1.kafka`` in version 2), with their names and
-signatures. They take and return the SDK's own events and messages, read what the SDK reads, and raise
-errors of this library that are also the SDK's. Events of specversion 0.3 are left to the SDK. `v1` works
-with the SDK of either version; this module needs version 2, which each of its names says if version 1 is
-installed. Read the modules in this order:
+This module has the functions of ``cloudevents.core.bindings.kafka`` of the SDK's version 2, and `v1` those of
+version 1 (``cloudevents.kafka``, and ``cloudevents.v1.kafka`` in version 2), with their names and signatures.
+They take and return the SDK's own events and messages, read what the SDK reads, and raise errors that are
+subclasses of this library's errors and of the SDK's. Events of specversion 0.3 are passed to the SDK. `v1`
+works with the SDK of either version. This module needs version 2; if version 1 is installed, an error says so
+when a name is used. Read the modules in this order:
 
-* `_installed`: what the installed SDK has;
-* `_errors`: errors of both;
-* `_reading` and `_writing`: the attributes and the data of a message, and back, for both versions;
-* `_v1_reading` and `_v2_reading`: the event of each version;
+* `_installed`: the modules of the installed SDK;
+* `_errors`: errors that are also the SDK's;
+* `_reading` and `_writing`: read and write the attributes and the data of a message, for both versions;
+* `_v1_reading` and `_v2_reading`: make an event of the SDK's version;
 * `v1` and `_v2`: the functions of each version.
 """
 

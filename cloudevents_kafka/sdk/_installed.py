@@ -1,6 +1,7 @@
-"""The modules of the installed SDK: version 2 has those of version 1 in ``cloudevents.v1``.
+"""The modules of the installed SDK.
 
-Version 1 has them in ``cloudevents``, and has no ``cloudevents.core``.
+Version 2 has the modules of version 1 in ``cloudevents.v1``. Version 1 has them in ``cloudevents``, and has
+no ``cloudevents.core``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The attributes and the data of a message, as the SDK reads them.
 
-The SDK checks few attributes or none, so the first functions, one for each mode, only take what a
-message has: each header of an attribute as its text, each member as its value. If they return None,
-`binding` reads the message. It knows all event formats, and says what is wrong with the message.
+The SDK checks few attributes or none. So `texts_in` and `members_in`, one for each mode, check nothing: they
+return the text of each header of an attribute, or the value of each member. If they return None, `binding`
+reads the message; it knows all event formats, and its errors say what is wrong.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 class _Names(dict[str, str | None]):
-    """A cache from the name of a header, in any letters, to the attribute that it carries, or to None."""
+    """A cache from the name of a header, in capital or small letters, to its attribute, or to None."""
 
     def __missing__(self, header: str) -> str | None:
         folded = str(header).lower()
@@ -56,9 +56,10 @@ def headers_of(message: Any) -> dict[str, Any]:
 
 
 def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the texts of the attributes in headers; None if one is not UTF-8.
+    """Return the texts of the attributes in headers; None if a value is not UTF-8.
 
-    A null header is an absent attribute. If names differ only in letters, the exact name counts.
+    A null header is an absent attribute. If names differ only in capital and small letters, the exact name
+    counts.
     """
     texts: dict[str, str] = {}
     names = _names
@@ -73,7 +74,7 @@ def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the texts of attributes in headers of which some may be null, or have nearly the same name."""
+    """Return the texts of attributes in headers that may be null or have nearly the same name."""
     texts: dict[str, str] = {}
     exact = {header for header, value in headers.items() if value is not None and header == _exact(header)}
     for header, value in headers.items():
@@ -119,7 +120,7 @@ def is_complete(attributes: Mapping[str, Any]) -> bool:
 
 
 def split(members: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
-    """Return members without the data, and the data; None if it occurs twice or is not base64."""
+    """Return members without the data, and the data; None if data occurs twice or is not base64."""
     data = members.pop("data", None)
     if "data_base64" not in members:
         return members, data
@@ -204,7 +205,7 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _is_of_another_value(problem: Problem) -> bool:
-    """Return whether a problem is one of a value that is not meant as an event."""
+    """Return whether a problem shows that a value is not meant as an event."""
     return problem.attribute is None or (problem.attribute, problem.clause) == ("specversion", "R-01")
 
 
@@ -216,13 +217,13 @@ def texts_of(event: Event) -> dict[str, Any]:
 
 
 def members_of(event: Event) -> dict[str, Any]:
-    """Return the attributes of an event as the values that JSON has."""
+    """Return the attributes of an event as values of JSON."""
     attributes = raw_parts(event)[0]
     return {name: canonical_text(one) if type(one) is bytes else one for name, one in attributes.items()}
 
 
 def key_text(key: Any) -> str | None:
-    """Return a key as the text of an attribute, or None if it cannot be one."""
+    """Return a key as the text of an attribute, or None if it cannot be such a text."""
     try:
         text = key.decode() if isinstance(key, bytes) else key
     except UnicodeDecodeError:
@@ -231,7 +232,7 @@ def key_text(key: Any) -> str | None:
 
 
 def binary_data(payload: bytes | None, content_type: str | None) -> Any:
-    """Return the data of a value: the value of JSON, else a text, else bytes; b"" if it is empty."""
+    """Return the data of a value as the value of JSON, else as a text, else as bytes; b"" if empty."""
     if not payload:
         return payload
     if implies_json(content_type):
@@ -256,7 +257,7 @@ def json_value(payload: bytes, content_type: str | None) -> Any:
 
 
 def text_or_bytes(payload: bytes, content_type: str | None) -> str | bytes:
-    """Return a payload as a text in the charset of its content type, or unchanged if it cannot be one."""
+    """Return a payload as a text in the charset of its content type, or unchanged if it is not text."""
     try:
         return decode_text(payload, content_type)
     except DataError:

@@ -1,4 +1,4 @@
-"""A message as an event of the SDK's version 1: its attributes, its data, and how it is made."""
+"""Read a message as an event of the SDK's version 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KafkaMessage = kafka.KafkaMessage
 _IS_PLAIN: Final = vars(http.CloudEvent({"source": "/", "type": "t"})).keys() == {"_attributes", "data"}
 _new: Final = object.__new__
 _folded: Final[set[str]] = set()
-"""Names of members that have no capital letter."""
+"""The names of members without capital letters."""
 _DATA = {"data", "data_base64"}
 
 
@@ -39,7 +39,7 @@ def read_value(message: KafkaMessage, content_type: str | None) -> tuple[dict[st
 
 
 def _fold(members: dict[str, Any]) -> dict[str, Any]:
-    """Return members by names in lower case, and cache the names that are so."""
+    """Return members by names in lower case, and cache the names that are in lower case."""
     for name in members:
         if name == name.lower():
             remember_text(_folded, name)
@@ -47,7 +47,7 @@ def _fold(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def call(function: Callable[[Any], Any], value: Any, error_of: Callable[[str], Exception]) -> Any:
-    """Return the result of a user's function; for any exception raise an error that has its name."""
+    """Return the result of a user's function; an exception of it becomes an error with its name."""
     try:
         return function(value)
     except Exception as error:
@@ -57,7 +57,7 @@ def call(function: Callable[[Any], Any], value: Any, error_of: Callable[[str], E
 def unmarshal(
     unmarshaller: Callable[[Any], Any], value: Any, attributes: dict[str, Any], message: KafkaMessage
 ) -> Any:
-    """Return the data that a user's function reads. Raises `BrokenData` if it raises an error."""
+    """Return the data that a user's function reads. Raises `BrokenData` if the function raises an error."""
     reason = "data_unmarshaller "
     return call(unmarshaller, value, lambda what: _broken_data(reason + what, attributes, message))
 
@@ -68,7 +68,7 @@ def _broken_data(reason: str, attributes: dict[str, Any], message: KafkaMessage)
 
 
 def default_data(payload: bytes | None, attributes: dict[str, Any], message: KafkaMessage) -> Any:
-    """Return the data of a value as version 1 reads it, JSON, else what the content type says."""
+    """Return the data of a value as version 1 reads it: as JSON, else as the content type says."""
     if not payload:
         return payload
     content_type = attributes.get("datacontenttype")
@@ -106,7 +106,7 @@ def open_envelope(
 def create(
     event_type: type[AnyCloudEvent] | None, attributes: dict[str, Any], data: Any, message: KafkaMessage
 ) -> http.CloudEvent | AnyCloudEvent:
-    """Return an event of the SDK with these attributes, the message's key, and no time that it invents."""
+    """Return an event of the SDK with these attributes and the message's key; no time is invented."""
     if message.key is not None and "partitionkey" not in attributes:
         attributes["partitionkey"] = message.key
     if event_type is not None and event_type is not http.CloudEvent:

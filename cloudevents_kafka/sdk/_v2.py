@@ -1,4 +1,4 @@
-"""The functions of the SDK's module ``cloudevents.core.bindings.kafka``: of version 2."""
+"""The functions of the module ``cloudevents.core.bindings.kafka`` of the SDK's version 2."""
 
 # Annotations are the SDK's objects, so that the signatures are equal.
 
@@ -40,9 +40,9 @@ def to_binary(
 ) -> KafkaMessage:
     """Return an event of the SDK as a message in binary mode.
 
-    The SDK's ``JSONFormat`` stands for the writers of this library; any other ``event_format`` writes
-    the data. The key is the result of ``key_mapper``, or ``partitionkey``. Raises an `InvalidEvent`
-    that is also a ``CloudEventValidationError`` if the event breaks a rule.
+    If ``event_format`` is the SDK's ``JSONFormat``, this library writes the data; any other format writes it
+    itself. The key is the result of ``key_mapper``, or ``partitionkey``. Raises an `InvalidEvent` that is
+    also a ``CloudEventValidationError`` if the event breaks a rule.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -70,10 +70,10 @@ def from_binary(
 ) -> BaseCloudEvent:
     """Return the SDK's event of a message in binary mode.
 
-    The SDK's ``JSONFormat`` stands for the readers of this library; any other ``event_format`` reads
-    the data. ``event_factory`` makes the event, by default the SDK's ``CloudEvent``. No attribute
-    is invented; the key is ``partitionkey`` if the event has none. Raises a `DecodeError` that is
-    also a ``CloudEventValidationError`` and a `ValueError`.
+    If ``event_format`` is the SDK's ``JSONFormat``, this library reads the data; any other format reads it
+    itself. ``event_factory`` makes the event, by default the SDK's ``CloudEvent``. No attribute is invented;
+    the key is ``partitionkey`` if the event has none. Raises a `DecodeError` that is also a
+    ``CloudEventValidationError`` and a `ValueError`.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -117,8 +117,8 @@ def from_structured(
 ) -> BaseCloudEvent:
     """Return the SDK's event in the value of a message; the arguments are those of `from_binary`.
 
-    The SDK's ``JSONFormat`` stands for each event format of this library, by the content type. A
-    message without one is read if its value is a JSON event.
+    If ``event_format`` is the SDK's ``JSONFormat``, this library reads the event, in the format that the
+    content type names. A message without a content type is read if its value is a JSON event.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -137,8 +137,8 @@ def from_kafka(
 ) -> BaseCloudEvent:
     """Return the SDK's event of a message in either mode; the arguments are those of `from_binary`.
 
-    It is in structured mode if its content type names an event format, or if no header begins
-    with ``ce_``.
+    The message is in structured mode if its content type names an event format, or if no header begins with
+    ``ce_``.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -223,6 +223,6 @@ def from_kafka_event(message: KafkaMessage, event_format: Format | None = None) 
 def _message(
     event: BaseCloudEvent, key_mapper: KeyMapper | None, headers: dict[str, bytes], value: bytes | None
 ) -> KafkaMessage:
-    """Return a message; the mapper is called last, so a change that it makes of the event is not written."""
+    """Return a message; the mapper is called last, so changes that it makes to the event are not written."""
     key = default_key(event.get_attributes()) if key_mapper is None else key_mapper(event)
     return KafkaMessage(headers=headers, key=key, value=value)  # type: ignore[arg-type]  # a tombstone

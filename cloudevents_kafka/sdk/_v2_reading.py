@@ -1,4 +1,4 @@
-"""A message as an event of the SDK's version 2: what its class accepts, and how it is made."""
+"""Read a message as an event of the SDK's version 2."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read(
 
 
 def _read_binary(message: KafkaMessage, content_type: str | None) -> _Parts | None:
-    """Return the attributes in the headers of a message and None; None for an event of 0.3."""
+    """Return the attributes in the headers of a message, and None as data; None for an event of 0.3."""
     texts = _reading.texts_in(_reading.headers_of(message))
     if texts is not None and _accept(texts) and not _reading.names_format(content_type):
         return texts, None
@@ -84,7 +84,7 @@ def _read_structured(message: KafkaMessage, content_type: str | None) -> _Parts 
 def _read_by(
     event_format: Format, message: KafkaMessage, event_factory: EventFactory | None
 ) -> BaseCloudEvent:
-    """Return the event that a format of the user reads, whose attributes are checked as it makes it."""
+    """Return the event that a user's format reads; the format checks the attributes."""
     is_old = False
 
     def make(attributes: dict[str, Any], data: Any = None) -> BaseCloudEvent:
@@ -142,7 +142,7 @@ def _sdk_event(
 ) -> BaseCloudEvent:
     """Return an event of the SDK with these attributes and the message's key as ``partitionkey``.
 
-    The class of the SDK would check them again, and invent a time.
+    It is made without the SDK's constructor, which would check the attributes again, and invent a time.
     """
     time, key = attributes.get("time"), message.key
     if isinstance(time, str):

@@ -1,7 +1,7 @@
-"""The attributes and the data of an SDK's event, as they are written.
+"""Write the attributes and the data of an event of the SDK.
 
-The first functions write what is right in one pass. They return None for another event, of which an `Event`
-is made: its error has all that is wrong.
+`accepted` and `write_binary` write a valid event in one pass. For another event an `Event` is made, whose
+error has all problems.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def write_binary(
     data: Any,
     quotes: bool,  # noqa: FBT001  # a call by position is faster
 ) -> tuple[dict[str, bytes], bytes | None]:
-    """Return the headers and the value of an event in binary mode; raise an error with all that is wrong.
+    """Return the headers and the value of an event in binary mode; raise an error with all problems.
 
-    ``values`` are what `accepted` returns for the attributes. With ``quotes`` a text of a JSON type is a
-    JSON string also if it is JSON.
+    ``values`` are what `accepted` returns for the attributes. With ``quotes`` a text with a JSON content type
+    becomes a JSON string, even if it is valid JSON.
     """
     if values is not None:
         content_type = values.get("datacontenttype")
@@ -107,7 +107,7 @@ def _is_writable(data: Any, content_type: Any, attributes: Mapping[str, Any]) ->
 
 
 def json_bytes(data: Any) -> bytes:
-    """Return data as JSON; names that are not texts are written as the SDK does.
+    """Return data as JSON; names that are not texts are written as the SDK writes them.
 
     Raises `DataError` if JSON cannot express it.
     """
@@ -131,8 +131,8 @@ def json_of(data: Any) -> bytes:
 def event_of(event: Any) -> Event:
     """Return an event of the SDK. Raises `InvalidEvent` if it breaks a rule.
 
-    A ``partitionkey`` that cannot be an attribute is only the key. Data other than text and bytes is JSON
-    for any content type without a codec.
+    A ``partitionkey`` that cannot be an attribute is used as the key alone. Data other than text and bytes is
+    JSON for any content type without a codec.
     """
     attributes = event.get_attributes()
     if type(attributes.get(_KEY)) is not bytes:
@@ -159,6 +159,6 @@ def event_with(attributes: Mapping[str, Any], data: Any) -> Event:
 
 
 def default_key(attributes: Mapping[str, Any]) -> str | bytes | None:
-    """Return the SDK's default key, ``partitionkey``: a text or bytes as they are."""
+    """Return the SDK's default key, ``partitionkey``; a text or bytes are unchanged."""
     key = attributes.get(_KEY)
     return key if key is None or isinstance(key, str | bytes) else str(key)

@@ -1,4 +1,4 @@
-"""The functions of the SDK's module ``cloudevents.v1.kafka``: of version 1, ``cloudevents.kafka``."""
+"""The functions of the SDK's module ``cloudevents.v1.kafka``, which is ``cloudevents.kafka`` in version 1."""
 
 # Annotations are the SDK's objects, so that the signatures are equal.
 
@@ -70,10 +70,10 @@ def to_binary(
 ) -> KafkaMessage:
     """Return an event of the SDK as a message in binary mode.
 
-    ``data_marshaller`` returns the data as text or bytes; by default bytes are written as they are,
-    a text as its content type asks for, and other values as JSON. The key is that of
-    ``key_mapper``, or ``partitionkey``. Raises errors of this library that are also
-    the SDK's ``DataMarshallerError``, ``InvalidRequiredFields`` or ``KeyMapperError``.
+    ``data_marshaller`` returns the data as text or bytes; by default bytes are written unchanged, a text as
+    the content type demands, and other values as JSON. The key is the result of ``key_mapper``, or
+    ``partitionkey``. Raises errors of this library that are also the SDK's ``DataMarshallerError``,
+    ``InvalidRequiredFields`` or ``KeyMapperError``.
 
     Examples:
         >>> from cloudevents.v1.http import CloudEvent
@@ -115,10 +115,10 @@ def from_binary(
 ) -> http.CloudEvent | AnyCloudEvent:
     """Return the SDK's event of a message in binary mode.
 
-    ``data_unmarshaller`` reads the value, if there is one; by default it is JSON, or, for another
-    content type, a text or bytes if it is not. ``event_type`` is the class of the event. No
-    attribute is invented; the key is ``partitionkey`` if the event has none. Raises
-    a `DecodeError` that is also the SDK's ``MissingRequiredFields`` and ``DataUnmarshallerError``.
+    ``data_unmarshaller`` reads the value, if there is one. By default it is read as JSON; if it is not JSON
+    and the content type is another, as a text or bytes. ``event_type`` is the class of the event. No
+    attribute is invented; the key is ``partitionkey`` if the event has none. Raises a `DecodeError` that is
+    also the SDK's ``MissingRequiredFields`` and ``DataUnmarshallerError``.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_binary
@@ -151,10 +151,10 @@ def to_structured(
 ) -> KafkaMessage:
     """Return an event of the SDK as a message in structured mode.
 
-    Data that is bytes, or of which ``data_marshaller`` makes bytes, is the member ``data_base64``.
-    ``envelope_marshaller`` gets the dictionary of all members and writes it, by default as JSON. The
-    content type is the media type of the JSON event format if the value is JSON; else there is none.
-    Errors and the key are those of `to_binary`.
+    Bytes, also those that ``data_marshaller`` returns, become the member ``data_base64``.
+    ``envelope_marshaller`` gets the dictionary of all members and writes it, by default as JSON. If the value
+    is JSON, the content type is the media type of the JSON event format; else the message has none. Errors
+    and the key are those of `to_binary`.
 
     Examples:
         >>> from cloudevents.v1.http import CloudEvent
@@ -255,5 +255,5 @@ def _marshal(marshaller: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _bytes_of(written: Any) -> Any:
-    """Return what a marshaller has written, a text as UTF-8."""
+    """Return the result of a marshaller as bytes; a text is encoded as UTF-8."""
     return written.encode() if isinstance(written, str) else written

@@ -1,17 +1,15 @@
 """CloudEvents in Spark: functions on DataFrames and in SQL, and a pipeline from Kafka to tables.
 
-`decode_events` and `encode_events` convert between the columns of Spark's Kafka source and those of
-events; `cloudevent` and `register` do so for one column and for SQL. `event_schema` is the type of
-an event; `data_as` and `data_by_type` read the data of events by a schema; `deduplicate` drops repeated
-events; `configure_session` adds the jars and settings of Kafka's source and of tables to the builder of a
-session.
+`decode_events` and `encode_events` convert between the columns of Spark's Kafka source and the columns of
+events; `cloudevent` does this for one column, and `register` for SQL. `event_schema` is the type of an event;
+`data_as` and `data_by_type` read the data of events by a schema; `deduplicate` drops repeated events;
+`configure_session` adds the jars and settings of Kafka's source and of tables to the builder of a session.
 
-Read `schema`, `decode` (with `udf`, the functions of Python workers) and
-`encode` (with `_event_columns`, its input); both use the functions in `java`, and check
-their input with `_columns`. `sql` has the functions for SQL, `connector` the jars of Spark's Kafka
-source, `table_formats` those of Delta and Iceberg, `session` joins both, and `pipeline` is the job that
-writes tables; `listener` has figures like its own for other queries. `typed` has what reads
-data.
+Read `schema`, `decode` (with `udf`, the functions of Python workers) and `encode` (with `_event_columns`, its
+input); both use the functions in `java`, and check their input with `_columns`. `sql` has the functions for
+SQL, `connector` has the jars of Spark's Kafka source, and `table_formats` those of Delta and Iceberg;
+`session` uses both. `pipeline` is the job that writes tables, and `listener` has metrics for other queries.
+`typed` reads data by schemas.
 
 PySpark is imported with the first function that needs it: `configure_session` and the code of workers
 do not. If a package is missing, the import raises `ModuleNotFoundError` with the extra to install.

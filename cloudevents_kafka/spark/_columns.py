@@ -36,11 +36,11 @@ class InputColumns:
         self._problems: list[str] = []
 
     def fold(self, name: str) -> str:
-        """Return a name in the form that is equal for all names that Spark treats as the same."""
+        """Return a name in a form that is the same for all names that Spark treats as equal."""
         return name if self._case_sensitive else name.lower()
 
     def find(self, name: str, type_: ColumnType | None = None) -> StructField | None:
-        """Return the column of a name, or None; report two columns of one name, and a wrong type."""
+        """Return the column with a name, or None; report two columns with this name, and a wrong type."""
         found = [field for field in self._fields if self.fold(field.name) == self.fold(name)]
         if len(found) > 1:
             self.report(f"{len(found)} columns are named {name}: rename or drop all but one")
@@ -49,7 +49,7 @@ class InputColumns:
         return found[0] if found else None
 
     def require(self, name: str, type_: ColumnType | None = None) -> StructField | None:
-        """Return the column of a name; report a missing one, and the problems of `find`."""
+        """Return the column with a name; report a missing column, and the problems of `find`."""
         field = self.find(name, type_)
         if field is None:
             self._missing.append(name)

@@ -73,11 +73,11 @@ _COLUMN_TYPES: Final = {
 
 
 def select(df: DataFrame, key: Column | str | None, keep: Sequence[str] = ()) -> tuple[DataFrame, list[str]]:
-    """Return the columns to encode under internal names, and the names of those to keep.
+    """Return the columns to encode under internal names, and the names of the columns to keep.
 
-    These are ``topic`` and ``partition``, if they exist, and the columns that ``keep`` names.
-    ``extensions`` becomes a list of ``key``, ``value`` and ``type`` in the order of their names; the
-    converters refuse a name that occurs twice. Raises `ValueError` with all problems of the columns.
+    Kept are ``topic`` and ``partition``, if they exist, and the columns that ``keep`` names. ``extensions``
+    becomes a list of ``key``, ``value`` and ``type``, ordered by name; the converters refuse a name that
+    occurs twice. Raises `ValueError` with all problems of the columns.
     """
     columns = InputColumns(df)
     fields = {name: columns.find(name, type_) for name, type_ in _COLUMN_TYPES.items()}
@@ -192,7 +192,7 @@ def _time(present: dict[str, StructField]) -> Column:
 
 
 def _rfc3339(micros: Column) -> Column:
-    """Return an instant in UTC as `from_datetime` does; Spark's functions use the session's time zone."""
+    """Return an instant as text in UTC, as `from_datetime`; Spark's functions use the session's zone."""
     within = F.pmod(micros, F.lit(_MICROS_PER_DAY))
     days = ((micros - within) / F.lit(_MICROS_PER_DAY)).cast("int")
     seconds, fraction = F.floor(within / F.lit(1_000_000)), within % F.lit(1_000_000)

@@ -1,9 +1,9 @@
 """The parts of PySpark that have no public name, all in one place: most lead to Java, by py4j.
 
-PySpark has no public call for Hadoop's file systems, Kafka's AdminClient and Delta's snapshots, none that
-frees the rows of a local checkpoint, none that forgets a Java process which has ended, and a slow one for
-the reports of a query. These names were the same in all versions of `TRIED_WITH`, on which the tests run.
-Sessions of Spark Connect have none of them.
+PySpark has no public functions for Hadoop's file systems, Kafka's AdminClient and Delta's snapshots. It has
+none to free the rows of a local checkpoint, or to forget a Java process that has ended, and the one for the
+reports of a query is slow. The names in this module are the same in all versions of `TRIED_WITH`, with which
+the tests run. Sessions of Spark Connect have none of them.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def free_checkpoint(rows: DataFrame) -> None:
 
 
 def recent_reports(query: StreamingQuery) -> Iterator[Mapping[str, Any]]:
-    """Yield what Spark has reported of the last batches, the newest first.
+    """Yield Spark's reports on the last batches, the newest first.
 
-    PySpark copies all reports field by field, in a thousand calls of Java; here each is one text.
+    PySpark copies all reports field by field, in a thousand calls of Java; here each report is one text.
     """
     java: Any = query._jsq  # type: ignore[attr-defined]  # noqa: SLF001
     for report in reversed(java.recentProgress()):
@@ -95,7 +95,7 @@ def stop_active_context() -> None:
 
 
 def forget_java() -> None:
-    """Reset PySpark's references to a Java process that has ended: the next session would use it."""
+    """Reset PySpark's references to a Java process that has ended; otherwise the next session uses it."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -48,7 +48,7 @@ def patterns_in(table: str, routes: Mapping[str, str], patterns: Iterable[str]) 
 
 
 def _may_meet(one: str, other: str) -> bool:
-    """Return whether two patterns may match one type; it may be wrong where both have a ``*``."""
+    """Return whether two patterns may match one type; it may wrongly be True if both have a ``*``."""
     if "*" not in one or "*" not in other:
         return matches(one, other) or matches(other, one)
     (begin, end), (first, last) = ((each.split("*")[0], each.rsplit("*")[-1]) for each in (one, other))
@@ -62,9 +62,9 @@ def _pattern_regex(pattern: str) -> str:
 
 
 def _regex(pattern: str) -> str:
-    """Return a regular expression of Java and Python, whose time is linear in the length of a type.
+    """Return a regular expression for Java and Python, whose time is linear in the length of a type.
 
-    What a group has matched stays matched.
+    Its groups are atomic: they do not backtrack.
     """
     first, *middle, last = pattern.split("*")
     groups = "".join(f"(?>.*?{re.escape(part)})" for part in middle if part)

@@ -1,4 +1,4 @@
-"""What SQL of Spark needs: quoted names and texts, and settings of the session for some statements."""
+"""Helpers for Spark's SQL: quoted names and texts, and settings of the session for some statements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`with_registry`: functions for Python workers, which import this package when a row needs it.
 
-PySpark pickles the functions of this module themselves, not their names. So a job runs on workers
-without this package as long as no row needs Python, and otherwise fails with advice.
+PySpark pickles the functions of this module themselves, not their names. So a job runs on workers without
+this package as long as no row needs it; otherwise it fails with advice.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _Result = TypeVar("_Result")
 def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
     """Return a function that first registers the extensions and formats that are registered here now.
 
-    A worker is a separate process, which does not have the registry of the driver. A batch of nulls
-    is returned as it is.
+    A worker is a separate process, which does not have the registry of the driver. A batch of nulls is
+    returned unchanged.
     """
     from pyspark import cloudpickle as cloudpickle_module
 
@@ -92,9 +92,8 @@ def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any
 def _speed_up_next_task() -> None:
     """Save the next task of this worker about 0.2 s.
 
-    PySpark calls `importlib.invalidate_caches` before each task, which reads the directory of
-    pyspark.zip once for every package in it. Finders that are not cached need no refresh; an
-    import creates them again.
+    Before each task PySpark calls `importlib.invalidate_caches`, which reads the directory of pyspark.zip
+    once for each package in it. This function removes the cached finders: an import creates them again.
     """
     cache = sys.path_importer_cache
     for path in [path for path, finder in cache.items() if isinstance(finder, zipimport.zipimporter)]:

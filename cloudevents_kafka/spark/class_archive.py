@@ -1,9 +1,9 @@
 """`ClassArchive`: Spark's Java classes as Java has loaded them once (class data sharing), in the cache.
 
-With it a pipeline needs about two thirds of the time to its first batch. It is 170 MB, and to write it takes
-half a minute, so it is written on request only. Java compares it with itself and with the jars, by their
-names, sizes and times, and does without one that does not fit. One that is damaged would end Java, so the
-name of the file has its checksum, and a file with another one is not used.
+With the archive, a pipeline needs about two thirds of the time until its first batch. It has 170 MB, and
+writing it takes half a minute, so it is written only on request. Java checks that the archive matches Java
+itself and the jars (names, sizes and times), and ignores it otherwise. A damaged archive would crash Java, so
+the name of the file has its checksum, and a file with another checksum is not used.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ClassArchive:
         return None
 
     def options_to_read(self, conf: Mapping[str, str]) -> str:
-        """Return the options of Java to use the archive; none without it, or if users have chosen another."""
+        """Return the options of Java to use the archive; none without it, or if users have set another."""
         chosen = " ".join([*conf.values(), *(os.environ.get(name, "") for name in _VARIABLES)])
         if any(option in chosen for option in _CHOSEN) or (file := self.find()) is None:
             return ""

@@ -42,9 +42,9 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     are ignored.
 
     ``lenient`` accepts deviations of known producers, such as JSON without a content-type, as
-    `cloudevents_kafka.decode` does with ``lenient=True``. The result then also has the column
-    ``tolerated`` of `event_schema`, before the kept ones: what was accepted in a row, or null if
-    the row has no deviation or no event.
+    `cloudevents_kafka.decode` does with ``lenient=True``. The result then also has the column ``tolerated``
+    of `event_schema`, before the kept columns: the accepted deviations of a row, or null if it has none or is
+    not an event.
 
     Verdicts and values are those of `cloudevents_kafka.decode`. A function in Java reads valid
     events in binary mode and in JSON inside Spark. `decode` reads the other rows in Python workers,
@@ -57,15 +57,14 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     * with ``lenient``, events whose deviations are not those of the producers in
       ``spec-conformance/lenient.md``, such as headers that contradict each other.
 
-    A time may be an instant that only Spark can have, and not Python's datetime, such as
-    ``0001-01-01T00:00:00+14:00``, which is in the year 0. Then ``collect()`` of ``time`` raises
-    `ValueError`: select ``time_text``, or filter by ``year(time) between 1 and 9999``, before rows
-    come to Python.
+    A time may be an instant that Spark can represent and Python's datetime cannot, such as
+    ``0001-01-01T00:00:00+14:00``, which is in the year 0. Then ``collect()`` of ``time`` raises `ValueError`:
+    select ``time_text``, or filter by ``year(time) between 1 and 9999``, before you collect rows.
 
-    Filters on kept columns run before rows are decoded, where the source allows it in the source
-    itself; a count, and a query of kept columns only, decode nothing. A filter on columns of events
-    runs after each row was decoded once. A query of some columns of events decodes all of them, and
-    all its rows pass through the Python step of the plan, those that Java read without their data.
+    Filters on kept columns run before rows are decoded, or in the source if it allows that. A count, and a
+    query of kept columns only, do not decode. A filter on columns of events runs after each row was decoded,
+    once. A query of some columns of events decodes all of them. All its rows pass through the Python step of
+    the plan; rows that Java has read pass without their data.
 
     If the session cannot use Java classes, `decode` reads all records, and a warning is logged once.
     With Spark Connect the function's jar is sent to the server, or the jar at the path in the
@@ -99,7 +98,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
 def _decode_in_java(
     df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str], *, lenient: bool
 ) -> DataFrame:
-    """Return the events; each is one struct until the last step, and is copied as a whole."""
+    """Return the events; until the last step each is one struct, which is copied as a whole."""
     df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded(lenient=lenient))
     event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded', lenient=lenient)} AS {PREFIX}event"
     df = _decode_once(df.selectExpr(event, *map(quote_name, kept)), "event", kept)
@@ -107,12 +106,12 @@ def _decode_in_java(
 
 
 def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
-    """Return the rows such that filters on this column stay above its computation.
+    """Return the rows in a form in which filters on this column run after it was computed.
 
-    Spark's optimizer would copy what computes the column into the filter, and decode twice. A
-    function that is not deterministic prevents that, but it also keeps filters on the kept columns above
-    it. ``unpivot`` of one column becomes Spark's Expand, where the column has a new name; it lets
-    filters on other columns pass; where the column is not used, its input is not computed.
+    Spark's optimizer would otherwise copy the computation of the column into the filter, and decode twice. A
+    function that is not deterministic would prevent that, but filters on kept columns would run after it,
+    too. ``unpivot`` of one column becomes Spark's Expand, in which the column has a new name. Filters on
+    other columns run before it, and if the column is not used, it is not computed.
     """
     value = PREFIX + name
     columns: list[Column | str] = [F.col(quote_name(column)) for column in kept]
@@ -120,7 +119,7 @@ def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
 
 
 def _read_in_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
-    """Add ``read``, the events that Java reads, and ``packed``, the other records; one of them is null."""
+    """Add ``read``, an event that Java has read, and ``packed``, a record that it has not; one is null."""
     record = (f"`{name}` AS {PREFIX}{name}" for name in ("value", "headers"))
     df = df.selectExpr(f"{sql} AS {PREFIX}read", *record, *map(quote_name, kept))
     read = internal("read")
@@ -208,9 +207,9 @@ def _checked_keep(columns: InputColumns, keep: Sequence[str], of_event: Sequence
 def _select_records(
     df: DataFrame, fields: Sequence[StructField], kept: Sequence[str]
 ) -> tuple[DataFrame, dict[str, str]]:
-    """Return ``value``, ``headers`` and the columns to keep, and new names of these columns by the old ones.
+    """Return ``value``, ``headers`` and the kept columns, and the new names of these by the old ones.
 
-    A kept column is renamed if its name is an internal one.
+    A kept column is renamed if it has an internal name.
     """
     reserved = ("value", "headers")
     names = {
@@ -244,7 +243,7 @@ def decode_udf(*, lenient: bool) -> Any:
 
 
 def _decoded(*, lenient: bool) -> Column:
-    """Return the events of packed records; rows without one reach Python as nulls."""
+    """Return the events of packed records; for other rows Python gets nulls."""
     packed = internal("packed")
     # Because ``packed`` is used twice, it is computed before the rows go to Python, which therefore
     # need no headers.

@@ -1,7 +1,7 @@
 """`encode_events`: from the columns of events to the columns of Spark's Kafka sink.
 
-The Java function writes the rows that are valid. The library's converters write or refuse all others
-in Python workers, and all rows if the session cannot use Java classes. Both write the same bytes.
+The Java function writes valid rows. In Python workers, the library's converters write or refuse all other
+rows, or all rows if the session cannot use Java classes. Both write the same bytes.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ def encode_events(
     ``extension_types``. Data is bytes, or a value of the kind in ``data_kind``: JSON data without a
     content type keeps the one that it implies.
 
-    ``key`` is a column, or the name of a column or an extension; the default is the column ``key``.
-    ``keep`` names more columns of ``df`` that the result has, unchanged.
-    ``format`` is the event format of structured mode; the default is json.
+    ``key`` is a column, or the name of a column or an extension; the default is the column ``key``. ``keep``
+    names further columns of ``df``, which the result has unchanged. ``format`` is the event format of
+    structured mode; the default is json.
 
-    A row that is not a valid event fails the job. With ``errors="column"`` it has an ``error``
-    instead, in a column that is null for all other rows: write only those.
+    A row that is not a valid event fails the job. With ``errors="column"`` such a row has an ``error``
+    instead, in a column that is null for all other rows: write only rows whose error is null.
 
-    A function in Java writes valid events in binary mode and in JSON inside Spark. The converters write
-    other formats, extensions with types in ``extension_types`` or with a user's function to accept
-    values, and JSON in another charset; in a session that cannot use Java classes, all rows.
+    A function in Java writes valid events in binary mode and in JSON inside Spark. The converters in Python
+    write other formats, extensions with types in ``extension_types`` or with a user's function to accept
+    values, and JSON in another charset. In a session that cannot use Java classes they write all rows.
 
     Raises `ValueError`, before anything runs, for columns that are missing, of another type, or of
     the same name, and for an unknown mode or format.
@@ -103,7 +103,7 @@ def _format_name(mode: str, format: str | None) -> str | None:
 
 
 def _written(df: DataFrame, format: str | None) -> Column:
-    """Return the records that Java writes, null for rows that it leaves to Python."""
+    """Return the records that Java writes; null for rows that Python must write."""
     columns = {name: PREFIX + name for name in (*_CORE, "extensions", "data", "data_kind")}
     is_json = format in (None, "json")
     sql = writer_sql(df, columns, structured=format is not None) if is_json else None

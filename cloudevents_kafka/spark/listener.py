@@ -1,4 +1,4 @@
-"""`MetricsListener`: the figures of streaming queries that users start themselves."""
+"""`MetricsListener`: metrics of streaming queries that users start themselves."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from cloudevents_kafka.spark.pipeline.watching import Metrics
 
 
 class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without PySpark it is Any
-    """Writes the figures of streaming queries to a file, or serves them to Prometheus, as a pipeline does.
+    """Writes metrics of a streaming query to a file, or serves them to Prometheus, as a pipeline does.
 
-    Pass it to ``spark.streams.addListener``, and call `close` at the end. It has what Spark reports: batches,
-    records, seconds by step, and the lag of Kafka's partitions. Types and the quarantine are counted by
-    `EventPipeline` only, which needs no listener. Use one for each query, as figures have no name of a query.
-    The arguments are those of `PipelineOptions`. Raises `PipelineFailed` if file or port cannot be used.
+    Pass it to ``spark.streams.addListener``, and call `close` at the end. It has the values that Spark
+    reports: batches, records, seconds by step, and the lag of Kafka's partitions. Only `EventPipeline` counts
+    types and the quarantine; it needs no listener. Use one listener for each query, because the metrics do
+    not have the name of the query. The arguments are those of `PipelineOptions`. Raises `PipelineFailed` if
+    the file or the port cannot be used.
 
     Examples:
         >>> from cloudevents_kafka.spark import MetricsListener
@@ -41,7 +42,7 @@ class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without 
         """Do nothing."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802  # Spark's name
-        """Add what Spark reports of a batch."""
+        """Add Spark's report on a batch."""
         self._metrics.add_report(event.progress)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: ARG002, N802  # Spark's name

@@ -41,10 +41,10 @@ def error_schema() -> StructType:
 
 
 def tolerated_schema() -> ArrayType:
-    """Return the type of ``tolerated``: what was accepted, with the value of what was left out.
+    """Return the type of ``tolerated``: a deviation that was accepted, with the value if it was left out.
 
     The attribute or header, the rule, its clause and the value are texts; a value that is not UTF-8 is in
-    ``value_bytes`` instead. Both are null for what the event has.
+    ``value_bytes`` instead. Both are null if the event has the value.
     """
     texts = [StructField(name, StringType()) for name in ("attribute", "rule", "clause", "value")]
     return ArrayType(StructType([*texts, StructField("value_bytes", BinaryType())]))
@@ -54,16 +54,16 @@ def event_schema(*, lenient: bool = False) -> StructType:
     """Return the type of an event: the first columns of `decode_events`.
 
     ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
-    ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``, for those
-    that are neither text nor of the type that is registered for their name; it is null if there are
-    none. ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as such a value
-    (see `Event.kind`), and null for bytes, as always in binary mode. `encode_events` reads both.
-    Either ``error`` is null, or all other columns are.
+    ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``: those that are not
+    texts, and do not have the type that is registered for their name. It is null if there are none.
+    ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as such a value (see
+    `Event.kind`), and null for bytes, as always in binary mode. `encode_events` reads both. Either ``error``
+    is null, or all other columns are.
 
-    If ``lenient`` is true there is one more column, ``tolerated``: the problems that lenient
-    reading accepted, in the order of `Decoded.tolerated`, each with the attribute or header, the
-    rule and its clause, and the whole value of what was left out: as a text in ``value``, or in
-    ``value_bytes`` if it is not UTF-8. It is null if there are none.
+    If ``lenient`` is true, there is one more column, ``tolerated``: the problems that lenient reading
+    accepted, in the order of `Decoded.tolerated`. Each has the attribute or header, the rule and its clause.
+    If the value was left out, it is in ``value``, as a text, or in ``value_bytes``, if it is not UTF-8. The
+    column is null if there are no problems.
 
     Examples:
         >>> from cloudevents_kafka.spark import event_schema

@@ -22,14 +22,14 @@ def configure_session(
     jars: Iterable[str | Path] = (),
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession.Builder:
-    """Return the builder with Spark's Kafka connector, and with what these formats need.
+    """Return the builder with the jars and settings of Spark's Kafka connector and of these formats.
 
-    Sets ``spark.jars`` to the connector's jars, those of ``formats`` and ``jars``; jars that the builder
-    had before are replaced. Sets the extensions and the catalog of ``formats``, and exact times in
-    Parquet; settings in ``conf`` override these, and its extensions and jars are added. The jars are
-    downloaded into the cache at the first use. Call it before ``getOrCreate()``: Spark ignores jars
-    after that. Raises `ValueError` for another format, and `CloudEventsKafkaError` if there are no jars
-    for the installed PySpark, or if the download fails.
+    ``spark.jars`` is set to the jars of the connector, those of ``formats``, and ``jars``; it replaces jars
+    that the builder had before. The extensions and the catalog of ``formats`` are set, and exact times in
+    Parquet. Settings in ``conf`` override these; extensions and jars in ``conf`` are added. The jars are
+    downloaded into the cache at the first use. Call it before ``getOrCreate()``: Spark ignores jars after
+    that. Raises `ValueError` for an unknown format, and `CloudEventsKafkaError` if there are no jars for the
+    installed PySpark, or if the download fails.
 
     Examples:
         >>> from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def session_settings(
     jars: Iterable[str | Path] = (),
     conf: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return ``conf`` with what `configure_session` sets; the connector is left out if not ``kafka``."""
+    """Return ``conf`` with the settings of `configure_session`; the connector's only if ``kafka``."""
     conf = dict(conf or {})
     paths = [*table_jars(formats), *(connector_jars() if kafka else ()), *jars]
     added = [*map(str, paths), *filter(None, conf.get(_JARS, "").split(","))]

@@ -28,8 +28,8 @@ def register(spark: SparkSession) -> None:
     ``ce_decode(value, headers)`` returns a struct of `event_schema`: an event, or its ``error``.
     ``ce_decode_lenient`` accepts deviations of known producers; its struct also has ``tolerated``.
     ``ce_encode(event, mode)`` accepts such a struct, or one with fewer fields, and ``'binary'``,
-    ``'structured'`` or the name of an event format. It returns a struct of ``value``, ``headers``
-    and ``error``, which is null for a valid event, and null if an argument is null.
+    ``'structured'`` or the name of an event format. It returns a struct of ``value``, ``headers`` and
+    ``error``, where ``error`` is null for a valid event. The result is null if an argument is null.
 
     Python workers process every row; `decode_events` and `encode_events` are many times faster.
 

@@ -20,18 +20,18 @@ from cloudevents_kafka.spark.connector import IN_PYSPARK, KNOWN_GOOD
 TableFormat = Literal["delta", "iceberg"]
 TABLE_FORMATS: Final[tuple[TableFormat, ...]] = get_args(TableFormat)
 SessionFormat = Literal[TableFormat, "avro"]
-"""What a session may read: tables of Delta and Iceberg, and data of Avro. `FORMATS` has a row for each."""
+"""The formats of tables and data that a session may read; `FORMATS` has a row for each."""
 
 EXTENSIONS: Final = "spark.sql.extensions"
 
 
 class Format(NamedTuple):
-    """What a session needs of a format, and how the folder of a table is known.
+    """The parts that a session needs for a format, and how the folder of a table is recognized.
 
-    ``releases`` are Maven coordinates by the minor version of PySpark, whose interfaces for tables differ
-    from one to the next; ``in_pyspark`` are dependencies of these that PySpark contains. ``mark`` is what the
-    folder of a table has, None for a format of data. ``renames`` is whether a commit to a table in a folder
-    renames a file.
+    ``releases`` are Maven coordinates by the minor version of PySpark, because each version has other
+    interfaces for tables. ``in_pyspark`` are the dependencies that PySpark contains already. ``mark`` is a
+    name that the folder of a table contains, or None for a format of data. ``renames`` is whether a commit to
+    a table in a folder renames a file.
     """
 
     releases: Mapping[str, str]
@@ -89,7 +89,7 @@ class NoTableFormat(CloudEventsKafkaError):
 def table_package(table_format: str) -> str:
     """Return the Maven coordinate of ``delta``, ``iceberg`` or ``avro`` for the installed PySpark.
 
-    Raises `NoTableFormat` if none is known for it, or if PySpark is not installed.
+    Raises `NoTableFormat` if there is none for this version, or if PySpark is not installed.
     """
     releases = _format(table_format).releases
     if importlib.util.find_spec("pyspark") is None:

@@ -104,7 +104,7 @@ def event_fields(event: Event) -> dict[str, Any]:
 
 
 def _extension_types(event: Event) -> dict[str, str]:
-    """Return the types of extensions whose texts would be read as another type."""
+    """Return the types of extensions whose texts would otherwise be read as another type."""
     attributes, _ = raw_parts(event)
     typed = {name: native_type(value) for name, value in attributes.items() if type(value) is not str}
     return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
@@ -126,7 +126,7 @@ Mend = Callable[[Record], Record | None]
 
 
 def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], pd.Series]:
-    """Return a function from JSON of quarantined records to JSON of what they are now."""
+    """Return a function from JSON of quarantined records to JSON of their new outcomes."""
 
     def reread(records: pd.Series) -> pd.Series:
         return records.map(functools.partial(reread_packed, mend=mend, lenient=lenient), na_action="ignore")
@@ -138,8 +138,8 @@ def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
     """Return JSON of a record that was mended and read again: its outcome, and its event or error.
 
     An event has the ``key`` and the ``headers`` of its record. The outcome is ``landed`` for an event,
-    ``refused`` if the record is none, ``unmended`` if the function returned None, and ``failed`` if it raised
-    an error, which is the reason then.
+    ``refused`` if the record is still not an event, ``unmended`` if the function returned None, and
+    ``failed`` if it raised an error; the error is then the reason.
     """
     row = msgspec.json.decode(packed, type=_QuarantinedRecord)
     headers = [(pair.key, pair.value) for pair in row.headers or () if pair and pair.key is not None]

@@ -1,6 +1,6 @@
-"""Prepare a local broker, so that the next one starts at once: Kafka's jars, prepared data.
+"""Download Kafka's jars and prepare the data of a local broker, so that brokers start fast.
 
-The folder of the prepared data is printed.
+Prints the folder of the prepared data.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """Headers with nearly the names of the binding, as lenient reading accepts them.
 
-Such names differ in case, have the prefix of another binding (``ce-``, ``cloudEvents:``), or have
-``-``, ``_`` or ``.`` in the name of an extension. A header with the exact name takes precedence. If
-several headers nearly have the name of one attribute, none has it exactly, and their values differ,
-none is read. If the attribute is REQUIRED, the record is refused.
+Such names differ in case, have the prefix of another binding (``ce-``, ``cloudEvents:``), or have ``-``,
+``_`` or ``.`` in the name of an extension. A header with the exact name takes precedence. If several headers
+nearly have the name of one attribute, no header has it exactly, and their values differ, then no header is
+read for the attribute; if it is REQUIRED, the record is refused.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 class _Names(dict[str, tuple[str, Problem | None] | None]):
     """A cache from the name of a header to its exact name and the problem of its spelling, or to None.
 
-    The exact name is ``""`` if there is none: the header is left out because of the problem.
+    The exact name is ``""`` if the header is left out because of its problem.
     """
 
     def __missing__(self, name: str) -> tuple[str, Problem | None] | None:
@@ -89,7 +89,7 @@ class _Attributes(dict[str, str]):
 
 
 class _Copies(dict[bytes, Problem]):
-    """A cache from a ce_datacontenttype that replaces content-type to the problem of that header."""
+    """A cache from a ce_datacontenttype that replaces content-type to the problem that is reported."""
 
     def __missing__(self, copy: bytes) -> Problem:
         problem = Problem("datacontenttype", *COPY, preview(copy))
@@ -104,8 +104,9 @@ _copies: Final = _Copies()
 def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
     """Return the headers of an event by their exact names, without null values, and the deviations.
 
-    The headers are in the order of the record. The last of several headers with one exact name counts, also
-    of REQUIRED ones that nearly have one name and differ, which the report refuses.
+    The headers are in the order of the record. Of several headers with one exact name, the last counts. If
+    several headers nearly have the name of a REQUIRED attribute and differ, the last counts, too, and the
+    report refuses the record.
     """
     report = Leniency()
     values: dict[str, bytes] = {}
@@ -199,7 +200,7 @@ def _split_exact(
 def _last_of(
     variants: list[tuple[str, bytes]], header: tuple[str, bytes], tolerated: list[Problem]
 ) -> list[tuple[str, bytes]]:
-    """Return variants with a header instead of an earlier one of its very name, which is reported."""
+    """Return variants with a header in place of an earlier one of the same name, which is reported."""
     tolerated += [_earlier(name, value) for name, value in variants if name == header[0]]
     return [*(pair for pair in variants if pair[0] != header[0]), header]
 
@@ -215,7 +216,7 @@ def _earlier(name: str, value: bytes) -> LeftOut:
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
-    """Return whether a content type would make a record with all ``ce_`` headers structured."""
+    """Return whether this content type would make a record structured that has all ``ce_`` headers."""
     media = media_type(_bare_content_type(content_type).decode("utf-8", "replace"))
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 
@@ -234,7 +235,7 @@ def _with_values(values: dict[str, bytes], report: Leniency) -> dict[str, bytes]
 
 
 def _remove_quotes(values: dict[str, bytes], tolerated: list[Problem]) -> None:
-    """Replace values that are JSON strings by their texts: a quoted specversion shows that all are."""
+    """Replace JSON strings by their texts, if the specversion shows that the values are JSON strings."""
     for name, value in values.items():
         text = _unquoted(value)
         if text is not None and name != CONTENT_TYPE:
@@ -255,7 +256,8 @@ def _unquoted(value: bytes) -> bytes | None:
 def _bare_content_type(value: bytes) -> bytes:
     """Return a content type without quotation marks, and without a blank before it.
 
-    The value itself is returned if it is a content type as it stands, or is none without them, too.
+    The value is returned unchanged if it is a content type already, or if it would still not be one without
+    them.
     """
     if not value.startswith((b'"', b" ", b"\t")):
         return value

@@ -1,4 +1,4 @@
-"""Lenient reading of JSON: without a content-type, with names in other letters or members of other types."""
+"""Lenient reading of JSON: no content-type, nearly exact names, or values of other types."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
 
 
 class _Renamings(dict[tuple[str, ...], _Renaming | None]):
-    """A cache from the names of members to a renaming, None if several names stand for one attribute.
+    """A cache from the names of members to a renaming, or to None if several names stand for one attribute.
 
-    A renaming has the names of attributes, the problems of names that were read as these, and those of names
-    that stand for no attribute, or for one whose exact name is there.
+    A renaming has the names of attributes, the problems of names that were read as another name, and the
+    problems of names that are left out: they stand for no attribute, or for one whose exact name is there.
     """
 
     def __missing__(self, names: tuple[str, ...]) -> _Renaming | None:
@@ -60,7 +60,7 @@ class _Renamings(dict[tuple[str, ...], _Renaming | None]):
 
 
 class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
-    """A cache from a content-type that names no event format to its problem, and to the type of the data."""
+    """A cache from a content-type of no event format to its problem and the data's content type."""
 
     def __missing__(self, content_type: bytes | None) -> tuple[Problem, str | None]:
         if content_type is None:
@@ -95,7 +95,7 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
 
 
 def find_problems(value: bytes | None) -> tuple[Problem, ...]:
-    """Return the problems of JSON that has the names of all required attributes; none for other values."""
+    """Return the problems of a JSON object that has all required attributes; [] for other values."""
     try:
         envelope = split_envelope((value or b"").removeprefix(_BOM))
         if envelope.attributes.keys() >= _REQUIRED:
@@ -143,7 +143,7 @@ def correct_envelope(envelope: Envelope, report: Leniency) -> Event:
 
 
 def _last_values(envelope: Envelope) -> Envelope:
-    """Return an envelope with the last value of each repeated member: a null is absent (J-04)."""
+    """Return an envelope with the last value of each repeated member; null means absent (J-04)."""
     attributes, texts = dict(envelope.attributes), dict(envelope.texts)
     earlier: list[tuple[str, bytes]] = []
     for name, text in reversed(envelope.earlier):
@@ -176,7 +176,7 @@ def _correct_members(envelope: Envelope, report: Leniency) -> dict[str, Attribut
 def _kept_as_text(
     rules: Mapping[str, tuple[str, str]], members: Mapping[str, Any], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Yield the problems of members whose JSON text an attribute has; ``rules`` are by the members' names."""
+    """Yield the problems of members whose JSON text became the attribute; ``rules`` are by name."""
     for given in values:
         if given in rules:
             name = given if given in members else fold_name(given) or given
@@ -187,7 +187,7 @@ def _kept_as_text(
 def correct_named(
     members: dict[str, Any], ignored: Collection[Problem], report: Leniency
 ) -> dict[str, AttributeValue]:
-    """Return corrected attributes without those of the problems in ``ignored``, whose names are invalid."""
+    """Return corrected attributes, without those with invalid names, which ``ignored`` names."""
     if ignored:
         left_out = {problem.attribute for problem in ignored}
         named = {name: value for name, value in members.items() if name not in left_out}
@@ -200,7 +200,7 @@ def correct_named(
 def _read_data(
     envelope: Envelope, content_type: AttributeValue | None, tolerated: list[Problem]
 ) -> tuple[bytes | None, DataKind]:
-    """Return the data of an event; keep a value that must be a string, or have a charset, as JSON."""
+    """Return the data of an event; a value that must be a string, or needs a charset, stays JSON."""
     data = envelope.data
     try:
         return read_data(data, envelope.encoded, content_type)
@@ -233,10 +233,10 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
 
 
 def rename(values: Mapping[str, Any], report: Leniency) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """Return values by the names of attributes, and the problems of names that stand for none.
+    """Return values by the names of attributes, and the problems of names that stand for no attribute.
 
-    The latter keep their names. Several names for one attribute, with different values, are all left
-    out, or the record is refused.
+    The values of these have their own names. If several names stand for one attribute and their values
+    differ, all are left out; if it is REQUIRED, the record is refused.
     """
     renaming = renamings[tuple(values)]
     if renaming is not None:
@@ -267,7 +267,7 @@ def _identity(value: Any) -> tuple[type, Any]:
 
 
 def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    """Return members with the JSON text of each value that no attribute can have, and the rules of these.
+    """Return members with JSON texts for values that no attribute can have, and the broken rules.
 
     Problems of REQUIRED attributes, for which the record is refused, stay as they are.
     """
@@ -286,13 +286,13 @@ def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str
 
 
 def _stands_for(name: str, members: Mapping[str, Any]) -> str:
-    """Return the name of the attribute of a member, or its own if the exact name is there, too."""
+    """Return the name of a member's attribute; the member's own name if another member has the exact name."""
     folded = None if is_name(name) else fold_name(name)
     return name if folded is None or folded in members else folded
 
 
 def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[str]) -> list[LeftOut]:
-    """Return the report of members that later ones replace, but for names that are refused then."""
+    """Return the report of members that later ones replace, without names for which the record is refused."""
     return [
         leave_out(Problem(name, *REPEATED), _text_of(text), rule=REPEATED[0])
         for name, text in earlier

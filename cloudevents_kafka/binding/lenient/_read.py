@@ -1,4 +1,4 @@
-"""The event of a record whose deviations are accepted: each is a `Problem` that is returned with it.
+"""Read the event of a record and accept its deviations: each is a `Problem` that is returned with the event.
 
 Nothing is invented: a missing attribute stays absent, and ambiguous records are refused here too.
 """
@@ -52,7 +52,7 @@ def lenient_mode(headers: Headers) -> ContentMode:
 
 
 def lenient_format(headers: Headers) -> str | None:
-    """Return the name of the event format in which lenient reading reads it, or None in binary mode."""
+    """Return the name of the event format in which lenient reading reads a record, or None in binary mode."""
     values, _ = normalize_headers(headers)
     media = marked_type(values)
     if media is None and values.keys() >= REQUIRED_HEADERS:
@@ -88,14 +88,14 @@ def read_leniently(record: Record, unread: Unread) -> Found:
 
 
 def _may_be_quoted(unread: dict[str, Any] | Envelope) -> bool:
-    """Return whether attributes of headers have a value in quotation marks that shows more than itself."""
+    """Return whether a header's value in quotation marks shows that all values may be in quotation marks."""
     if type(unread) is not dict or unread["specversion"] != SPECVERSION:
         return type(unread) is dict and unread["specversion"][:1] == '"'
     return "datacontenttype" in unread and unread["datacontenttype"][:1] in _BEFORE_TYPES
 
 
 def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Found:
-    """Return the event of attributes or members that break rules, in a record with right headers."""
+    """Return the event of attributes that break rules, in a record whose headers have exact names."""
     report = Leniency()
     if isinstance(known, Envelope):
         return correct_envelope(known, report), tuple(report.tolerated)
@@ -165,7 +165,7 @@ def _check_content_type(content_type: bytes, report: Leniency) -> None:
 def _read_format(
     value: bytes | None, media: MediaType, report: Leniency, refused: InvalidEvent | None
 ) -> Event | None:
-    """Return the event in a value in its format, also if attributes break rules; None if it is unknown."""
+    """Return the event in a value, also if attributes break rules; None if the format is unknown."""
     if media.format == NAME and value is not None and json_format():
         count = len(report.tolerated)
         event = read_json(value, None, report)

@@ -32,7 +32,7 @@ _VALID: Final = {  # checked in place of invalid values that are kept
     "datacontenttype": "a/b",
 }
 _REPEATED: Final = frozenset({*CORE, *DOCUMENTED} - {"time", "expirytime", "recordedtime"})
-"""Attributes with the same value in many records of a producer."""
+"""The attributes whose values are the same in many records of a producer."""
 _MOST_TEXTS: Final = 256  # corrections that are cached for an attribute
 
 
@@ -42,7 +42,7 @@ def is_right(texts: dict[str, Any], report: Leniency) -> bool:
 
 
 def correct(texts: dict[str, Any], report: Leniency) -> dict[str, AttributeValue]:
-    """Return attributes with corrected values; what was corrected or refused is added to the report."""
+    """Return attributes with corrected values; add what was corrected or refused to the report."""
     table = current.table
     if not report.refused:
         attributes = _correct_known(texts, report, table)
@@ -102,8 +102,8 @@ def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str,
 def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
     """Cache the correction of a text if it depends on nothing else and may occur again.
 
-    A correction has its problem, the value, or None if the attribute is left out, and a valid value
-    in its place for `accept`.
+    A correction has the problem, the corrected value (None if the attribute is left out), and a valid value
+    that `accept` checks in its place.
     """
     name = str(problem.attribute)
     extension = table.extensions.get(name)

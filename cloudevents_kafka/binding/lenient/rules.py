@@ -1,4 +1,4 @@
-"""What lenient reading reports of a record; the Java function reports the same texts and clauses."""
+"""The problems that lenient reading reports; the Java function reports the same texts and clauses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cloudevents_kafka.binding._headers import CONTENT_TYPE
 from cloudevents_kafka.errors import LeftOut, Problem
 
 LEFT_OUT: Final = ": left out"
-"""Ends the rule of an attribute that the event is read without."""
+"""The end of the rule of an attribute that is left out of the event."""
 NO_CONTENT_TYPE: Final = ("header is missing: the value was read as a JSON event", "K-09")
 OTHER_CONTENT_TYPE: Final = ("does not name an event format: the value was read as a JSON event", "K-15")
 COPY: Final = ("is in ce_datacontenttype", "K-04")
 HEADER: Final = ("was read as ", "K-05")
-"""Of a name of a header, before the exact one."""
+"""The rule for the name of a header; the exact name follows."""
 MEMBER: Final = ("was read as ", "N-01")
-"""Of a name of a JSON member, or one of an attribute after ce_, before that of the attribute."""
+"""The rule for the name of a JSON member, or for the name after ce_; the attribute's name follows."""
 QUOTED: Final = ("is in quotation marks", "K-06")
 BARE_TYPE: Final = ("is in quotation marks or after a blank", "R-07")
 REPEATED: Final = ("occurs more than once: the last one was read", "N-05")
@@ -29,9 +29,9 @@ NESTED: Final = ("is an object or a list: kept as its JSON text", "J-03")
 class Leniency(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
-    If a name of a header was corrected or occurs more than once, ``may_be_valid`` is whether the other
-    headers may be those of a valid event in binary mode. ``is_repeated`` is whether several headers have, or
-    nearly have, one name.
+    ``may_be_valid`` is for records with a header whose name was corrected or occurs more than once: whether
+    the other headers may be those of a valid event in binary mode. ``is_repeated`` is whether several headers
+    have, or nearly have, one name.
     """
 
     tolerated: list[Problem] = []
@@ -59,8 +59,8 @@ def _content_type_problems(problems: list[Problem]) -> list[Problem]:
 def leave_out(problem: Problem, value: AttributeValue | None, *, rule: str | None = None) -> LeftOut:
     """Return the report of what is left out because of a problem, with its whole value.
 
-    Bytes are the value of a header. They become a text if they are UTF-8. Unless another rule is
-    passed, it is the rule of the problem followed by `LEFT_OUT`.
+    Bytes are the value of a header, and become a text if they are UTF-8. The rule of the report is that of
+    the problem followed by `LEFT_OUT`, unless another rule is passed.
     """
     if isinstance(value, bytes):
         value = text_or_bytes(value)

@@ -1,4 +1,4 @@
-"""`FetchCalls`: calls of aiokafka's ``getmany`` of which an error loses no record."""
+"""`FetchCalls`: calls aiokafka's ``getmany`` so that an error loses no record."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ _HINT: Final = (
 
 
 class FetchCalls:
-    """Calls ``getmany`` so that after an error each record was returned, or is read again, or has a message.
+    """Calls ``getmany`` so that an error loses no record: each is returned, read again, or a message.
 
-    ``getmany`` takes records of one partition after the other, moves their positions, and drops what it has
+    ``getmany`` takes records of one partition after the other, moves the positions, and drops what it has
     taken if a record raises an error. So a call that waits takes one record. A call that takes more does not
-    wait, and after its error the positions are set back: nothing else moves them in such a call. `find` then
-    reads partitions singly, one record at a time, up to the one that raises: its position is the place.
+    wait, and after its error the positions are set back; nothing else moves them during such a call. `find`
+    then reads each partition alone, one record at a time, up to the one that raises the error: the position
+    is the place of this record.
     """
 
     def __init__(self, client: Any) -> None:
@@ -59,11 +60,11 @@ class FetchCalls:
         return found
 
     async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[PolledMessage]:
-        """Return messages for records that raise errors, one of a partition, after adding those before them.
+        """Return messages for records that raise errors, one for a partition, after adding those before.
 
-        A message is an error of the client, or has no key, value and headers if a header name is not
-        UTF-8. There is none if more than ``count`` records are before it, or if partitions have moved
-        since. Raises errors that are of no record.
+        A message is an error of the client; if a header name is not UTF-8, it has no key, value and headers.
+        The result is empty if more than ``count`` records are before the error, or if partitions have moved.
+        Raises errors that no record has caused.
         """
         if self._is_of_no_record(error):
             return [AiokafkaFailure(error)]
@@ -89,7 +90,7 @@ class FetchCalls:
         return messages
 
     def _is_of_no_record(self, error: Exception) -> bool:
-        """Return whether the client has failed otherwise; raise the error if it was stopped."""
+        """Return whether an error is of no record; raise it if the client was stopped."""
         if isinstance(error, self._stopped):
             raise error
         return isinstance(error, self.client_error) and not isinstance(error, self._corrupt)
@@ -134,7 +135,7 @@ class FetchCalls:
         return found
 
     def is_new(self, before: Any) -> bool:
-        """Return whether the assignment is another than before; aiokafka creates an object for each."""
+        """Return whether the assignment has changed; aiokafka creates an object for each assignment."""
         assigned = self.client.assignment()
         if assigned is before:
             return False

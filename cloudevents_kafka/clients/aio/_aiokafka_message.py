@@ -1,4 +1,4 @@
-"""The records and the errors of aiokafka with the methods of confluent-kafka's messages."""
+"""Records and errors of aiokafka, with the methods of confluent-kafka's messages."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class AiokafkaFailure:
 
 
 class AiokafkaMessage:
-    """A record of aiokafka with the methods of a ``Message``, or where a sent one is.
+    """A record of aiokafka with the methods of a ``Message``, or the place of a record that was sent.
 
-    Its key and value are what the client's deserializers have returned.
+    Its key and value are the results of the client's deserializers.
     """
 
     __slots__ = ("_record",)

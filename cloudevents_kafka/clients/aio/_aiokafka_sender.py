@@ -19,10 +19,10 @@ OnReport = Callable[[Any, Any], Any]
 class AiokafkaSender(AsyncSender):
     """Sends through a client whose ``send`` is a coroutine that returns the future of a delivery.
 
-    That coroutine waits for metadata and for room in a batch, so a task awaits it, in the order of the
-    records. The task ends when there is none left. If it is cancelled, as all tasks are when a loop ends,
-    nothing is lost: the current record stays the first in the queue, because aiokafka does not send what
-    was cancelled. Another task begins with the next record, or as soon as anybody waits.
+    That coroutine waits for metadata and for room in a batch, so one task awaits it for each record, in
+    order. The task ends when no record is left. If it is cancelled, as all tasks are when a loop ends,
+    nothing is lost: the current record stays the first in the queue, because aiokafka does not send a record
+    whose call was cancelled. Another task begins with the next record, or as soon as a caller waits.
     """
 
     def __init__(self, client: Any, max_in_flight: int) -> None:
@@ -50,7 +50,7 @@ class AiokafkaSender(AsyncSender):
         self.resume()
 
     def resume(self) -> None:
-        """Begin to send what is queued, unless a task does."""
+        """Begin to send the queued records, unless a task does that already."""
         if self._queue and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._send_queued())
             self._task.add_done_callback(self._ended)
@@ -93,7 +93,7 @@ class AiokafkaSender(AsyncSender):
 
 
 def _is_cancelled() -> bool:
-    """Return whether the current task was cancelled, and not a future that it awaits."""
+    """Return whether the current task was cancelled, and not only a future that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

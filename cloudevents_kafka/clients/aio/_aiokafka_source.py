@@ -32,10 +32,10 @@ _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 class AiokafkaSource(Source):
     """Fetches by ``getmany``, and stops the client at the end.
 
-    The client joins its group again in the background, so at each ``await`` partitions may go, or come
-    back at another offset. Records that were fetched from these partitions are dropped, and so are
-    their offsets. While it joins, ``getmany`` does not return, so nothing that the group waits for
-    waits for a fetch.
+    The client joins its group again in the background. So at each ``await`` partitions may be revoked, or
+    assigned again at another offset; records that were fetched from them are dropped, and so are their
+    offsets. While the client joins, ``getmany`` does not return. So no code that the group waits for may wait
+    for a fetch.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
@@ -62,7 +62,7 @@ class AiokafkaSource(Source):
         self.client.subscribe(**chosen, listener=_listener(self, on_assign, on_revoke))
 
     async def revoke(self, partitions: Collection[Any]) -> None:
-        """Hand over the partitions of a run, if one is on."""
+        """Hand over the partitions of the current run, if there is one."""
         if self.hand_over is not None and partitions:
             places = places_of(partitions)
             self.gathered.discard(places)
@@ -113,7 +113,7 @@ class AiokafkaSource(Source):
         self._drop_moved({})
 
     def _drop_moved(self, starts: Mapping[Any, int]) -> None:
-        """Drop messages whose partitions are not read on after them: ``starts`` says where, or the client."""
+        """Drop messages of partitions that are not read on after them, by ``starts`` or the client."""
         messages = self.waiting
         assigned = self.client.assignment()
         if not messages or not self._calls.is_new(self._assigned):
@@ -144,7 +144,7 @@ class AiokafkaSource(Source):
         ]
 
     async def answer(self, ask: Ask) -> Any:
-        """Return what a call returns; raise its errors as those of confluent-kafka."""
+        """Return the result of a call; raise its errors as errors of confluent-kafka."""
         from confluent_kafka import KafkaError, KafkaException
 
         try:
@@ -159,11 +159,11 @@ class AiokafkaSource(Source):
         return places_of(self.client.assignment())
 
     async def _memberid(self) -> object:
-        """Return the id of the client in its group, for which aiokafka has no public name."""
+        """Return the id of the client in its group; aiokafka has no public name for it."""
         return getattr(getattr(self.client, "_coordinator", None), "member_id", None)
 
     async def _stores_offsets(self) -> bool:
-        """Return whether the client may commit by itself, for which aiokafka has no public name."""
+        """Return whether the client may commit by itself; aiokafka has no public name for that."""
         return bool(getattr(self.client, "_enable_auto_commit", True))
 
     async def _sleep(self, seconds: float) -> None:
@@ -184,7 +184,7 @@ class AiokafkaSource(Source):
         return [place for place in map(to_partition, places) if place in assigned]
 
     async def _committed(self, places: list[TopicPartition], timeout: float) -> list[TopicPartition]:
-        """Return the group's offsets, with their metadata, which no public method returns."""
+        """Return the group's offsets with their metadata; no public method returns both."""
         from confluent_kafka import TopicPartition
 
         partitions = [to_partition(place) for place in places]
@@ -203,7 +203,7 @@ class AiokafkaSource(Source):
         await self.commit_assigned(places)
 
     async def commit(self, offsets: list[TopicPartition]) -> None:
-        """Commit by the client, for partitions that it has."""
+        """Commit offsets of the partitions that the client has."""
         check_started(self.client)
         await asyncio.shield(asyncio.ensure_future(self._commit_or_log(offsets)))
 
@@ -227,7 +227,7 @@ class AiokafkaSource(Source):
             await self.client.commit(left)
 
     async def seek(self, place: TopicPartition) -> None:
-        """Seek at once: the client drops what it has fetched from elsewhere."""
+        """Seek at once; the client drops the records that it has fetched from other offsets."""
         self.client.seek(to_partition(place), place.offset)
 
     async def close(self) -> None:
@@ -242,7 +242,10 @@ class AiokafkaSource(Source):
 
 
 def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: OnRebalance | None) -> Any:
-    """Return the listener for rebalances. The group waits for it, and it waits for handlers."""
+    """Return the listener for rebalances.
+
+    The group waits for the listener, and the listener waits for handlers.
+    """
     from aiokafka import ConsumerRebalanceListener  # installed, as the client is aiokafka's
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types

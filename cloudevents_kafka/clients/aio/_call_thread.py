@@ -1,13 +1,12 @@
-"""`CallThread`: makes the calls of a client that wait, so that the event loop does not.
+"""`CallThread`: makes the calls of a client that wait, so that the event loop does not wait.
 
 One thread makes all calls of a client, as confluent-kafka's client lets a call wait for the one that is on,
 with Python's interpreter lock (2.16). The law:
 
-1. The calls are made one after the other, in their order, and the loop never waits for the thread otherwise
-   than by awaiting.
-2. A function that the client calls meanwhile, such as for a rebalance, may wait for the loop by
-   `CallThread.wait`: the thread goes on to make calls then, but for those that read or close.
-3. The thread is a daemon, which nothing joins: a call that hangs holds neither the loop nor the process.
+1. The calls are made one after the other, in order; the loop only awaits them, and never blocks.
+2. A function that the client calls during such a call, for example in a rebalance, may wait for the loop by
+  `CallThread.wait`. During this wait the thread makes further calls, except those that read or close.
+3. The thread is a daemon, and nothing joins it: a call that hangs stops neither the loop nor the process.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _IDLE_SECONDS: Final = 1.0
 
 
 class CallThread:
-    """A thread that begins with the first call, and ends by `end`, or a second after the last call."""
+    """A thread that starts at the first call, and ends at `end`, or one second after the last call."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -44,7 +43,7 @@ class CallThread:
         self._lock = threading.Lock()  # of the beginning and the end of the thread
 
     def call(self, function: Callable[[], T], *, nests: bool = True) -> asyncio.Future[T]:
-        """Return the future of a call; one that reads or closes must not nest."""
+        """Return the future of a call; a call that reads or closes must not nest."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
@@ -71,7 +70,7 @@ class CallThread:
     def wait(self, coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
         """Wait until a coroutine of the loop has ended; called by a function in this thread.
 
-        If the loop is closed, nothing is left to wait for.
+        If the loop is closed, return at once.
         """
         future = asyncio.run_coroutine_threadsafe(coroutine, loop)
         future.add_done_callback(lambda _: self._calls.put(_WAKE))

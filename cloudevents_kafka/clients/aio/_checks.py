@@ -1,4 +1,4 @@
-"""Checks of aiokafka's clients, which a service may have made for loops of its own."""
+"""Checks of aiokafka's clients, which a service may have configured for its own loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the clients do with an event loop: let other tasks run, make calls, and wait for work in a thread."""
+"""Functions for an event loop: let other tasks run, make calls of steps, and run work in a thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECONDS: Final = 0.00025
 
 
 class Turn:
-    """The time that a coroutine may run on, although it need not wait."""
+    """The time that a coroutine may run without letting other tasks run."""
 
     def __init__(self) -> None:
         self._end = 0.0
@@ -36,7 +36,7 @@ class Turn:
 
 
 async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T:
-    """Await the calls of steps, as `clients._steps.perform` makes them, and return what the steps return."""
+    """Await the calls of steps, as `clients._steps.perform` makes them; return the result of the steps."""
     try:
         ask = next(steps)
         while True:
@@ -52,9 +52,9 @@ async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T
 
 
 async def not_cancelled(work: Awaitable[T]) -> T:
-    """Return what a user's work returns; raise a cancellation of something else as any other failure.
+    """Return the result of a user's work; a cancellation of another task becomes an ordinary error.
 
-    The work may await a task that another one has cancelled: the current task goes on.
+    The work may await a task that others have cancelled; the current task is not cancelled by that.
     """
     try:
         return await work
@@ -67,7 +67,7 @@ async def not_cancelled(work: Awaitable[T]) -> T:
 
 
 async def run_in_thread(run: Callable[[], T], stop: Callable[[], object], name: str) -> T:
-    """Return what a run returns in a thread; stop it at SIGTERM, or if the task is cancelled."""
+    """Return the result of a run in a thread; stop the run at SIGTERM, or if the task is cancelled."""
     with stop_at_sigterm(stop, asyncio.get_running_loop()):
         running = call_once(partial(copy_context().run, run), name)
         try:

@@ -28,8 +28,8 @@ _CALLED_SECONDS: Final = 0.002  # between looks whether the observers have been 
 class AsyncDelivery(Delivery[SentT_co]):
     """The delivery of one event, or of one record, which any number of tasks may await.
 
-    ``await delivery`` waits for the report, and returns the delivery or raises `DeliveryError`.
-    Cancelled, it leaves the event on its way.
+    ``await delivery`` waits for the report, and returns the delivery or raises `DeliveryError`. If this is
+    cancelled, the event stays on its way.
 
     Examples:
         >>> import asyncio
@@ -56,8 +56,8 @@ class AsyncDelivery(Delivery[SentT_co]):
 class AsyncSender:
     """Passes records to a client on one event loop, and wakes the tasks that wait for deliveries or room.
 
-    A subclass sets ``produce``, which is the client's or queues a record, and calls
-    `report_called` after reports.
+    A subclass sets ``produce``, which is the client's method or queues a record, and calls `report_called`
+    after reports.
     """
 
     produce: Callable[..., Any]  # raises BufferError if the client has no room
@@ -99,7 +99,7 @@ class AsyncSender:
             raise asyncio.InvalidStateError(f"{delivery!r} has no report yet; await it")
 
     def resume(self) -> None:
-        """Continue to send if that was cancelled; called before each wait."""
+        """Continue to send if sending was cancelled; called before each wait."""
         self.deliveries.check_process()
 
     def running_loop(self) -> asyncio.AbstractEventLoop:
@@ -112,7 +112,7 @@ class AsyncSender:
         return loop
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room; who waits first returns first."""
+        """Wait until there is room; the tasks return in the order of their calls."""
         while self.full or self._for_room:
             await self._wait(self._for_room)
             if not self.full:
@@ -146,13 +146,13 @@ class AsyncSender:
         """Release what the sender has started; the client stays open."""
 
     def sent(self) -> None:
-        """See that reports are served, after something was sent."""
+        """Make sure that reports are served, after a message was sent."""
 
     def _wake(self) -> None:
         """Wake the tasks whose condition holds; run by the loop.
 
-        A task that waits for room is woken when there is much, so that the loop and a thread take long
-        turns. A woken task may have been cancelled, or send nothing. So if no report is expected, the
+        Tasks that wait for room are woken when there is much room, so that the loop and the thread switch
+        rarely. A woken task may have been cancelled, or may send nothing. So if no report is expected, the
         next tasks are woken at once.
         """
         self._scheduled = False
@@ -190,8 +190,8 @@ def _wake_some(waiting: deque[asyncio.Future[None]], count: int) -> None:
 class PolledSender(AsyncSender):
     """Sends through a client whose ``poll`` calls the reports.
 
-    The thread wakes the loop once for all reports of one call of ``poll``. Woken by the first of them,
-    the loop would contend with the thread for Python's interpreter lock, and take over for each report.
+    The thread wakes the loop once for all reports of one call of ``poll``. If the first report woke the loop,
+    the loop and the thread would compete for Python's interpreter lock at each report.
     """
 
     def __init__(self, client: Producer, max_in_flight: int, *, is_owned: bool = False) -> None:
@@ -203,11 +203,11 @@ class PolledSender(AsyncSender):
         self._last_error = ""
 
     def sent(self) -> None:
-        """Start the thread that polls, unless it is there."""
+        """Start the thread that polls, unless it runs."""
         self._thread.start()
 
     async def close(self) -> None:
-        """Close a client that was made for this object; what is on its way is purged, and reported so."""
+        """Close a client that was made for this object; purge messages on their way, and report that."""
         if self._is_owned:
             self._is_owned = False
             await call_once(partial(close_client, self._client), "AsyncEventProducer.close")
@@ -219,7 +219,7 @@ class PolledSender(AsyncSender):
         return poll
 
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
-        """Call what is due after a poll, wake the loop, and report an error to it."""
+        """Call the functions that are due after a poll, wake the loop, and report an error to it."""
         if error is not None:
             self._report_error(error)
         if is_idle or self._for_none:
@@ -229,7 +229,7 @@ class PolledSender(AsyncSender):
             self.report_called(from_thread=True)
 
     def is_busy(self) -> bool:
-        """Return whether anything is on its way or due, or the client was full, and the loop goes on."""
+        """Return whether to poll: a message is on its way, a function is due, or the client was full."""
         busy = self.pending or self.deliveries.callbacks.due or self._client_full
         return bool(busy) and not (self._loop is not None and self._loop.is_closed())
 

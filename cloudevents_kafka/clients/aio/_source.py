@@ -35,8 +35,8 @@ _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 class Source(ABC):
     """Gathers messages by one fetch at a time, on behalf of all tasks that wait.
 
-    A fetch belongs to no task, so a task that is cancelled loses no message: it is in ``waiting`` when
-    the next task asks. Nothing is fetched before a task asks for it. So the client has fetched at most
+    A fetch belongs to no task. So if a task is cancelled, no message is lost: messages are in ``waiting``
+    when the next task asks. Nothing is fetched before a task asks for it. So the client has fetched at most
     one batch more than was returned.
     """
 
@@ -50,7 +50,7 @@ class Source(ABC):
         self.gathered.ask_ends_by(self)
         self.waiting = self.gathered.waiting
         self.hand_over: Callable[..., Awaitable[None]] | None = None
-        """Hand over partitions that are revoked or ``lost``; set while a run reads."""
+        """A function that hands over partitions that are revoked or ``lost``; set while a run reads."""
         self._fetching: asyncio.Future[Sequence[PolledMessage]] | None = None
         self._failure: BaseException | None = None
 
@@ -63,7 +63,8 @@ class Source(ABC):
     async def wait(self, timeout: float | None, count: int = 0, seconds: float = 0) -> None:
         """Wait until a fetch has ended, for up to ``timeout`` seconds; raise the error of the client.
 
-        A new fetch ends with the next message, or with ``count`` of them or after ``seconds``.
+        A new fetch ends with the next message; or, if ``seconds`` is not 0, with ``count`` messages or after
+        this time.
         """
         self.begin(count, seconds)
         if self._fetching is not None:
@@ -84,8 +85,8 @@ class Source(ABC):
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
         """Begin to wait for up to ``count`` messages, for a short time, and return their future.
 
-        The result is the messages that are there, or the next one, or those that arrive within ``seconds``
-        if that is not 0.
+        The result has the messages that are there already, or the next one, or, if ``seconds`` is not 0,
+        those that arrive within this time.
         """
 
     def drop_moved(self) -> None:  # noqa: B027  # a client that moves partitions only in a fetch has none
@@ -97,11 +98,11 @@ class Source(ABC):
 
     @abstractmethod
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return where the client reads on in partitions, below zero where it is unknown, without waiting."""
+        """Return the offsets at which the client reads on, without waiting; below zero if unknown."""
 
     @abstractmethod
     async def answer(self, ask: Ask) -> Any:
-        """Return what a call of a run returns; raise the errors of confluent-kafka's client."""
+        """Return the result of a run's call; raise errors of confluent-kafka's client."""
 
     @abstractmethod
     async def commit(self, offsets: list[TopicPartition]) -> None:
@@ -116,7 +117,7 @@ class Source(ABC):
         """Close the client so that the group continues at the messages of ``waiting``."""
 
     def release(self) -> None:  # noqa: B027  # aiokafka's has none
-        """End the threads, which another call begins again."""
+        """End the threads; the next call starts them again."""
 
 
 class PolledSource(Source):
@@ -146,7 +147,7 @@ class PolledSource(Source):
         return messages
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return the end of a partition after its last fetch: a call of the client waits for the next."""
+        """Return the end of a partition as of its last fetch; a call of the client would have to wait."""
         return 0, self._ends.get((place.topic, place.partition), -1)
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
@@ -168,7 +169,7 @@ class PolledSource(Source):
             await self.hand_over(partitions, lost=lost)
 
     async def answer(self, ask: Ask) -> Any:
-        """Return what a call returns in the thread."""
+        """Return the result of a call in the thread."""
         if ask.name == "sleep":
             return await asyncio.sleep(*ask.arguments)
         return await self._thread.call(partial(ask.call, self.client))

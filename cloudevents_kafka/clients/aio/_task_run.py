@@ -1,9 +1,8 @@
 """The loop of `AsyncEventConsumer.run`: it reads, passes records to tasks that handle them, and commits.
 
-All is done by the event loop. A `Source` makes the calls of the client: it awaits those of aiokafka's, and
-lets one thread make those of confluent-kafka's. `Progress` has what both kinds of loops do with the client.
-
-A rebalance waits for `TaskRun.revoke`. This waits for handlers, and never for a call that waits for the
+All of this runs in the event loop. A `Source` makes the calls of the client: it awaits those of aiokafka, and
+lets one thread make those of confluent-kafka. `Progress` makes the calls that both kinds of loops share. A
+rebalance waits for `TaskRun.revoke`, which waits for handlers, and never for a call that waits for the
 rebalance.
 """
 
@@ -72,14 +71,14 @@ class TaskRun:
         await perform(steps, self._source.answer)
 
     async def _wait_for_handlers(self) -> None:
-        """Wait for what an earlier run has left in work: its records would be handled twice at once."""
+        """Wait for the handlers that an earlier run has left, as their records could be handled twice."""
         if self._before is not None:
             schedule = self._before.schedule
             if not await self._before.wait(lambda: not schedule.in_work, self._policy.stop_timeout):
                 raise still_in_work(len(schedule.in_work))
 
     async def _read_until_stop(self) -> None:
-        """Read, and after a stop let the client answer for a moment only: it may hang."""
+        """Read; after a stop, wait only a moment for the client, as it may hang."""
         reading = asyncio.create_task(self._read())
         try:
             while not self._events._stopped and not reading.done():
@@ -92,7 +91,7 @@ class TaskRun:
             reading.result()
 
     async def _read(self) -> None:
-        """Read records while there is room for them, and commit what is done."""
+        """Read records while there is room for them, and commit done records."""
         progress, tasks = self.progress, self._tasks
         await self._perform(progress.begin())
         while not self._events._stopped and not tasks.cancelled:
@@ -141,7 +140,7 @@ class TaskRun:
         return number > 0
 
     async def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Let records in work of partitions that are revoked end, begin no other, and commit what is done."""
+        """Begin no record of revoked partitions, let those in work end, and commit done records."""
         names, tasks = self.progress.close(places), self._tasks
         at_work = partial(self.progress.is_at_work, names)
         if not lost and not await tasks.wait(
@@ -154,7 +153,7 @@ class TaskRun:
                 await self._perform(self.progress.hand_over(names, lost=lost or tasks.is_over))
 
     async def _end(self, seconds: float) -> None:
-        """Begin no other record, wait for those in work, and commit what is done, within ``seconds``."""
+        """Begin no other record, wait for those in work, and commit done records, within ``seconds``."""
         tasks, schedule = self._tasks, self._tasks.schedule
         deadline = time.monotonic() + seconds
         tasks.cancel()

@@ -1,4 +1,4 @@
-"""`Tasks`: the tasks of an event loop that handle the records of a run; all is done by the loop."""
+"""`Tasks`: the tasks of an event loop that handle the records of a run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Tasks(Workers):
             self._loop.call_soon(self._begin_ready)
 
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake tasks that wait for a condition. Not each record wakes tasks that only wait for room."""
+        """Wake tasks that wait for a condition; those that wait for room are not woken by each record."""
         for waiter, for_room in self._waiting.items():
             if (has_room or not for_room) and not waiter.done():
                 waiter.set_result(None)
@@ -104,7 +104,7 @@ class Tasks(Workers):
         self._timer = None if due is None else self._loop.call_later(max(0.0, due - now), self._begin_ready)
 
     async def _handle(self, task: Task) -> None:
-        """Call the handler, or act on the failure of what it has sent; in no case raise an error."""
+        """Call the handler, or act on the failure of what it has sent; never raise an error."""
         error = task.error
         try:
             if error is None:
@@ -122,7 +122,7 @@ class Tasks(Workers):
             self.wake()
 
     def _leave_cancelled(self, task: Task, error: Exception | None) -> None:
-        """Leave a record unfinished, as its task was cancelled: by `end`, or else, which ends the run."""
+        """Leave a record unfinished whose task was cancelled: by `end`, or by others, which ends the run."""
         if self.is_over:
             self.schedule.leave(task)
             self.note_change()

@@ -1,6 +1,6 @@
 """`AsyncEventConsumer`: reads events through a Kafka consumer, for asyncio.
 
-A `Source` fetches messages; they are read as in an `EventConsumer`.
+A `Source` fetches messages, which are read as in an `EventConsumer`.
 """
 
 from __future__ import annotations
@@ -53,20 +53,19 @@ class AsyncReadOptions(ReadOptions, total=False):
 
 
 class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
-    """A reader of CloudEvents through ``consumer``, which remains an attribute, as the client.
+    """A reader of CloudEvents through ``consumer``; the attribute ``consumer`` is the Kafka client.
 
     ``consumer`` is a plain ``confluent_kafka.Consumer``, the settings of one, or an
-    ``aiokafka.AIOKafkaConsumer``, which its user starts. Calls of confluent-kafka that wait are made in
-    a thread. ``topics`` are subscribed, as by `subscribe`; pause and resume on the client. The other
-    options are those of `EventConsumer`; their functions are called on the event loop, and must not
-    wait.
+    ``aiokafka.AIOKafkaConsumer``, which you start. Calls of confluent-kafka that wait are made in a thread.
+    ``topics`` are subscribed, as by `subscribe`. Pause and resume partitions on the client. The other options
+    are those of `EventConsumer`; their functions are called on the event loop, and must not wait.
 
-    When a task asks for a record and none is left, up to ``max_records`` records are fetched. So the
-    position of the client is ahead of the records that were returned: commit those by `commit`. What
-    was fetched and not returned is not lost if a task is cancelled: it is returned to the next that
-    asks. After `close` the group reads it again, also if the client commits automatically.
+    When a task asks for a record and none is left, up to ``max_records`` records are fetched. So the position
+    of the client is ahead of the records that were returned: commit these by `commit`. Records that were
+    fetched and not returned are not lost if a task is cancelled: the next task that asks gets them. After
+    `close` the group reads them again, also if the client commits automatically.
 
-    Any number of tasks may read, if no `run` does; each record is returned to one of them. Raises
+    Any number of tasks may read while no `run` does; each record is returned to one of them. Raises
     `TypeError` if ``consumer`` is another client.
 
     Examples:
@@ -183,8 +182,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> None:
         """Subscribe the client to topics, or to patterns that begin with ``^``, as `EventConsumer.subscribe`.
 
-        The functions are called in the thread that polls, with aiokafka on the event loop. aiokafka takes one
-        pattern, and no topics next to it, and says of partitions that are lost that they are revoked.
+        The functions are called in the thread that polls; with aiokafka, on the event loop. aiokafka takes
+        either topics or one pattern, and reports lost partitions as revoked.
         """
         if self._aiokafka is None:
             self._polled.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -208,12 +207,12 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         producer: AsyncEventProducer[Any] | None = None,
         **options: Unpack[RunOptions],
     ) -> RunResult:
-        """Await ``handler`` for each event, commit what is done, and return the counts.
+        """Await ``handler`` for each event, commit the done records, and return the counts.
 
         The options, the promises and the errors are those of `EventConsumer.run`: up to ``concurrency``
-        records of different keys are handled at the same time. ``producer`` is one of asyncio, and
-        `DeadLetters` may have either kind. `stop` and a cancellation end the run, and SIGTERM in the main
-        thread; a handler that does not return within ``stop_timeout`` is cancelled.
+        records of different keys are handled at the same time. ``producer`` is an `AsyncEventProducer`; that
+        of `DeadLetters` may be of either kind. `stop`, a cancellation, and SIGTERM in the main thread end the
+        run. A handler that does not return within ``stop_timeout`` is cancelled.
 
         Examples:
             >>> import asyncio
@@ -264,7 +263,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         return self._events._stopped
 
     async def poll(self, timeout: float = 1.0) -> ItemT_co | None:
-        """Return the next record, or None if none arrives within ``timeout`` seconds.
+        """Return the next record, or None if no record arrives within ``timeout`` seconds.
 
         Raises as `EventConsumer.poll`.
         """
@@ -348,13 +347,13 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
                 return
 
     async def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
-        """Read on from a record, or from the offset of a partition, as `EventConsumer.seek`."""
+        """Continue at a record, or at the offset of a partition, as `EventConsumer.seek`."""
         place = start_of(to)
         await self._source.seek(place)
         self._gathered.discard([place])
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop the records that were fetched and not returned, as `EventConsumer.discard` does."""
+        """Drop records that were fetched and not returned, as `EventConsumer.discard` does."""
         self._gathered.discard(partitions)
 
     async def commit(
@@ -362,9 +361,9 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        Commits run one after the other, also those whose task is cancelled. Raises as
-        `EventConsumer.commit`. With aiokafka, offsets of partitions that were revoked are not committed,
-        nor any while the group is rebalanced, which is logged: the group reads their records again.
+        Commits run one after the other, also those whose task is cancelled. Raises as `EventConsumer.commit`.
+        With aiokafka, offsets of revoked partitions are not committed, and during a rebalance no offset is.
+        This is logged, and the group reads these records again.
         """
         if offsets := ends_of(done):
             began = time.monotonic()
@@ -373,7 +372,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
                 observers.of_places("committed", offsets, self._source, began)
 
     def health(self) -> ConsumerHealth:
-        """Return how the consumer is, as `EventConsumer.health`, at once; any thread may ask.
+        """Return the state of the consumer at once, as `EventConsumer.health`; any thread may call this.
 
         Examples:
             >>> from cloudevents_kafka import AsyncEventConsumer
@@ -387,7 +386,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         self._events._stopped = True
 
     async def close(self) -> None:
-        """Stop, and close the client, which leaves its group, also if this call is cancelled."""
+        """Stop, and close the client, which leaves its group, even if this call is cancelled."""
         self.stop()
         self._events._closed = True
         if self._closing is None:

@@ -1,4 +1,4 @@
-"""`AsyncEventProcessor`: reads records, and writes what a coroutine makes of them, exactly once."""
+"""`AsyncEventProcessor`: reads records and writes the events that a coroutine makes of them, exactly once."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ class AsyncEventProcessor:
     """A loop that handles batches of records in transactions, for asyncio.
 
     It is an `EventProcessor` in a thread, whose ``handler`` is a coroutine function that the event loop runs:
-    one record after the other. It sends by ``producer``, best by ``send_nowait``, as the commit waits for all
-    deliveries. The options are those of `EventProcessor`; `DeadLetters` may have ``producer``, too.
+    one record after the other. It sends by ``producer``, preferably by ``send_nowait``, because the commit
+    waits for all deliveries. The options are those of `EventProcessor`; `DeadLetters` may have ``producer``,
+    too.
 
     The clients must be those of confluent-kafka. aiokafka's producer sends the group's offsets with the id of
-    the group alone, so a broker accepts them for partitions that another member has: a record could be
-    written twice. Raises `TypeError` for other clients, and what `EventProcessor` raises.
+    the group alone, so a broker would accept them for partitions that another member has, and a record could
+    be written twice. Raises `TypeError` for other clients, and the errors of `EventProcessor`.
 
     Examples:
         >>> import asyncio
@@ -110,7 +111,7 @@ class AsyncEventProcessor:
         self._processor.stop()
 
     async def run(self, *, stop_timeout: float = 20.0, idle_timeout: float | None = None) -> int:
-        """Process records until `stop`, SIGTERM or ``idle_timeout`` seconds without one; return how many.
+        """Process records until `stop`, SIGTERM or ``idle_timeout`` seconds without one; return the count.
 
         A cancellation stops it, too. A handler that does not return within ``stop_timeout`` is cancelled.
         Raises as `EventProcessor.run`.
@@ -126,7 +127,7 @@ class AsyncEventProcessor:
                 call.cancel()
 
     def _call(self, item: Any) -> None:
-        """Return when the loop has handled a record; called by the thread of a batch."""
+        """Let the loop handle a record, and return when it has; called by the thread of a batch."""
         assert self._loop is not None  # `run` has set it
         call = asyncio.run_coroutine_threadsafe(self._handle(item, current_sends()), self._loop)
         self._calls.add(call)
@@ -148,13 +149,13 @@ class _Producer(EventProducer[Any]):
         self._deliveries.observers = producer._sender.deliveries.observers
 
     def observe(self, observers: Sequence[Observer]) -> None:
-        """Let observers be called for what either producer sends."""
+        """Call observers for all that either producer sends."""
         super().observe(observers)
         if observers:
             self._asyncio.observe(observers)
 
     def count_sends(self) -> None:
-        """Count what either producer sends."""
+        """Count all that either producer sends."""
         super().count_sends()
         self._asyncio.count_sends()
 

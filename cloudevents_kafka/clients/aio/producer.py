@@ -40,11 +40,11 @@ class SendOptions(WriteOptions, total=False):
 class AsyncEventProducer(Generic[AnyProducerT]):
     """A sender of CloudEvents through ``producer``: settings of librdkafka, or a client.
 
-    The attribute ``producer`` is the client: a ``confluent_kafka.Producer`` that is made from settings and
-    closed by `close`, or was passed, which one thread polls from the first event on, or an
-    ``aiokafka.AIOKafkaProducer``, which its user starts and stops. At most ``max_in_flight`` events are on
-    their way: sent, and not yet reported. The other options are those of `EventProducer`. An object belongs
-    to one event loop.
+    The attribute ``producer`` is the client. It is a ``confluent_kafka.Producer``, which one thread polls
+    from the first event on; `close` closes it if it was made from settings. Or it is an
+    ``aiokafka.AIOKafkaProducer``, which you start and stop. At most ``max_in_flight`` events are on their
+    way, which means that they were sent and not yet reported. The other options are those of `EventProducer`.
+    An object belongs to one event loop.
 
     Raises `TypeError` if ``producer`` is another client, and `ValueError` for wrong settings and options.
 
@@ -87,11 +87,10 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     ) -> AsyncDelivery[Event]:
         """Send an event, or an SDK's event, and return its delivery when the broker has it.
 
-        Waits for room while ``max_in_flight`` events are on their way. Raises `DeliveryError` if the
-        event was not delivered, and what `EventProducer.send` raises for an event that cannot be written.
-
-        If it is cancelled while it waits for room, the event is not sent. After that the event stays
-        on its way, and if it fails, the next `flush` raises the error. To know which, await `drain`,
+        Waits for room while ``max_in_flight`` events are on their way. Raises `DeliveryError` if the event
+        was not delivered, and the errors of `EventProducer.send` if the event cannot be written. If the call
+        is cancelled while it waits for room, the event is not sent. If it is cancelled later, the event stays
+        on its way, and if it fails, the next `flush` raises the error. To distinguish the two, await `drain`,
         call `send_nowait`, and await its delivery.
         """
         while True:
@@ -111,7 +110,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         timestamp: int | None = None,
         **options: Unpack[WriteOptions],
     ) -> AsyncDelivery[Event]:
-        """Queue an event, or an SDK's event, and return its delivery, to await it or not.
+        """Queue an event, or an SDK's event, and return its delivery, which need not be awaited.
 
         Raises `asyncio.QueueFull` if there is no room: await `drain` before.
         """
@@ -130,9 +129,10 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         partition: int | None = None,
         timestamp: int | None = None,
     ) -> AsyncDelivery[Record]:
-        """Send any record as it is, and return its delivery when the broker has it.
+        """Send any record unchanged, and return its delivery when the broker has it.
 
-        Arguments are those of `EventProducer.send_record`. Waits, raises and is cancelled as `send`.
+        The arguments are those of `EventProducer.send_record`. It waits, raises errors and is cancelled as
+        `send` is.
         """
         while True:
             try:
@@ -147,16 +147,16 @@ class AsyncEventProducer(Generic[AnyProducerT]):
                 return await delivery
 
     def raise_failures(self) -> None:
-        """Raise `DeliveryError` if events were not delivered since the last flush, without a wait."""
+        """Raise `DeliveryError` if events were not delivered since the last flush; do not wait."""
         self._sender.deliveries.raise_failures(0, 0)
 
     def observe(self, observers: Sequence[Observer]) -> None:
-        """Let observers be called, too, from now on."""
+        """Call further observers from now on."""
         deliveries = self._sender.deliveries
         deliveries.observers = add_observers(deliveries.observers, observers)
 
     def count_sends(self) -> None:
-        """Let what a handler sends count as a part of handling; see `AsyncEventConsumer.run`."""
+        """Let events that a handler sends count as a part of handling; see `AsyncEventConsumer.run`."""
         self._sender.deliveries.count = count_send
 
     async def drain(self) -> None:
@@ -193,7 +193,8 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     async def close(self, timeout: float | None = None) -> None:
         """Flush, for ``close_timeout`` seconds by default, and raise as `flush`; `send` fails from now on.
 
-        A client that was passed stays open, and may still deliver what was on its way at the timeout.
+        A client that was passed stays open, and may still deliver events that were on their way at the
+        timeout.
         """
         self._sender.deliveries.closed = True
         if self._sender.deliveries.is_of_parent:
@@ -209,7 +210,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; sent events are delivered also if the block has raised an error or was cancelled."""
+        """Close; sent events are delivered even if the block has raised an error or was cancelled."""
         try:
             await self.close()
         except DeliveryError as undelivered:

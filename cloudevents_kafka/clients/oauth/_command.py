@@ -24,13 +24,12 @@ _LONGEST_LIFE: Final = 10 * 365 * 86_400
 class TokenCommand:
     """An ``oauth_cb`` of confluent-kafka's clients that runs a command for each new token.
 
-    ``command`` is a list of words, or one text that is split as a shell does; no shell runs it. Its stdout is
-    the token (see `Token`), and must end within ``timeout`` seconds. ``extensions`` are SASL extensions
-    for the broker, such as ``logicalCluster`` for Confluent Cloud. ``principal`` is the name of the user
-    where the token has none.
-
-    A token is used until three quarters of its life have passed, so several clients and threads may
-    share a command. Raises `ValueError` if ``command`` is empty or has an open quote.
+    ``command`` is a list of words, or one text that is split like a line of a shell; no shell runs it. Its
+    stdout is the token (see `Token`). It must end within ``timeout`` seconds. ``extensions`` are SASL
+    extensions for the broker, such as ``logicalCluster`` for Confluent Cloud. ``principal`` is the name of
+    the user if the token has none. A token is used until three quarters of its lifetime have passed. Several
+    clients and threads may share a `TokenCommand`. Raises `ValueError` if ``command`` is empty or has an open
+    quote.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand
@@ -62,10 +61,10 @@ class TokenCommand:
         self._lock: Final = threading.Lock()
         self._kept: tuple[Token, float] | None = None
         self.error: TokenError | None = None
-        """Why the last run failed, which the client's own error does not say; None if it did not."""
+        """Why the last run of the command failed, which the client's own error does not say; or None."""
 
     def token(self) -> Token:
-        """Return the token, running the command if there is none or most of its life has passed.
+        """Return the token; run the command if there is no token, or most of its lifetime has passed.
 
         Raises `TokenError` if the command cannot be run, fails, or prints no token.
         """
@@ -77,9 +76,9 @@ class TokenCommand:
             return self._kept[0]
 
     def __call__(self, config: str = "") -> tuple[str, float, str, dict[str, str]]:  # noqa: ARG002
-        """Return what confluent-kafka expects: the token, when it expires, the principal and extensions.
+        """Return what confluent-kafka expects: the token, its expiry, the principal and the extensions.
 
-        The client drops the text of a `TokenError`, so it is logged as a warning, too.
+        The client drops the text of a `TokenError`, so it is also logged as a warning.
         """
         try:
             token = self.token()

@@ -27,9 +27,9 @@ _NOT_A_JWT: Final = (
 class TokenEndpoint:
     """An OAuth token endpoint on 127.0.0.1 whose tokens a `TokenCommand` prints; a context manager.
 
-    Kafka's Java client cannot run a command, but fetches tokens by client credentials. The secret is random,
-    and new for each endpoint: other users of this machine cannot fetch a token. Other machines cannot reach
-    it, so the executors of a cluster cannot either.
+    Kafka's Java client cannot run a command, but it fetches tokens by client credentials. The secret is
+    random, and new for each endpoint, so other users of this machine cannot fetch a token. Other machines,
+    such as the executors of a cluster, cannot reach the endpoint.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand, TokenEndpoint

@@ -1,8 +1,8 @@
 """`Token`: a bearer token and when it expires, read from what a command prints.
 
-A token may be printed as it is, if it says when it expires: a JWT (RFC 7519) does by its claim ``exp``,
-and a token of Amazon MSK, which is a signed URL, by its query. Others are printed in JSON, as an OAuth
-token endpoint answers (RFC 6749 5.1) or as the command lines of Azure and Google Cloud do.
+A command may print the token alone if the token says when it expires: a JWT (RFC 7519) has the claim ``exp``,
+and a token of Amazon MSK is a signed URL with the time in its query. Other tokens must be in JSON, like the
+answer of an OAuth token endpoint (RFC 6749 5.1) or the output of the command lines of Azure and Google Cloud.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Token(msgspec.Struct, frozen=True):
 
     @property
     def is_jwt(self) -> bool:
-        """Whether it is a JWT, as clients with a token endpoint expect."""
+        """Whether the token is a JWT, which clients with a token endpoint expect."""
         return bool(_claims(self.value))
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class Token(msgspec.Struct, frozen=True):
 def read_token(output: bytes) -> Token:
     """Return the token that a command has printed.
 
-    Raises `TokenError` if there is none, if nothing says when it expires, or if it has expired.
+    Raises `TokenError` if there is no token, if its expiry is unknown, or if it has expired.
     """
     text = output.decode("utf-8", "replace").strip()
     fields = _json_object(text)
@@ -94,7 +94,7 @@ def _expiry(fields: Mapping[str, Any]) -> float | None:
 
 
 def _claims(value: str) -> dict[str, Any]:
-    """Return the claims of a JWT, whose signature is for the broker to check; empty for other tokens."""
+    """Return the claims of a JWT; empty for other tokens. The broker checks the signature."""
     parts = _JWT.fullmatch(value)
     return _json_object(_base64url(parts[1])) if parts else {}
 

@@ -1,7 +1,8 @@
 """The names of OpenTelemetry's semantic conventions 1.44.0 that spans of this library have.
 
-They are in development, so each version may change them: only this table has them. `TRACE` and `CLAUSE` are
-ours: the conventions have no name for whether a link leads to the hop or the origin, and none for a clause.
+The conventions are in development, and each version may change names, so all names are in this module.
+`TRACE` and `CLAUSE` are our own names: the conventions have no name for a clause, or for whether a link leads
+to the hop or to the origin.
 """
 
 from __future__ import annotations

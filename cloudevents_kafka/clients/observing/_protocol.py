@@ -1,17 +1,17 @@
-"""`Observer`, the methods that a client calls while it works, and `Notice`, their argument about one record.
+"""`Observer`, whose methods a client calls while it works, and `Notice`, their argument about one record.
 
-The law, which `calls` keeps and ``tests/observing/test_calls.py`` tests by random histories:
+These rules are true for all calls:
 
-1. After each ``sending`` either ``delivered`` or ``failed`` is called, once, with the same record.
-2. A record that a consumer returns is in one call of ``received``. In a run it ends by its handler, by
-   ``skipped`` or by ``dead_lettered``, after as many calls of ``retried`` as it has further tries.
+1. After each call of ``sending``, either ``delivered`` or ``failed`` is called once, with the same record.
+2. Each record that a consumer returns is in one call of ``received``. In a run, its last call is the end of
+  ``handling``, ``skipped`` or ``dead_lettered``; ``retried`` is called before each further try.
 3. An error of an observer is logged. It does not change what a client returns, raises or sends.
-4. A partition that a consumer had is in one call of ``revoked``, after the last record and the last commit
-   of it that the consumer notes: when it is revoked, lost, found not to be assigned, or at ``close``. The
-   observers of the last run are called, too.
-5. An offset in ``reached`` is of a partition of which the consumer has returned all that its client has.
-6. Headers of an observer replace those with the same names, which a record has once then. They are never
-   those of the event: its attributes and its content type.
+4. Each partition that a consumer had is in one call of ``revoked``: when the partition is revoked or lost,
+  when it turns out not to be assigned any more, or at ``close``. No record or commit of the partition
+  follows. The observers of the last run are called, too.
+5. An offset in ``reached`` is that of a partition for which the client has no further records to return.
+6. Headers of an observer replace headers with the same names. They must not have the names of the event's own
+  headers: attributes and content type.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     the partition, as far as the client knows it. ``size`` is `Record.wire_size`, and ``value_size`` the
     size of the value, in bytes. ``attempt`` is the number of the try.
 
-    ``error`` is an exception, or the client's error of a delivery, and ``error_name`` its verdict, the
-    client's name or its class. ``verdict`` and ``clause``, the first that is broken, are of a `DecodeError`.
+    ``error`` is an exception, or the client's error of a delivery; ``error_name`` is its verdict, the
+    client's name for it, or its class. ``verdict`` and ``clause`` (the first broken one) are those of a
+    `DecodeError`.
 
-    ``seconds`` are those from ``sending`` to the report, of reading the records that are returned together,
-    until another try, from reading a record in a run to its end, or of the call that commits.
+    ``seconds`` is a duration, which depends on the method: from ``sending`` to the report; of reading the
+    records that are returned together; until the next try; from reading a record to its end in a run; or of
+    the call that commits.
 
     Examples:
         >>> from cloudevents_kafka.clients.observing import Notice
@@ -66,10 +68,10 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Observer:
-    """The methods that clients call; a subclass has those that it needs.
+    """The base class of observers; a subclass overrides the methods that it needs.
 
-    They are called where the work is done, by several threads or on the event loop, so they must not wait.
-    What they raise is logged, once for each kind, and stops nothing.
+    Several threads, or the event loop, call the methods while they work, so the methods must not wait. An
+    error in a method is logged, once for each kind of error, and has no other effect.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -90,31 +92,32 @@ class Observer:
         return nullcontext(item)
 
     def delivered(self, notice: Notice) -> None:
-        """Note a record that a broker has, perhaps in a transaction that is aborted later."""
+        """Observe that a broker has a record, perhaps in a transaction that is aborted later."""
 
     def failed(self, notice: Notice) -> None:
-        """Note a record that was not delivered."""
+        """Observe that a record was not delivered."""
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Note the record, or the records of a batch, that a consumer returns."""
+        """Observe the record, or the records of a batch, that a consumer returns."""
 
     def retried(self, notice: Notice) -> None:
-        """Note a record that has failed and is tried again."""
+        """Observe that a record has failed and is tried again."""
 
     def skipped(self, notice: Notice) -> None:
-        """Note a record that has failed, and is left out."""
+        """Observe that a record has failed and is skipped."""
 
     def dead_lettered(self, notice: Notice) -> None:
-        """Note a record that has failed, and is a dead letter."""
+        """Observe that a record has failed and was sent as a dead letter."""
 
     def committed(self, notices: Sequence[Notice]) -> None:
-        """Note offsets that were committed, or passed to a client that commits without a wait."""
+        """Observe offsets that were committed, or passed to a client that commits them asynchronously."""
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """Note the next offsets of the client, after markers of transactions, about once a second.
+        """Observe the next offsets of the client, about once a second.
 
-        They are of partitions of which the consumer has returned all records before.
+        The consumer has returned all records before these offsets, which may be after markers of
+        transactions.
         """
 
     def revoked(self, notices: Sequence[Notice]) -> None:
-        """Note partitions that the consumer no longer has: it is closed, or another member has them."""
+        """Observe that the consumer no longer has partitions: it is closed, or another member has them."""

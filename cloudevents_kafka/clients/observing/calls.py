@@ -1,4 +1,4 @@
-"""`Observers`: calls the observers of a client, by the law of `_protocol`, so that none of them stops it."""
+"""`Observers`: calls the observers of a client by the rules of `_protocol`; their errors do not stop it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Observers:
 
     def __init__(self, *observers: object) -> None:
         self.owner: dict[str, Any] = {}
-        """The group and the number of the consumer, in each notice of it."""
+        """The group and the number of the consumer, for each of its notices."""
         self.all = tuple({id(observer): observer for observer in observers}.values())
         self._known: set[object] = set()  # kinds of errors that were logged
         names = [name for name in vars(Observer) if not name.startswith("_")]
@@ -89,7 +89,7 @@ class Observers:
         return headers
 
     def send(self, sent: Event[Any] | Record, record: Record) -> Sending:
-        """Return the headers of a record to send, and what calls the observers with its report."""
+        """Return the headers of a record to send, and what calls the observers with the report on it."""
         return Sending(self, sent, record)
 
     def reading(self, read: Callable[[Record], Any], client: Any) -> Reading:
@@ -104,7 +104,7 @@ class Observers:
     def of_places(
         self, name: str, places: Iterable[TopicPartition], client: Any, began: float | None = None
     ) -> None:
-        """Call a method of the observers for partitions, but for those with an error."""
+        """Call a method of the observers for partitions, except those with an error."""
         notices = [
             Notice(
                 topic=place.topic,
@@ -174,7 +174,7 @@ class Reading:
 
 
 class _Headers(list[tuple[str, bytes | None]]):
-    """Headers to which instrumentation of the client may append others than those of the observers."""
+    """Headers to which instrumentation of the client may append; it cannot replace those of the observers."""
 
     _names: frozenset[str] = frozenset()
 

@@ -3,10 +3,12 @@
 Its law:
 
 1. A record that is sent has the trace of its "send" span in its headers, once, also if other instrumentation
-   of the client adds its own. The trace in the event, in which it originated, is not changed.
+  of the client adds its own. The trace in the event, in which the event originated, is not changed.
 2. A span links to the hop that delivered each of its records, and to the origin of an event if that differs.
-3. Its parent is the current span. If there is none, it is the hop of its record, if it has just one.
-4. Propagators get headers of up to `MAX_HEADER` bytes for each name, as they log those that they refuse.
+3. The parent of a span is the current span. Without a current span it is the hop of its record, if the span
+  is about exactly one record.
+4. Propagators get headers of at most `MAX_HEADER` bytes for each name, because they log headers that they
+  refuse.
 """
 
 from __future__ import annotations
@@ -32,17 +34,16 @@ from cloudevents_kafka.record import HeaderInput, Headers, Record
 __all__ = ["OpenTelemetryObserver"]
 
 MAX_HEADER: Final = 8192
-"""The most bytes of all headers with one name: the bound of W3C's baggage."""
+"""The maximum size in bytes of all headers with one name: the bound of W3C's baggage."""
 _Sources = Sequence[tuple[Record, Event[Any] | None]]
 
 
 class OpenTelemetryObserver(Observer):
     """Spans by OpenTelemetry's conventions of messaging 1.44.0; needs the extra ``tracing``.
 
-    They are made by ``tracer_provider``, by default the global one; the global propagator reads and
-    writes the headers. Each span has ``attributes``, such as ``{"messaging.consumer.group.name":
-    "mail"}``. Without ``commits`` there are no spans of commits. One observer may serve any number of
-    clients.
+    ``tracer_provider`` makes the spans, by default the global one; the global propagator reads and writes the
+    headers. Each span has ``attributes``, such as ``{"messaging.consumer.group.name": "mail"}``. Without
+    ``commits`` there are no spans of commits. One observer may serve any number of clients.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProducer
@@ -89,7 +90,7 @@ class OpenTelemetryObserver(Observer):
     def handling(self, *items: Decoded | Undecodable) -> Iterator[Span]:
         """Return a context manager with the span of the work on a record, or on all records of a batch.
 
-        A loop of your own, without a run, calls it.
+        Call it in a loop of your own, without `run`.
 
         Examples:
             >>> from cloudevents_kafka import EventConsumer
@@ -115,7 +116,7 @@ class OpenTelemetryObserver(Observer):
             _end(span, error_name)
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Make the span of a batch; a single record has only the span of its handler."""
+        """Make the span of a batch; a single record has no span but that of its handler."""
         if len(notices) > 1:
             found = [(each.record, each.event) for each in notices if each.record is not None]
             topic = _one([each.topic for each in notices])
@@ -174,7 +175,7 @@ def _end(span: Span, error_name: str = "") -> None:
 
 
 def _context_of(record: Record) -> tuple[Context, SpanContext]:
-    """Return the context for work on a record, with the current span, and the hop of the record."""
+    """Return the context for the work on a record, with the current span, and the record's hop."""
     current = trace.get_current_span()
     context = propagate.extract(record.headers, contexts.get_current(), _HEADERS)
     hop = trace.get_current_span(context)
@@ -218,7 +219,7 @@ def _known(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _one(values: Sequence[str | None]) -> str | None:
-    """Return the value that all have, or None if they differ."""
+    """Return the value that all records have, or None if they differ."""
     return values[0] if values and len(set(values)) == 1 else None
 
 

@@ -1,11 +1,10 @@
-"""`PrometheusObserver`: figures of what is sent, received, handled and committed.
+"""`PrometheusObserver`: metrics of sending, receiving, handling and committing.
 
-Names that a pipeline's figures have, too, are the same with the same labels; lags have the group, too. Labels
-are untrusted input, such as types. So a figure has at most `MOST_LABELS` sets of them, and lags have
-`MOST_LAGS`: those that came first, and one for all others. A label longer than `MAX_KEY_LENGTH` is `OTHERS`.
-
-The law of lags: a partition has them from the first record that a consumer receives until the consumer
-no longer has the partition. What another consumer notes of it changes nothing.
+Metrics that a pipeline has, too, have the same names and labels; lags also have the label of the group.
+Labels such as types are untrusted input. So a metric has at most `MOST_LABELS` sets of labels, and lags have
+`MOST_LAGS`: the first ones, and one for all others. A label longer than `MAX_KEY_LENGTH` becomes `OTHERS`. A
+partition has lags from the first record that a consumer receives until the consumer no longer has the
+partition; other consumers do not change them.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ FIGURES: Final = {
 
 
 class _Position(msgspec.Struct):
-    """Where a consumer is in a partition; without commits it is where it has received.
+    """The position of a consumer in a partition; without commits, after the last received record.
 
-    ``reached`` is where its client reads on. At the end there is no record after the last received one: what
-    is between them are markers of transactions, and records of aborted ones.
+    ``reached`` is where its client reads on. At the end of the partition no record is between the last
+    received one and ``reached``: there are only markers of transactions and records of aborted ones.
     """
 
     consumer: int | None
@@ -81,9 +80,9 @@ class _Lags(Collector):
         self._positions: dict[tuple[str, ...], _Position] = {}
 
     def receive(self, notice: Notice, newest: float) -> None:
-        """Note a record that a consumer has received, which has the partition now.
+        """Set the position after a record that a consumer has received; this consumer now has the partition.
 
-        A record with a time in the future is as old as its receipt.
+        If the time of the record is in the future, its age counts from its receipt.
         """
         place = _place_of(notice)
         position = self._positions.get(place)
@@ -94,19 +93,19 @@ class _Lags(Collector):
         self._move(position, notice)
 
     def commit(self, notice: Notice) -> None:
-        """Note an offset that the consumer of a partition has committed."""
+        """Set the offset that the consumer of a partition has committed."""
         if (position := self._of_consumer(notice)) is not None:
             position.committed = notice.offset
             self._move(position, notice)
 
     def reach(self, notice: Notice) -> None:
-        """Note the next offset of a partition for the client of its consumer."""
+        """Set the next offset of a partition for the client of its consumer."""
         if (position := self._of_consumer(notice)) is not None:
             position.reached = notice.offset or 0
             self._move(position, notice)
 
     def revoke(self, notice: Notice) -> None:
-        """Forget a partition, unless another consumer has received of it since."""
+        """Forget a partition, unless another consumer has received a record of it since."""
         if self._of_consumer(notice) is not None:
             self._positions.pop(_place_of(notice), None)
 
@@ -118,7 +117,7 @@ class _Lags(Collector):
         position.end = max(position.end, notice.end or 0, position.received)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield both figures: beyond the bound the sum of lags, and the greatest age."""
+        """Yield both metrics; beyond the bound, the sum of lags and the greatest age."""
         places = [(place, each.lag, each.age()) for place, each in self._positions.copy().items()]
         own = len(places) if len(places) <= MOST_LAGS else MOST_LAGS - 1
         found, others = places[:own], places[own:]
@@ -148,7 +147,7 @@ def _short(label: str | None) -> str:
 
 
 class PrometheusObserver(Observer):
-    """Figures in a registry of prometheus_client, by default the global one; needs the extra ``metrics``.
+    """Metrics in a registry of prometheus_client, by default the global one; needs the extra ``metrics``.
 
     Serve them by ``prometheus_client.start_http_server``. One observer may serve any number of clients,
     and a registry can have only one observer.
@@ -175,7 +174,7 @@ class PrometheusObserver(Observer):
         registry.register(self._lags)
 
     def _of(self, name: str, *labels: str | None) -> Any:
-        """Return the child of a figure for labels, or the one for all others."""
+        """Return the child of a metric for labels, or the one for all others."""
         known, texts = self._known[name], tuple(map(_short, labels))
         if texts not in known and len(known) >= MOST_LABELS - 1:
             texts = (OTHERS,) * len(texts)
@@ -206,7 +205,7 @@ class PrometheusObserver(Observer):
             figure.observe(time.monotonic() - began)
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Count records, and see how far the consumer is."""
+        """Count records, and update the position of the consumer."""
         for notice in notices:
             self._of("received_records_total", notice.topic).inc()
             self._of("received_bytes_total", notice.topic).inc(notice.value_size)
@@ -222,7 +221,7 @@ class PrometheusObserver(Observer):
         self._of("retried_records_total", notice.topic, notice.error_name).inc()
 
     def skipped(self, notice: Notice) -> None:
-        """Count a record that is left out."""
+        """Count a record that is skipped."""
         self._of("skipped_records_total", notice.topic, notice.error_name).inc()
 
     def dead_lettered(self, notice: Notice) -> None:
@@ -230,12 +229,12 @@ class PrometheusObserver(Observer):
         self._of("dead_records_total", notice.topic, notice.error_name).inc()
 
     def committed(self, notices: Sequence[Notice]) -> None:
-        """See how far the group is."""
+        """Update the committed offsets of the group."""
         for notice in notices:
             self._lags.commit(notice)
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """See whether there is more to read."""
+        """Update the next offsets of the client."""
         for notice in notices:
             self._lags.reach(notice)
 

@@ -37,7 +37,7 @@ DEVIATIONS: Final = {
     "timestamp": _type(AttributeType.TIMESTAMP),
     "no-timestamp": (TYPES[AttributeType.TIMESTAMP].rule + LEFT_OUT, TYPES[AttributeType.TIMESTAMP].clause),
 }
-"""By the id in Java, the rule and the clause of a deviation."""
+"""The rule and the clause of each deviation, by its id in Java."""
 
 
 def deviation_texts() -> str:

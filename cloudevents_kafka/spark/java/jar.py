@@ -1,10 +1,10 @@
 """The jar of the Java function: a file of the package.
 
-``make jar`` compiles it from the sources in ``java`` of the repository. One jar serves all versions of
-Spark 4. Its name has a hash of the sources, because Spark Connect
-refuses a jar that has the name of another one but not its content. Spark reads the file where it is
-each time an executor starts, so it must stay there as long as the session: in the package; if that
-is a zip, in the cache folder; if that is read-only, in the folder that Spark deletes with the session.
+``make jar`` compiles it from the sources in ``java`` of the repository. One jar is for all versions of Spark
+4. Its name has a hash of the sources, because Spark Connect refuses a second jar with the same name and
+another content. Spark reads the file each time an executor starts, so it must stay in its place as long as
+the session: in the package; in the cache folder, if the package is a zip; or, if that folder is read-only, in
+the folder that Spark deletes with the session.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def packaged_jar() -> Traversable:
 
 
 def existing_jar() -> Path | None:
-    """Return the jar in the package, else the one in the cache folder, or None without an intact one."""
+    """Return the jar in the package, else the one in the cache folder; None if there is no intact jar."""
     packaged = packaged_jar()
     if isinstance(packaged, Path):
         return packaged

@@ -1,7 +1,7 @@
 """Add the Java function to a session of Spark, local or through Spark Connect, and call it in SQL.
 
-A session has the function when its jar is added and three settings are set. Where that is the case
-already, as on a server that was started with them, nothing is added.
+A session has the function when its jar is added and three settings are set. If that is the case already, as
+on a server that was started with them, nothing is added.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def reader_sql(df: DataFrame, *, lenient: bool = False) -> str | None:
 
 
 def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -> str | None:
-    """Return SQL that encodes a row to a struct of ``value`` and ``headers``; null for rows left to `encode`.
+    """Return SQL that encodes a row to a struct of ``value`` and ``headers``; null for rows of `encode`.
 
     ``columns`` has the names of the columns of an event. Return None as `reader_sql` does.
     """
@@ -64,7 +64,7 @@ def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -
 
 
 def extension_texts() -> tuple[str, str]:
-    """Return the arguments of the Java function: the names that it leaves to Python, and its extensions.
+    """Return the arguments of the Java function: the names that Python must read, and the extensions.
 
     ``Extensions.java`` and ``Extension.java`` describe the two texts.
     """
@@ -101,12 +101,12 @@ def is_new_sql(kind: int, code: str, most: int) -> str:
 
 
 def foreign_sql(headers: str) -> str:
-    """Return SQL for the headers that are not of an event, null if there are none."""
+    """Return SQL for the headers that are not those of the event; null if there are none."""
     return f"{_CATALOG}.`foreign`({headers})"  # a reserved word of ANSI SQL
 
 
 def fits_sql(df: DataFrame, payload: str, shape: str) -> str:
-    """Return SQL for whether Spark reads a payload whole, by a shape in SQL; false without Java."""
+    """Return SQL for whether Spark reads a whole payload by this shape; false without Java."""
     return f"{_CATALOG}.fits({payload}, {shape})" if _has_function(df.sparkSession) else "false"
 
 

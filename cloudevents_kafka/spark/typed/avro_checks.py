@@ -1,8 +1,8 @@
-"""How Python reads a datum of Avro: it finds the place where a payload does not fit its schema.
+"""Checks of a datum of Avro in Python: they find the place where a payload does not fit its schema.
 
-It checks the payloads that the Java function (``java/AvroShape.java``) leaves to it, by the same rules
-and with the same budget for a whole datum. A schema is compiled once into functions, each of which
-moves behind a value.
+They are for payloads that the Java function (``java/AvroShape.java``) cannot decide, and have the same rules
+and the same budget for a whole datum. A schema is compiled once into functions; each function returns the
+index after a value.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _UNITS: Final = {"date": 1, "millis": 86_400_000, "micros": 86_400_000_000}  # o
 _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 
 Where = tuple[Any, str] | None
-"""A place: that of what it is in, and its name. Most places are never written."""
+"""A place in a datum: the place that contains it, and a name. Most places are never written as text."""
 
 
 class Datum:
-    """The bytes of one datum, its budget, and ``where`` the last value was begun."""
+    """The bytes of one datum, its budget, and ``where``, the place of the last value that was begun."""
 
     __slots__ = ("budget", "raw", "where")
 
@@ -50,11 +50,11 @@ class Datum:
 
 
 Step = Callable[[Datum, int, Where], int]
-"""Return the index after a value; raise `Misfit`, or as the readers of Avro's binary encoding do."""
+"""A function that returns the index after a value; raises `Misfit`, or errors of `avro_binary`."""
 
 
 _Read = Callable[[bytes, int, Where], int]
-"""Return the index after a scalar, also where that is beyond the end."""
+"""A function that returns the index after a scalar, even if it is beyond the end."""
 
 
 class Compiled(NamedTuple):
@@ -96,7 +96,7 @@ def place(where: Where) -> str:
 
 
 def run_checked(datum: Datum, read: Callable[[Datum], tuple[Any, int]]) -> Any:
-    """Return what a function reads of a whole datum; raise `Misfit` with the place for any other bytes."""
+    """Return the result of a function that reads a whole datum; raise `Misfit` for other bytes."""
     try:
         return read_datum(datum.raw, lambda _: read(datum))
     except BeyondBudget as error:
@@ -107,17 +107,17 @@ def run_checked(datum: Datum, read: Callable[[Datum], tuple[Any, int]]) -> Any:
 
 
 class AvroChecks:
-    """What a datum of one schema must be."""
+    """The checks of data of one schema."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any] | None = None, *, by_type: bool = True) -> None:
-        """Compile a schema that fastavro has parsed; ``by_type`` is whether logical types bound values."""
+        """Compile a schema that fastavro has parsed; ``by_type`` is whether logical types limit values."""
         self._named = dict(named_schemas(schema) if named is None else named)
         self._records: dict[str, Compiled] = {}
         self._by_type = by_type
         self._root = self.compile(schema).step
 
     def check(self, payload: bytes | None, size: int | None = None) -> Checked:
-        """Return a payload that is one datum, or the reason why not; ``size`` is that of its budget."""
+        """Return a payload that is one datum, or the reason; its budget is that of ``size`` bytes."""
         if payload is None:
             return Checked(None, Misfit("", "must be one datum of Avro", "no data").reason())
         try:
@@ -167,7 +167,7 @@ def _empty(values: int) -> Compiled:
 
 
 def _begun(read: _Read) -> Step:
-    """Return the step over a scalar, of which ``read`` returns the end, also beyond that of the datum."""
+    """Return the step over a scalar; ``read`` returns its end, which may be beyond that of the datum."""
 
     def scalar(datum: Datum, at: int, where: Where) -> int:
         datum.where = where

@@ -1,4 +1,4 @@
-"""Defaults of Avro's fields, which are JSON, as the bytes of a datum."""
+"""Encode defaults of Avro's fields, which are JSON, as the bytes of a datum."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _FORMS: Final = {"float": "<f", "double": "<d", "boolean": "?"}
 
 
 class NoDefault(ValueError):
-    """A default is not of its schema."""
+    """A default is not valid for its schema."""
 
 
 def encode_default(schema: Any, default: Any, named: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a default; raise `NoDefault` for one that is not of its schema.
+    """Return the bytes of a default; raise `NoDefault` if it is not valid for its schema.
 
-    Bytes are a text whose characters are U+0000 to U+00FF. The default of a union is of any of its branches.
+    A default of type bytes is a text with characters U+0000 to U+00FF. The default of a union may be of any
+    branch.
     """
     schema = find_schema(schema, named)
     if isinstance(schema, list):

@@ -1,9 +1,9 @@
-"""Avro's schema resolution: a datum of a writer's schema becomes one of the reader's, byte for byte.
+"""Avro's schema resolution: converts a datum of a writer's schema to one of the reader's, byte for byte.
 
-The law comes from Avro's specification, "Schema Resolution": types resolve by what they are written as,
-and logical types do not change that. So bytes are copied, except where the specification promotes them,
-and where both schemas have a time or a decimal, in other units: then they are scaled exactly, or do not
-fit. Data does not fit if a part of it cannot be resolved.
+The rules are those of Avro's specification, "Schema Resolution". Types resolve by their encoding, and logical
+types do not change that. So bytes are copied, with two exceptions: the specification promotes some types to
+others; and if both schemas have a time, or a decimal, in different units, the value is scaled exactly, or
+does not fit. Data does not fit if a part of it cannot be resolved.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _PROMOTED: Final = {
 _REALS: Final = {"float": "<f", "double": "<d"}
 _NAMED: Final = ("record", "error", "enum", "fixed")
 Resolve = Callable[[Datum, int, Where], tuple[bytes, int]]
-"""Return the bytes for the reader and the index after a value of the writer."""
+"""A function that returns the bytes for the reader, and the index after a value of the writer."""
 
 
 class Resolution:
-    """The resolution of data of one writer's schema into one reader's, both parsed by fastavro."""
+    """The resolution of data from one writer's schema to one reader's; fastavro has parsed both."""
 
     def __init__(self, writer: Any, named: Mapping[str, Any], reader: Any) -> None:
-        """Compile it; ``named`` has the named schemas of the writer. What does not resolve is a misfit."""
+        """Compile the resolution; ``named`` has the named schemas of the writer."""
         self._writers, self._readers = named, named_schemas(reader)
         self._skip = AvroChecks(writer, named, by_type=False)
         self._records: dict[tuple[str, str], Resolve] = {}
         self._root = self._resolve(writer, reader)
 
     def read(self, datum: bytes) -> bytes:
-        """Return the datum of the reader's schema; raise `Misfit` for what does not fit."""
+        """Return the datum of the reader's schema; raise `Misfit` if the data does not fit."""
         found: bytes = run_checked(Datum(datum), lambda each: self._root(each, 0, None))
         return found
 
@@ -89,7 +89,7 @@ class Resolution:
         return _scalar(self._skip.compile(writer).step, writer, reader)
 
     def _matches(self, writer: Any, reader: Any) -> bool:
-        """Return whether schemas match, as the specification says it of what a union chooses from."""
+        """Return whether schemas match, by the specification's rule for the branches of a union."""
         writer, reader = find_schema(writer, self._writers), find_schema(reader, self._readers)
         if isinstance(writer, list) or isinstance(reader, list):
             return True
@@ -124,7 +124,7 @@ class Resolution:
         return self._records[key]
 
     def _default(self, field: Mapping[str, Any]) -> bytes | None:
-        """Return the default of a reader's field, None without one, or with one that is not of its type."""
+        """Return the default of a reader's field; None if there is none, or if it has another type."""
         try:
             return encode_default(field["type"], field["default"], self._readers)
         except (NoDefault, KeyError):
@@ -132,7 +132,7 @@ class Resolution:
 
 
 def _described(schema: Any, *, inside: bool = True) -> str:
-    """Return a schema in a few words, with that of its items."""
+    """Return a schema in a few words, with the schema of its items."""
     if isinstance(schema, list):
         return "a union"
     kind = kind_of(schema)
@@ -220,7 +220,7 @@ def _of_record(steps: list[Any], defaults: list[bytes], missing: str | None) -> 
 
 
 def _constant(resolve: Resolve, empties: int) -> Resolve:
-    """Resolve values without bytes, of which all are the same: a schema may double them at each level."""
+    """Resolve values without bytes, which are all equal: a schema may double them at each level."""
     known: list[bytes] = []
 
     def constant(datum: Datum, at: int, where: Where) -> tuple[bytes, int]:

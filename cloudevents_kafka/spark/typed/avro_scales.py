@@ -1,7 +1,7 @@
-"""Numbers of one logical type of Avro in another unit: exactly, or not at all.
+"""Convert numbers of a logical type of Avro to another unit: exactly, or not at all.
 
-The specification ignores logical types where it resolves schemas, so milliseconds would become as many
-microseconds, and 1.50 of two digits would become 0.150 of three. Here they are the same time and number.
+The specification ignores logical types when it resolves schemas: 5 milliseconds would become 5 microseconds,
+and 1.50 with two digits would become 0.150 with three. Here the time and the number stay the same.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _TOO_LARGE: Final = "a number that does not fit"
 _BITS: Final = {"int": 32, "long": 64}
 
 Convert = Callable[[bytes], bytes]
-"""Return the bytes of a value for the reader; raise `ValueError`, whose text says what was there."""
+"""A function that returns the bytes of a value for the reader; its `ValueError` has the value."""
 
 
 def scaling(writer: Any, reader: Any) -> Convert | None:
-    """Return what converts a scalar of one schema to another that it resolves to; None if it is copied."""
+    """Return a function that converts a scalar to a schema that it resolves to; None if it is copied."""
     one, other = _logical(writer), _logical(reader)
     if one == other == "decimal":
         scales = [schema.get("scale", 0) for schema in (writer, reader)]
@@ -41,7 +41,7 @@ def _logical(schema: Any) -> str:
 
 
 def _unit(logical: str) -> tuple[str, int]:
-    """Return what a logical type is of, which is empty for those that are not of a time, and its digits."""
+    """Return the quantity of a logical type (empty if it is not a time), and its number of digits."""
     if logical == "date":
         return "date", 0
     kind, _, unit = logical.removeprefix("local-").rpartition("-")
@@ -86,7 +86,7 @@ def _decimals(writer: Mapping[str, Any], reader: Mapping[str, Any], digits: int)
 
 
 def _shifted(value: int, digits: int, got: str) -> int:
-    """Return a number with as many digits more, or fewer; raise `ValueError` if one of these is not 0."""
+    """Return a number with more digits, or fewer; raise `ValueError` if a removed digit is not 0."""
     if digits >= 0:
         return value * int(10**digits)
     moved, rest = divmod(value, int(10**-digits))

@@ -1,7 +1,7 @@
-"""How Python reads a payload of JSON by a `Shape`: whole, or with the reason why it does not fit.
+"""Read a payload of JSON by a `Shape` in Python: completely, or with the reason why it does not fit.
 
-It checks all payloads that the Java function leaves to it. A payload that fits is written again,
-without what the schema does not have, and in a form that Spark reads as it is.
+This is for payloads that the Java function cannot decide. A payload that fits is written again in a form that
+Spark reads, without members that the schema does not have.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _MAX_NAME: Final = 50_000  # characters of a name, of which Spark's parser, Jack
 
 
 class Checked(NamedTuple):
-    """A payload that Spark reads whole, or the reason why there is none."""
+    """A payload that Spark reads completely, or the reason why there is none."""
 
     payload: bytes | None
     reason: str | None = None
 
 
 class Misfit(Exception):
-    """A value does not fit. ``rule`` has no data of the payload, ``got`` says what is there."""
+    """A value does not fit. ``rule`` has no data of the payload; ``got`` describes the value."""
 
     def __init__(self, where: str, rule: str, got: str) -> None:
         super().__init__(where, rule, got)
@@ -43,18 +43,18 @@ class Misfit(Exception):
 
 
 def _shown(where: str) -> str:
-    """Return a place that has keys of the payload: they may be long, or no text at all."""
+    """Return a place with keys of the payload, which may be long, or invalid text."""
     return where if len(where) <= _MAX_PLACE and where.isprintable() else preview(where, _MAX_PLACE)
 
 
 class _Repeated(dict[str, Any]):
-    """An object of which ``twice`` has the members that are there more than once."""
+    """An object; ``twice`` has the members that occur more than once."""
 
     twice: frozenset[str]
 
 
 def check_json(payload: bytes | None, root: Shape, *, rescue: bool = False) -> Checked:
-    """Return a payload of JSON in a form that Spark reads whole, or the reason why it does not fit.
+    """Return a payload of JSON in a form that Spark reads completely, or the reason why it does not fit.
 
     With ``rescue``, members that do not fit, and those that the shape does not have, become one text of JSON
     in the member `RESCUED`, by their JSON pointers.

@@ -1,6 +1,6 @@
-"""`SchemaFetcher`: the schemas that framed payloads name, by confluent's client, on the driver.
+"""`SchemaFetcher`: fetches the schemas that framed payloads name, by confluent's client, on the driver.
 
-Of names that were never seen, a bounded number is fetched for a batch: the most frequent ones.
+For a batch a limited number of new names is fetched: the most frequent ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_ID: Final = 2**31 - 1  # a registry has no larger ones, and may answer as 
 
 
 class RegistryFailed(CloudEventsKafkaError):
-    """A schema registry has not answered, or has refused; ``final`` is whether a later try fails, too."""
+    """A schema registry has not answered, or has refused; ``final`` is whether a retry would also fail."""
 
     def __init__(self, text: str, *, final: bool) -> None:
         super().__init__(text)
@@ -46,7 +46,7 @@ class SchemaFetcher:
     """Fetches schemas, each once."""
 
     def __init__(self, registry: Any, schemas: Mapping[str, DataSchema], most: int = MOST_NEW) -> None:
-        """Create one for a client, its settings, or its URL, and for the schemas of readers by types.
+        """Create a fetcher for a client, its settings or its URL, and for the readers' schemas by types.
 
         Raises `ValueError` for wrong settings, and for a schema into which framed data cannot be read.
         """
@@ -61,7 +61,7 @@ class SchemaFetcher:
         self._known: dict[str, Writer] = {}
 
     def fetch(self, events: DataFrame) -> Writers:
-        """Return what the registry knows of the names in decoded events; raise `RegistryFailed`."""
+        """Return the registry's schemas for the names in decoded events; raise `RegistryFailed`."""
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
         if len(self._known) > _MOST_KNOWN:

@@ -1,12 +1,11 @@
 """Payloads that a serializer of a schema registry has framed: they name the schema of their writer.
 
-The law: a framed payload is read by the schema that it names, into the schema of its reader, or it does
-not fit, and the reason has the name. A name is an id or, as hex, a GUID: in front of the data, or in
-the header `HEADER`. A registry never changes what a name stands for, but may get to know it later; so
-what one batch knows (`Writers`) is fetched once and noted with it: a batch that is read again is read
-in the same way.
-
-Python reads all framed payloads, and writes them again by the reader's schema, which Spark reads.
+A framed payload is read by the schema that it names, into the schema of the reader; or it does not fit, and
+the reason has the name. A name is an id, or a GUID in hexadecimal digits, in front of the data or in the
+header `HEADER`. A registry never changes the schema of a name, but may get a new name later. So the schemas
+for one batch (`Writers`) are fetched once and stored in the note of the batch: if the batch is read again, it
+is read in the same way. Python reads all framed payloads, and writes them by the reader's schema, which Spark
+reads.
 """
 
 from __future__ import annotations
@@ -29,16 +28,17 @@ _LENGTHS: Final = {0: 5, 1: 17}  # of the frames that begin with this byte
 
 
 class Writer(msgspec.Struct, frozen=True, dict=True):
-    """A schema of a registry. ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has none.
+    """A schema of a registry.
 
-    The last of the ``texts`` of Avro is the schema, and those before it are what it refers to.
+    ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has no such schema. For Avro the last of the
+    ``texts`` is the schema, and those before it are the schemas to which it refers.
     """
 
     kind: str = ""
     texts: tuple[str, ...] = ()
 
     def read(self, datum: bytes | None, reader: DataSchema) -> Checked:
-        """Return a datum of Avro as one of the reader's schema, or the reason why it does not fit."""
+        """Return a datum of Avro as a datum of the reader's schema, or the reason why it does not fit."""
         if datum is None or reader.refused:
             return reader.check(datum)
         try:
@@ -76,15 +76,15 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
 
 
 Writers = Mapping[str, Writer]
-"""What is known of the names in one batch; names that are not in it were too many."""
+"""The schemas of the names in one batch; names beyond the limit of a batch are missing."""
 
 
 def check_payload(
     schema: DataSchema, data: bytes | None, header: bytes | None, writers: Writers | None, *, rescue: bool
 ) -> Checked:
-    """Return a payload that Spark reads whole, or the reason why it does not fit.
+    """Return a payload that Spark reads completely, or the reason why it does not fit.
 
-    Without ``writers`` it has no frame; JSON may have none in any case.
+    Without ``writers`` the payload has no frame; JSON may have no frame in any case.
     """
     if writers is None:
         return schema.check(data, rescue=rescue)
@@ -129,7 +129,7 @@ def name_sql(data: str, header: str) -> str:
 
 
 def check_reader(schema: DataSchema) -> None:
-    """Raise `ValueError` for a reader's schema with a union of types, which a value does not choose."""
+    """Raise `ValueError` for a reader's schema with a union of types: a value would not choose one."""
     waiting: list[Any] = [msgspec.json.decode(schema.avro)] if schema.avro else []
     while waiting:
         part = waiting.pop()

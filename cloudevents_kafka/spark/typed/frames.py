@@ -1,4 +1,4 @@
-"""`data_as` and `data_by_type`: the payloads of events in a DataFrame by a schema; and that of a pipeline."""
+"""`data_as` and `data_by_type`: read the payloads of events in a DataFrame by schemas."""
 
 from __future__ import annotations
 
@@ -29,24 +29,25 @@ _INPUT: Final = {
 
 
 def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: Any = None) -> DataFrame:
-    """Return the events with two columns more: ``value``, their data by a schema, and ``data_error``.
+    """Return the events with two more columns: ``value``, their data by a schema, and ``data_error``.
 
     ``events`` is a batch or a stream of `decode_events`. ``schema`` is DDL, a `StructType`, JSON Schema or
     Avro (a text, a dict, or the path of a file), a dataclass, a msgspec Struct or a pydantic model. Avro
     needs a session with ``spark-avro``, see `configure_session`.
 
-    ``value`` is a struct. It is null, and ``data_error`` says why and where, if the data does not fit:
-    it has another type, no required member, a member twice, something behind its value, or a number
-    that does not fit. Both are null for rows that are not events. Members that the schema does not have
-    are dropped. With ``rescue`` these, and members whose value does not fit, are in the text
-    ``value._rescued``: JSON with the members by their JSON pointers.
+    ``value`` is a struct. It is null, and ``data_error`` says why and where, if the data does not fit: it has
+    another type, a required member is missing, a member occurs twice, something follows its value, or a
+    number does not fit. Both are null for rows that are not events. Members that the schema does not have are
+    dropped. With ``rescue`` these, and members whose value does not fit, are in the text ``value._rescued``,
+    a JSON object with their JSON pointers as names.
 
-    ``registry`` is the client of a schema registry (confluent's ``SchemaRegistryClient``), its settings or
-    its URL, for data of JSON or Avro that its serializers have framed: each id is fetched at this call, and
-    data is read by the schema of its writer into ``schema``. GUIDs are in the column ``headers``, which
-    `decode_events` keeps with ``keep``. Data of a stream needs a pipeline, or ``foreachBatch``.
+    ``registry`` is for data of JSON or Avro that serializers of a schema registry have framed. It is the
+    client of the registry (confluent's ``SchemaRegistryClient``), its settings, or its URL. The schemas of
+    all ids are fetched during this call, and data is read by the schema of its writer, into ``schema``. If
+    headers have GUIDs instead, the column ``headers`` is needed: name it in ``keep`` of `decode_events`.
+    Framed data of a stream needs a pipeline, or ``foreachBatch``.
 
-    Raises `ValueError` for a schema with a part that has no type of Spark, and names its place.
+    Raises `ValueError`, which names the place, if a part of the schema has no type in Spark.
 
     Examples:
         >>> from cloudevents_kafka.spark import data_as
@@ -70,8 +71,8 @@ def data_by_type(
     """Return the events with the columns of `data_as`, by the schema for the type of each event.
 
     ``schemas`` maps types, in which ``*`` is any text, to schemas; the first that matches decides. ``value``
-    is a struct with a field for each of them, named by it: all are null but one. Data of other types is not
-    read: both columns are null.
+    is a struct with a field for each pattern, which is its name; only one of the fields is not null. Data of
+    other types is not read: both columns are null.
 
     Examples:
         >>> from cloudevents_kafka.spark import data_by_type
@@ -141,7 +142,7 @@ def refuse_misfits(
 ) -> DataFrame:
     """Return rows of `decode_events` with the values of their data; data that does not fit is an error.
 
-    ``unread`` is SQL for whether the data of an event is not read, although its type has a schema.
+    ``unread`` is SQL for whether the data of an event must not be read although its type has a schema.
     """
     if not schemas:
         return decoded
@@ -163,10 +164,10 @@ def refuse_misfits(
 
 
 def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
-    """Return SQL for the columns of events whose data is read: it is in `VALUE`, and no longer in ``data``.
+    """Return SQL for the columns of events whose data was read: it is in `VALUE`, and not in ``data``.
 
-    The rows have the columns of `value_names`. If there are several schemas, each has a column of its own,
-    of which `rows_of_table` selects one. Data that is not read stays in ``data``.
+    The rows have the columns of `value_names`. If there are several schemas, each has its own column;
+    `rows_of_table` selects one of them. Data that is not read stays in ``data``.
     """
     names = value_names(schemas)
     if not schemas:

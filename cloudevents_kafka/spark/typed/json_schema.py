@@ -1,4 +1,4 @@
-"""JSON Schema as a `Shape`: the subset that has a type of Spark; anything else is refused with its place."""
+"""JSON Schema as a `Shape`: the parts that have a type in Spark; others are refused with their place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBER_OR_TEXT: Final = {"number", "string"}  # how pydantic describes a Decima
 
 
 def shape_of(schema: Any) -> Shape:
-    """Return the shape of a JSON Schema; raise `ValueError` with the JSON pointer of what has none."""
+    """Return the shape of a JSON Schema; raise `ValueError` with the pointer of a part that has none."""
     shape = _Reader(schema).shape(schema, "", ())
     if shape.spark != "STRUCT":
         raise ValueError("the JSON Schema must have the type object at /, with properties")

@@ -1,7 +1,7 @@
-"""A scalar of JSON by its `Shape`: each function returns it in the form that Spark reads.
+"""Scalars of JSON by their `Shape`: each function returns a value in the form that Spark reads.
 
-A function raises `ValueError`, whose text says what was there, or `TypeError` for another type. Numbers are
-texts, `msgspec.Raw`: none is rounded before it is checked.
+A function raises `ValueError`, whose text describes the value, or `TypeError` for another type. Numbers are
+texts (`msgspec.Raw`), so that they are not rounded before they are checked.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _string(value: Any, shape: Shape) -> str:
 
 
 def _digits(value: Any, *, or_text: bool = False) -> str:
-    """Return a number as JSON writes it: other readers refuse more that Python reads, such as 1_0."""
+    """Return a number as JSON writes it: Python also reads numbers that JSON does not have, such as 1_0."""
     if not isinstance(value, msgspec.Raw) and not (or_text and isinstance(value, str)):
         raise TypeError
     text = bytes(value).decode() if isinstance(value, msgspec.Raw) else value

@@ -1,7 +1,7 @@
 """`DataSchema`: the schema of a payload, of any kind that `data_as` and a pipeline take.
 
-It has the shape for the Java function, SQL for Spark, and the check of Python, and is written into the
-notes of a pipeline as it is.
+It has the shape for the Java function, SQL for Spark, and the check in Python. A pipeline writes it into its
+notes.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     shape: Shape | None = None
     avro: str = ""
     refused: tuple[str, str] | None = None
-    """Why no data of Avro fits: Spark cannot read it with the types of the table; and their DDL."""
+    """The reason why no data of Avro fits: Spark cannot read it with the table's types; and their DDL."""
 
     def fit(self, types: Mapping[tuple[str, ...], DataType], column: DataType) -> DataSchema:
-        """Return the schema with the types of a table at these paths: data of another type does not fit.
+        """Return the schema with the types that a table has at these paths; data of other types does not fit.
 
         ``column`` is the type of the whole column.
         """
@@ -80,13 +80,13 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         )
 
     def words(self, *, rescue: bool = False) -> str:
-        """Return the text for the Java function; with ``rescue`` nothing fits that has other members."""
+        """Return the text for the Java function; with ``rescue`` it refuses payloads with other members."""
         if self.shape is None:
             return f"avro\n{self.avro}"
         return "\n".join(["json", *self.shape.words(closed=rescue)])
 
     def parsed_sql(self, payload: str, *, rescue: bool = False) -> str:
-        """Return SQL for what Spark's parser makes of a payload, of which `whole_sql` makes a value."""
+        """Return SQL for the result of Spark's parser for a payload; `whole_sql` returns the value in it."""
         if self.refused:
             return f"CAST(NULL AS {self.refused[1]})"
         if self.shape is None:
@@ -107,7 +107,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         return f"CASE WHEN {parsed} IS NOT NULL AND {parsed}.{_CORRUPT} IS NULL THEN struct({fields}) END"
 
     def check(self, payload: bytes | None, *, rescue: bool = False) -> Checked:
-        """Return a payload that Spark reads whole, or the reason why it does not fit."""
+        """Return a payload that Spark reads completely, or the reason why it does not fit."""
         if self.refused:
             return Checked(None, self.refused[0])
         if self.shape is None:
@@ -123,12 +123,12 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def avro_checks(self) -> AvroChecks:
-        """What a datum of the schema of Avro must be."""
+        """The checks of a datum of the Avro schema."""
         return AvroChecks(self.parsed)
 
 
 def data_schema(source: Any) -> DataSchema:
-    """Return the schema of a source; raise `ValueError` with the place of what has no type of Spark.
+    """Return the schema of a source; raise `ValueError` with the place of a part without a Spark type.
 
     A source is a text of DDL, JSON Schema or Avro, the path of a file of one of them, a dict of JSON Schema
     or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. DDL needs a session.
@@ -258,7 +258,7 @@ def _of_object(schema: Any) -> DataSchema:
 
 
 def _check_size(schema: Any) -> None:
-    """Raise `ValueError` if Spark's type would have too many parts: a schema may double at each level."""
+    """Raise `ValueError` if Spark's type would have too many parts: a schema can double at each level."""
     sizes: dict[str, int] = {}
 
     def count(part: Any) -> int:

@@ -1,4 +1,4 @@
-"""What a value in JSON must be, as a type of Spark: `Shape`, and `TYPES`, the table of types.
+"""`Shape`: the type of a value in JSON, as a type of Spark; and `TYPES`, the table of types.
 
 A shape has three forms: DDL for Spark, words for the Java function, and JSON for the notes of a pipeline.
 """
@@ -12,7 +12,7 @@ import msgspec
 
 
 class TypeRow(NamedTuple):
-    """A type of Spark, what it is in JSON Schema (type, and format or encoding), in Avro and in Python."""
+    """A type of Spark, and the same in JSON Schema (type, and format or encoding), Avro and Python."""
 
     spark: str
     must_be: str
@@ -55,7 +55,7 @@ TYPES: Final = (
     TypeRow("MAP", "an object", ("object", "additionalProperties"), "map", "dict with keys of text", "<"),
     TypeRow("STRUCT", "an object", ("object", None), "record", "dataclass, Struct, model", "{"),
 )
-"""The types, in one table: the converters use it, and the page prints it."""
+"""The table of all types; the converters use it, and a page of the documentation prints it."""
 
 BY_NAME: Final = {row.spark: row for row in TYPES}
 BY_JSON: Final = {row.json: row.spark for row in TYPES if row.json}
@@ -63,16 +63,16 @@ _DECIMAL: Final = "DECIMAL("
 VALUE: Final = "value"
 """The column of values."""
 RESCUED: Final = "_rescued"
-"""The field of a value for what its schema does not have, or what does not fit."""
+"""The field of a value for members that its schema does not have, or that do not fit."""
 RESERVED: Final = (RESCUED, "__ce_corrupt")
-"""The names that members of a schema must not have, in any case."""
+"""The names that members of a schema must not have, in capital or small letters."""
 
 
 class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a value must be. ``spark`` is one of `TYPES`, such as ``BIGINT`` or ``DECIMAL(10,2)``.
+    """The type of a value. ``spark`` is one of `TYPES`, such as ``BIGINT`` or ``DECIMAL(10,2)``.
 
-    ``item`` is that of an array's or a map's values, ``values`` are the only texts that are allowed. A struct
-    that is ``closed`` has no other members.
+    ``item`` is the shape of the values of an array or a map; ``values`` are the only texts that are allowed.
+    A struct that is ``closed`` must not have other members.
     """
 
     spark: str
@@ -84,7 +84,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def must_be(self) -> str:
-        """What a value must be, in words."""
+        """The rule for a value, in words."""
         if self.values:
             return "one of the texts of the schema"
         name = self.spark.partition("(")[0]
@@ -98,7 +98,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
         return int(precision), int(scale)
 
     def ddl(self, *, rescue: bool = False, more: tuple[str, ...] = ()) -> str:
-        """Return the type of Spark, with the field for what is rescued, and ``more`` fields of texts."""
+        """Return the type of Spark, with the field for rescued members, and ``more`` fields of texts."""
         if self.item is not None:
             key = "STRING, " if self.spark == "MAP" else ""
             return f"{self.spark}<{key}{self.item.ddl()}>"
@@ -129,7 +129,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A member of an object; ``required`` is whether it must be there, also if it may be null."""
+    """A member of an object; ``required`` is whether it must be present, even if it may be null."""
 
     name: str
     shape: Shape

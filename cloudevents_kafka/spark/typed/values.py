@@ -1,9 +1,9 @@
-"""Values of payloads by their schemas: what Spark reads whole, and what Python decides.
+"""Values of payloads by their schemas: Spark reads most of them, and Python the others.
 
-The law: a row has the whole value of its payload, or a reason; no payload ends a job, and none becomes
-null in silence. Spark's parsers are asked first, and say whether they have all of it; the Java function
-finds what they read wrongly, or in part. Python checks all other payloads, and writes those that fit in
-a form that Spark reads.
+A row has the whole value of its payload, or a reason; no payload ends a job, and none silently becomes null.
+Spark's parsers read first, and say whether they have read everything; the Java function finds payloads that
+they read wrongly or in part. Python checks all other payloads, and writes those that fit in a form that Spark
+reads.
 
 Each schema has a column of values, named by `value_names`. It is null for other types, and for payloads
 that Python must check.
@@ -33,7 +33,7 @@ Schemas = Mapping[str, DataSchema]
 """Schemas by patterns of types; the first pattern that matches decides."""
 
 FOUND: Final = f"{PREFIX}found"
-"""The column of a struct with the payload that Spark has read whole, and the reason why there is no value."""
+"""The column of a struct: a payload that Spark reads completely, and the reason if there is no value."""
 _FOUND_TYPE: Final = "STRUCT<payload: BINARY, reason: STRING>"
 _NUMBER: Final = f"{PREFIX}n"
 _RAW: Final = f"{PREFIX}raw_"
@@ -63,8 +63,8 @@ def read_values(
 ) -> DataFrame:
     """Return rows with the values that Spark reads completely, and the number of the schema.
 
-    ``event`` is the prefix of the columns of an event. Python reads framed payloads.
-    ``unread`` is SQL for whether the data of an event is not read: it is as if it had no schema.
+    ``event`` is the prefix of the columns of an event. Framed payloads are left to Python. ``unread`` is SQL
+    for whether the data of an event must not be read, as if its type had no schema.
     """
     data = f"{event}`data`"
     # JSON does not begin as a frame does, but Avro may.
@@ -79,14 +79,14 @@ def read_values(
 
 
 def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool, unread: str | None = None) -> DataFrame:
-    """Return rows with the values of data that Spark has read whole before, or Python has written."""
+    """Return rows with the values of data that Spark has read before, or that Python has written."""
     payloads = dict.fromkeys(value_names(schemas), "`data`")
     rows = _with_number(rows, schemas, "`type`", unread)
     return _read(rows, schemas, payloads, rescue=rescue).drop(_NUMBER)
 
 
 def is_read_sql(schemas: Schemas) -> str:
-    """Return SQL for whether a row of `read_values` has no schema, or its value."""
+    """Return SQL for whether a row of `read_values` has its value, or no schema."""
     cases = (f"WHEN {n} THEN {name} IS NOT NULL" for n, name in enumerate(value_names(schemas).values()))
     return f"CASE {_NUMBER} {' '.join(cases)} ELSE true END"
 
@@ -125,7 +125,7 @@ def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, 
 def _read(
     rows: DataFrame, schemas: Schemas, payloads: Mapping[DataSchema, str], *, rescue: bool
 ) -> DataFrame:
-    """Add the values of payloads to those that are there: what a parser has read, if it is whole."""
+    """Add the values that a parser has read completely to the values that rows have already."""
     raw, values = [], {}
     for n, (schema, name) in enumerate(value_names(schemas).items()):
         parsed = schema.parsed_sql(payloads[schema], rescue=rescue)

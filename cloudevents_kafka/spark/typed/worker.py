@@ -1,6 +1,6 @@
-"""The function that Spark's Python workers run to check payloads; it imports no PySpark.
+"""The function that Spark's Python workers run to check payloads; it does not import PySpark.
 
-A row arrives as one JSON text and leaves as one, as in `cloudevents_kafka.spark.udf`.
+A row is one JSON text, and so is its result, as in `cloudevents_kafka.spark.udf`.
 """
 
 from __future__ import annotations

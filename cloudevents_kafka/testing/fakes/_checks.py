@@ -1,4 +1,4 @@
-"""What confluent-kafka's clients refuse, by the class, the code and the text of their errors."""
+"""The arguments that confluent-kafka's clients refuse, with the classes and texts of their errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_seconds(seconds: float) -> None:
 
 
 def check_produced(topic: str, partition: int, timestamp: int) -> None:
-    """Raise what `produce` raises for a topic that is not a name, and for what is not a number."""
+    """Raise the errors of `produce` for a wrong topic, and for arguments that are not numbers."""
     if not isinstance(topic, str):
         raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
     if index(partition) not in _INT or index(timestamp) not in _LONG:
@@ -66,7 +66,7 @@ def check_size(message: FakeMessage, limit: int) -> None:
 
 
 def check_subscription(topics: Sequence[str], **callbacks: object) -> None:
-    """Raise what `subscribe` raises for what is not a list of names, or not a function."""
+    """Raise the errors of `subscribe` for topics that are not a list of names, or for a wrong function."""
     if not isinstance(topics, list):
         raise TypeError("expected list of topic unicode strings")
     for name, callback in callbacks.items():
@@ -82,14 +82,14 @@ def check_subscription(topics: Sequence[str], **callbacks: object) -> None:
 
 
 def check_place(place: object) -> None:
-    """Raise `TypeError` for what is not a ``TopicPartition``."""
+    """Raise `TypeError` unless an object is a ``TopicPartition``."""
     # Not by its class, as its module takes 120 ms to import.
     if not (isinstance(getattr(place, "topic", None), str) and hasattr(place, "partition")):
         raise TypeError("expected cimpl.TopicPartition")
 
 
 def check_places(places: Iterable[TopicPartition] | None) -> None:
-    """Raise `TypeError` for what is not a list of ``TopicPartition``."""
+    """Raise `TypeError` unless an object is a list of ``TopicPartition``."""
     if not isinstance(places, list):
         raise TypeError("requires list of TopicPartition")
     for place in places:
@@ -97,7 +97,7 @@ def check_places(places: Iterable[TopicPartition] | None) -> None:
 
 
 def check_message(message: Any) -> None:
-    """Raise `TypeError` for what is not a message, and the error of one that is an error."""
+    """Raise `TypeError` unless an object is a message; raise the error of a message that has one."""
     if not callable(getattr(message, "error", None)):
         raise TypeError("expected confluent_kafka.cimpl.Message")
     if (error := message.error()) is not None:

@@ -129,10 +129,10 @@ class FakeConsumer(Closing):
         self.rebalance()
 
     def rebalance(self, *, lost: bool = False) -> None:
-        """Revoke all partitions, as when another member joins; the next read assigns those of topics again.
+        """Revoke all partitions, as if another member joined; the next read assigns the topics' ones again.
 
-        ``on_revoke`` is called before, or with ``lost`` ``on_lost``. Reading continues after the
-        committed offsets.
+        ``on_revoke``, or with ``lost`` ``on_lost``, is called first. Reading continues at the committed
+        offsets.
         """
         self._check_open()
         callback = self._on_lost if lost else self._on_revoke
@@ -168,7 +168,7 @@ class FakeConsumer(Closing):
         self._assign(partitions)
 
     def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Stop reading these partitions, after a commit of their positions if ``auto_commit``."""
+        """Stop reading these partitions; with ``auto_commit``, commit their positions first."""
         self._check_open()
         check_places(partitions)
         for part in partitions:
@@ -180,7 +180,7 @@ class FakeConsumer(Closing):
         self._clear(commit=self._auto_commit, only=set(map(_to_key, partitions)))
 
     def unassign(self) -> None:
-        """Stop reading, after a commit of the positions if ``auto_commit``."""
+        """Stop reading; with ``auto_commit``, commit the positions first."""
         self._check_open()
         self._clear(commit=self._auto_commit)
 
@@ -214,7 +214,7 @@ class FakeConsumer(Closing):
         self._returned.pop(_to_key(partition), None)
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
-        """Stop reading partitions until `resume`, also if they are revoked and assigned again meanwhile."""
+        """Stop reading partitions until `resume`, even if they are revoked and assigned again."""
         self._check_open()
         check_places(partitions)
         self._paused.update(map(_to_key, partitions))
@@ -264,25 +264,25 @@ class FakeConsumer(Closing):
         return _offsets_of(self.offsets, map(_to_key, partitions))
 
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offsets after the last read messages, -1001 for partitions without one since a seek."""
+        """Return the offsets after the last read messages; -1001 if none was read since a seek."""
         self._check_open()
         check_places(partitions)
         return _offsets_of(self._returned, map(_to_key, partitions))
 
     def consumer_group_metadata(self) -> FakeGroup:
-        """Return what a transaction needs to commit offsets of the group, until the next rebalance."""
+        """Return the metadata for a transaction to commit the group's offsets, until the next rebalance."""
         self._check_open()
         return FakeGroup(self.offsets, self.log, lambda: self._generation)
 
     def memberid(self) -> str | None:
-        """Return the id in the group, which is empty as fakes have no other members; None with `assign`."""
+        """Return the id in the group: empty, as fakes have no other members, or None with `assign`."""
         self._check_open()
         return self._member
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
-        """Return the first offset, and the one after the last message."""
+        """Return the first offset, and the offset after the last message."""
         self._check_open()
         check_place(partition)
         check_seconds(timeout)
@@ -294,9 +294,10 @@ class FakeConsumer(Closing):
     def offsets_for_times(
         self, partitions: Sequence[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
-        """Return the offsets of the first messages at or after times, which are the offsets that are passed.
+        """Return the offset of the first message at or after a time; the offsets that are passed are times.
 
-        The offset is -1 if no message is as late, and the times -1 and -2 are the end and the start.
+        The offset is -1 if no message is that late. The times -1 and -2 mean the end and the start of the
+        partition.
         """
         self._check_open()
         check_places(partitions)
@@ -337,7 +338,7 @@ class FakeConsumer(Closing):
         self._known.update(part.topic for part in partitions)
 
     def _clear(self, *, commit: bool, only: set[PartitionId] | None = None) -> None:
-        """Forget all partitions, or only some; the client keeps their pauses."""
+        """Forget all partitions, or some; pauses of partitions stay."""
         keys = {*self._positions, *self._returned, *self._stored} if only is None else only
         if commit:
             self.offsets.update({key: at for key, at in self._stored.items() if key in keys})
@@ -386,7 +387,7 @@ class FakeConsumer(Closing):
         return any(re.match(name, topic) if name.startswith("^") else name == topic for name in self._topics)
 
     def _start_offset(self, part: TopicPartition) -> int:
-        """Return the first offset to read: explicit, else committed, else by ``auto_offset_reset``."""
+        """Return the first offset to read: that of the assignment, the committed one, or the reset's."""
         tp = _to_key(part)
         if part.offset >= 0:
             return int(part.offset)

@@ -1,4 +1,4 @@
-"""`FakeGroup`: what a `FakeConsumer` returns about its group, for the transactions of a `FakeProducer`."""
+"""`FakeGroup`: the group metadata of a `FakeConsumer`, for the transactions of a `FakeProducer`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId
 
 
 class FakeGroup:
-    """A group's committed offsets, and the generation in which a consumer asked for them."""
+    """A group's committed offsets, and the generation in which a consumer requested the metadata."""
 
     def __init__(
         self, offsets: dict[PartitionId, int], log: FakeLog, current_generation: Callable[[], int]
@@ -20,5 +20,5 @@ class FakeGroup:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the group was rebalanced since, so that the broker refuses commits."""
+        """Whether the group was rebalanced after that, so that a broker would refuse commits."""
         return self._generation != self._current_generation()

@@ -70,12 +70,12 @@ class FakeLog:
         return max([self.partitions, *used])
 
     def has_partition(self, topic_partition: PartitionId) -> bool:
-        """Return whether a topic has, or would have when it is used, a partition."""
+        """Return whether a topic has a partition, or would have it when the topic is first used."""
         topic, number = topic_partition
         return 0 <= number < self.partitions or 0 <= number < self.partition_count(topic)
 
     def offset_at(self, topic_partition: PartitionId, timestamp: int) -> int:
-        """Return the offset of the first message at or after a time in ms since the epoch, -1 if none is."""
+        """Return the offset of the first message at or after a time in ms since the epoch, or -1."""
         entries = self._entries.get(topic_partition, ())
         found = (n for n, entry in enumerate(entries) if entry.message.timestamp()[1] >= timestamp)
         return next(found, -1)
@@ -102,7 +102,7 @@ class FakeLog:
 
 
 def kafka_error(code: str, reason: str | None = None, **flags: bool) -> KafkaError:
-    """Return a `KafkaError` by its name, such as ``_MSG_TIMED_OUT``; its constructor takes the flags."""
+    """Return a `KafkaError` by its name, such as ``_MSG_TIMED_OUT``, with flags of its constructor."""
     from confluent_kafka import KafkaError  # takes 120 ms, needed only for errors
 
     number = getattr(KafkaError, code)

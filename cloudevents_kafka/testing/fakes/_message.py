@@ -15,9 +15,9 @@ TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME = 0, 1
 class FakeMessage:
     """A fake of `confluent_kafka.Message`, for a `FakeConsumer` to read.
 
-    Text becomes UTF-8 bytes, and empty headers become None, as in a real message. ``timestamp`` is
-    in ms since the epoch, None without one. The name of a header may have surrogate escapes, for bytes that
-    are not UTF-8: ``headers`` raises an error then.
+    Text becomes UTF-8 bytes, and empty headers become None, as in a real message. ``timestamp`` is in ms
+    since the epoch, None without one. The name of a header may have surrogate escapes, which stand for bytes
+    that are not UTF-8; ``headers`` then raises an error.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -70,7 +70,7 @@ class FakeMessage:
     def headers(self) -> list[tuple[str, bytes | None]] | None:
         """Return the headers in a new list, None without headers.
 
-        A name with surrogate escapes stands for one that is not UTF-8: `SystemError`, as of the client.
+        Raises `SystemError`, as the client does, if a name is not UTF-8, which surrogate escapes stand for.
         """
         try:
             for name, _ in self._headers or ():

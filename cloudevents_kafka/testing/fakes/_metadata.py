@@ -1,4 +1,4 @@
-"""What `list_topics` of the fakes returns: confluent-kafka's own metadata of one broker."""
+"""The result of `list_topics` of the fakes: confluent-kafka's own metadata, of one broker."""
 
 from __future__ import annotations
 

@@ -50,15 +50,15 @@ class _Pending:
 class FakeProducer(Closing):
     """A fake of `confluent_kafka.Producer` that writes to a `FakeLog`.
 
-    `poll` and `flush` deliver messages and call their callbacks, in order. To test failures,
-    ``queue_limit`` makes `produce` raise BufferError, `fail_next` fails deliveries, and ``hold``
-    keeps messages in the queue. ``transactional=True`` allows transactions, as a transactional id
-    does; after a failed delivery a transaction can only be aborted, and `fail_transaction` fails the
-    next one. Threads may share a producer, as they may share the real one.
+    `poll` and `flush` deliver messages and call their callbacks, in order. To test failures: ``queue_limit``
+    makes `produce` raise BufferError, `fail_next` makes deliveries fail, and ``hold`` leaves messages in the
+    queue. ``transactional=True`` allows transactions, as a transactional id does. After a failed delivery a
+    transaction can only be aborted; `fail_transaction` makes the next one fail. Threads may share a producer,
+    as they may share the real one.
 
-    It refuses what the real one refuses: arguments of wrong types, messages of more than ``max_bytes``,
-    as by ``message.max.bytes``, and topics and partitions that cannot exist. As in the real one, such
-    a topic or partition fails the delivery of a first message, and then `produce`.
+    It refuses what the real producer refuses: arguments of wrong types, messages of more than ``max_bytes``
+    (``message.max.bytes``), and topics and partitions that cannot exist. For such a topic or partition, as in
+    the real producer, the delivery of the first message fails, and later calls of `produce` fail.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, from_record
@@ -128,7 +128,7 @@ class FakeProducer(Closing):
         timestamp: int = 0,
         headers: object = None,
     ) -> None:
-        """Queue a message; raise `BufferError` if the queue is full, and what the real client raises.
+        """Queue a message; raise `BufferError` if the queue is full, and the errors of the real client.
 
         Without a partition the CRC-32 of the key chooses one, as in the real client by default;
         messages without a key go to partition 0. A header name with surrogates raises `SystemError`: it
@@ -236,7 +236,7 @@ class FakeProducer(Closing):
         self._end_transaction("committed")
 
     def abort_transaction(self, timeout: float = -1) -> None:
-        """Discard the queued messages, hide the transaction's messages, and forget its offsets."""
+        """Discard the queued messages and the offsets of the transaction, and hide its messages."""
         self._check_state("InTransaction")
         if self._broken is not None and self._broken["fatal"]:
             self._check_transaction()
@@ -322,7 +322,7 @@ class FakeProducer(Closing):
             raise kafka_exception("_STATE", f"Operation not valid in state {self._state}")
 
     def _check_transaction(self) -> None:
-        """Raise the error that a transaction has, if it has one."""
+        """Raise the error of the transaction, if it has one."""
         self._check_state("InTransaction")
         if self._planned is not None:
             self._broken, self._planned = self._planned, None

@@ -1,7 +1,7 @@
 """A real Apache Kafka on this machine, for tests: `LocalBroker`.
 
-`_broker` has `LocalBroker`, `_prepared` what makes its start fast, `_settings` its ports and
-settings; `_process` and `_watchdog` run a program that ends with its parent. `clients` has
+`_broker` has `LocalBroker`. `_prepared` prepares the data by which a broker starts fast, and `_settings` has
+the ports and settings. `_process` and `_watchdog` run a program that ends with its parent. `clients` has
 short-lived Kafka clients.
 """
 

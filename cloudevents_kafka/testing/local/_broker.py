@@ -39,13 +39,13 @@ class LocalBroker:
             broker.create_topic("orders", partitions=3)
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-    It serves when the block begins. At its end the broker and its data are
-    removed; also after Ctrl-C and when this process is killed. The first use
-    on a machine downloads Kafka (45 MB) into the cache.
+    The broker serves when the block begins. At the end of the block the broker is stopped and its data
+    removed, also after Ctrl-C, or if this process is killed. The first use on a machine downloads Kafka (45
+    MB) into the cache.
 
-    `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the data,
-    which stays there; `port` is a fixed port for clients. `jvm_options` are options of Java, such as
-    ``-Xmx1g``. `start_seconds` limits the time of a start. `version` is Kafka's, from 3.9.1 on.
+    `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the data, which
+    stays there; `port` is a fixed port for clients. `jvm_options` are options of Java, such as ``-Xmx1g``.
+    `start_seconds` limits the time of a start. `version` is the version of Kafka, 3.9.1 or later.
 
     Examples:
         >>> from confluent_kafka import Producer
@@ -87,7 +87,7 @@ class LocalBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The broker's ``host:port``; a restart keeps it."""
+        """The broker's ``host:port``; it stays the same after a restart."""
         return f"{HOST}:{self.port}"
 
     @property
@@ -133,7 +133,7 @@ class LocalBroker:
         return self
 
     def stop(self) -> None:
-        """End the broker. Data in a `data_dir` stays after an orderly shutdown; other data is removed."""
+        """Stop the broker. Data in a `data_dir` stays, after an orderly shutdown; other data is removed."""
         if self._process is not None:
             self._process.kill() if self._data_dir is None else self._process.terminate()
             self._process = None
@@ -143,7 +143,7 @@ class LocalBroker:
         self._ports = None
 
     def restart(self) -> None:
-        """Shut down in order, then start with the same data and port."""
+        """Shut the broker down in order, then start it with the same data and port."""
         if self._process is not None:
             self._process.terminate()
         self.start()

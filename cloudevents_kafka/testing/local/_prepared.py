@@ -1,9 +1,9 @@
 """The prepared data that makes a broker start fast, created once and stored in the cache.
 
-To format a data folder takes a start of Java, to create the internal topics takes the first
-consumer three seconds, and to load classes is most of a broker's start. So a broker is run
-once, warmed up and shut down. The cache keeps its formatted data folder, its warm one, and an
-archive of its loaded classes (AppCDS, which Java ignores if it does not fit).
+Formatting a data folder needs a start of Java. The first consumer waits three seconds until the internal
+topics are created. Most of a broker's start is loading classes. So a broker is run once, used as tests do,
+and shut down. The cache then has a formatted data folder, one with the internal topics, and an archive of the
+loaded classes (AppCDS; Java ignores it if it does not match).
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ class PreparedBroker:
 
 
 def prepare(version: str = KAFKA_VERSION) -> PreparedBroker:
-    """Return what a broker of a version needs: from the cache, else downloaded and prepared in a minute.
+    """Return the prepared parts for a version of Kafka, from the cache if it has them.
 
-    Raises `NoJava`, `NoJars`, or `BrokerFailed` if one of these is missing or does not run.
+    Otherwise they are downloaded and prepared, in about a minute. Raises `NoJava`, `NoJars`, or
+    `BrokerFailed` if the broker does not run.
     """
     java = find_java()
     jars = tuple(resolve(kafka_coordinates(version)))

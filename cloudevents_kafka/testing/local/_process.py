@@ -1,4 +1,4 @@
-"""Run a program under the watchdog: with a log file, and never longer than this process."""
+"""Run a program under the watchdog: with a log file, and no longer than this process."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Supervise one program so that it never outlives the process that started it.
 
-Run as ``python -I -S _watchdog.py REMOVE LOG PROGRAM ARG...`` in a new session, which Ctrl-C does
-not reach. The pid of the program is printed to stdout. Commands are bytes on stdin: ``T``
-terminates the program, ``K`` kills it. At the end of stdin the parent is gone: the program is
-ended and the folder REMOVE, unless empty, is deleted. The exit code is the program's.
+Run as ``python -I -S _watchdog.py REMOVE LOG PROGRAM ARG...`` in a new session, which Ctrl-C does not reach.
+The pid of the program is printed to stdout. Commands are bytes on stdin: ``T`` terminates the program, ``K``
+kills it. The end of stdin means that the parent has ended: then the program is ended, and the folder REMOVE
+is deleted, unless this argument is empty. The exit code is the program's.
 """
 
 from __future__ import annotations

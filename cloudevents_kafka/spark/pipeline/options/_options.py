@@ -26,74 +26,74 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema, read_schemas
 class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):
     """The settings of a pipeline; raises `ValueError` for invalid ones.
 
-    ``out`` and ``checkpoint`` are paths, or URLs that Spark can write to; the default checkpoint
-    is ``out/_checkpoint``. With ``once`` the pipeline reads the existing records and ends,
-    otherwise a batch starts every ``interval`` seconds. ``start`` is where the first run begins:
-    "earliest", "latest", or offsets in Spark's JSON; later runs continue at the checkpoint.
-    ``max_records`` limits a batch and with it the memory; None means no limit.
+    ``out`` and ``checkpoint`` are paths, or URLs that Spark can write to; the default checkpoint is
+    ``out/_checkpoint``. With ``once`` the pipeline reads the existing records and ends, otherwise a batch
+    starts every ``interval`` seconds. ``start`` is where the first run begins: "earliest", "latest", or
+    offsets in Spark's JSON; later runs continue at the checkpoint. ``max_records`` limits a batch, and so the
+    memory; None means no limit.
 
-    ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` have
-    tables in the folders ``out/events`` and ``out/quarantine``, or, if ``table`` is a name in a catalog
-    such as ``catalog.schema.orders``, this table and ``catalog.schema.orders_quarantine``; the notes of
-    the batches and the checkpoint are in ``out`` even then. Each record lands once.
+    ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` write
+    to tables in the folders ``out/events`` and ``out/quarantine``. If ``table`` is a name in a catalog, such
+    as ``catalog.schema.orders``, they write to this table and to ``catalog.schema.orders_quarantine``; the
+    notes of the batches and the checkpoint are in ``out`` even then. Each record lands once.
 
     ``tables`` maps types of events to tables of their own: ``{"com.example.order.*": "orders"}``. In a
-    pattern ``*`` is any text; the first pattern that matches decides, and all other events are in the
-    common table. A table is a folder next to ``out/events``, or a table next to ``table`` in its catalog. It
-    is created with its first event. There are at most 50 patterns. They may be changed between runs, for the
-    batches after that.
+    pattern ``*`` is any text; the first pattern that matches decides, and all other events are in the common
+    table. A table is a folder next to ``out/events``, or a table next to ``table`` in its catalog. It is
+    created with its first event. There may be at most 50 patterns. If they are changed between runs, the new
+    ones are for later batches.
 
     ``schemas`` maps types, with the same patterns, to schemas of their data, as `data_as` takes them. Such
     events have their data in the column ``value``, a struct, and not in ``data``. An event whose data does
-    not fit is in the quarantine, with the verdict ``broken-data`` and the place; members that the schema
-    does not have are dropped. With ``rescue`` these, and members whose value does not fit, are in
-    ``value._rescued`` instead. A table has one schema: events of several schemas need ``tables``.
+    not fit is in the quarantine, with the verdict ``broken-data`` and the place; members that the schema does
+    not have are dropped. With ``rescue`` these members, and members whose value does not fit, are in
+    ``value._rescued`` instead. A table has one schema: events with several schemas need ``tables``.
 
-    ``schema_registry`` is the URL of a schema registry, the settings of its client (confluent's), or
-    the client: data of Avro or JSON that its serializers have framed is then read by the schema of its
-    writer into that of ``schemas``. Each id is fetched once, at most 1,000 new ones for a batch. Data
-    of other ids, or of ids that the registry does not know, is in the quarantine; a registry that does
-    not answer ends the run.
+    ``schema_registry`` is for data of Avro or JSON that serializers of a schema registry have framed. It is
+    the URL of the registry, the settings of confluent's client, or such a client. Data is read by the schema
+    of its writer, into the schema of ``schemas``. Each id is fetched once, and at most 1,000 new ids for a
+    batch. Data with further ids, or with ids that the registry does not know, is in the quarantine. If the
+    registry does not answer, the run ends.
 
-    ``lenient`` reads as `decode_events` does with ``lenient=True``: JSON of Debezium or Dapr without a
-    content-type is an event then. Events have a column more, ``tolerated``, with the attribute, the rule
-    and the clause of each deviation that was accepted, and the value of what was left out; null if there
-    is none. Tables of Delta and Iceberg
-    that a strict run made get the column; in ``parquet`` only the files of lenient runs have it, so read
-    a folder of both with Spark's option ``mergeSchema`` or DuckDB's ``union_by_name``.
+    ``lenient`` reads as `decode_events` does with ``lenient=True``: for example, JSON of Debezium or Dapr
+    without a content-type is then an event. Events have one more column, ``tolerated``. It has the attribute,
+    the rule and the clause of each deviation that was accepted, and the value if it was left out; it is null
+    if there is no deviation. Tables of Delta and Iceberg that a strict run has created get the column; in
+    ``parquet`` only the files of lenient runs have it, so read a folder of both with Spark's option
+    ``mergeSchema`` or DuckDB's ``union_by_name``.
 
-    ``topic_pattern`` is a regular expression, in place of ``topics``: all topics whose whole name matches are
-    read, also those that are created later.
+    ``topic_pattern`` is a regular expression, in place of ``topics``: all topics whose whole names match are
+    read, also topics that are created later.
 
-    ``backfill`` is a range of offsets or times, such as ``0..1000``: the run reads records of it that
-    no pipeline has landed, before the next offset of the pipeline of ``out``, and ends. The range is
-    ``FROM..TO``, each ``earliest``, ``latest``, an offset or ``@`` with a time in RFC 3339, for all
-    partitions; or offsets as ``{"orders": {"0": [17, 41]}}``. TO is not read. A pipeline may land in
-    Delta or Iceberg meanwhile.
+    ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads those records of the range
+    that no pipeline has landed and that are before the next offset of the pipeline of ``out``; then it ends.
+    The range is ``FROM..TO``, for all partitions, where each is ``earliest``, ``latest``, an offset, or ``@``
+    with a time in RFC 3339; or it is a mapping of offsets, ``{"orders": {"0": [17, 41]}}``. TO is not read.
+    With Delta and Iceberg a pipeline may run at the same time.
 
-    ``deduplicate`` is a span of time, such as "1h" or "7 days": an event does not land if an earlier
-    record of its batch has its source and id, or if a row of the table has them and its timestamp
-    differs by at most this span. The counts have them as ``duplicates``.
+    ``deduplicate`` is a span of time, such as "1h" or "7 days". An event does not land if an earlier record
+    of its batch has the same source and id, or if a row of the table has them and its timestamp differs by at
+    most this span. The summary counts such events as ``duplicates``.
 
-    ``upsert`` names the keys of a table that has one row for each key: "key", the key of the record, or
-    attributes such as "subject". A row is the last record of its key, in the order of offsets; the
-    column ``deleted`` says whether that was a deletion: a record without a value, or an event with an
-    attribute of the value in ``deleted``, such as "iodebeziumop=d". Both options are for ``delta`` and
-    ``iceberg``, without ``tables``.
+    ``upsert`` names the keys of a table that has one row for each key: "key" for the key of the record, or
+    attributes such as "subject". A row is the last record of its key, in the order of offsets. The column
+    ``deleted`` says whether that record was a deletion: a record without a value, or an event whose attribute
+    has the value in the option ``deleted``, such as "iodebeziumop=d". ``deduplicate`` and ``upsert`` are for
+    ``delta`` and ``iceberg``, without ``tables``.
 
-    ``adopt`` lets tables that have rows, but no commit of a pipeline, take batches: the rows stay, and are no
-    proof that a record has landed. The default is to fail.
+    ``adopt`` allows a pipeline to land in tables that have rows, but no commit of a pipeline. The rows stay;
+    they do not count as records that have landed. The default is to fail.
 
-    ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
-    ``forget_topics`` are topics that earlier runs have read and that are no longer in ``topics``, such
-    as a topic that was deleted. Their other records are not read, and all other topics continue.
+    ``allow_data_loss`` continues if records have expired before they were read; the default is to fail.
+    ``forget_topics`` are topics that earlier runs have read and that are no longer in ``topics``, such as a
+    topic that was deleted. Their remaining records are not read, and all other topics continue.
 
-    ``metrics_file`` gets the figures of each batch as a line of JSON, and after a minute without a batch the
-    lags; or, if its name ends in ``.prom``, all figures as Prometheus' text, in place of the text before.
-    ``metrics_port`` is a port at which Prometheus reads them, 0 for any that is free (see
-    `EventPipeline.metrics_url`), on 127.0.0.1 unless it is HOST:PORT. ``group`` is a consumer group to which
-    the landed offsets are committed, so that Kafka's tools show the lag; it decides nothing. ``thresholds``
-    warn, end the run, or stop a topic, see `Threshold`.
+    ``metrics_file`` gets a line of JSON with the metrics of each batch, and the lags after a minute without a
+    batch. If its name ends in ``.prom``, it has all current metrics in Prometheus' format instead.
+    ``metrics_port`` is a port at which Prometheus reads the metrics, or 0 for a free one (see
+    `EventPipeline.metrics_url`); it is on 127.0.0.1 unless it is HOST:PORT. ``group`` is a consumer group to
+    which the landed offsets are committed, so that Kafka's tools show the lag; the pipeline itself does not
+    use it. ``thresholds`` are limits at which the pipeline warns, ends, or stops a topic: see `Threshold`.
 
     ``kafka_options`` has options of Spark's Kafka source (``kafka.security.protocol``, …). Records of aborted
     transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf`` has
