@@ -121,7 +121,7 @@ class TypeRow(msgspec.Struct, frozen=True):
 
     ``python`` is their class. ``write`` returns the canonical text of a value, and ``parse`` returns the
     value of a canonical text; ``parse`` is None if the text is the value. ``accepts`` returns whether a
-    String is a text of the type; it is None if every String is. An error for a value of another type has
+    String is a text of the type, or is None if every String is. An error for a value of another type has
     ``clause`` and ``rule``.
     """
 

@@ -33,7 +33,7 @@ _VERSION_HINT: Final = (
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The kind of a record: its mode, its content-type as received, and why it has this mode.
+    """The kind of a record: its mode, its content-type as received, and the reason.
 
     ``format`` is the name of the event format if the mode is structured.
 

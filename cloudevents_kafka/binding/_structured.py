@@ -60,8 +60,8 @@ def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
 class InvalidContentType(InvalidEvent):
     """The content-type header breaks a rule.
 
-    ``outcome`` is the event in the value, or the error that reading it raised; it is None if the header does
-    not name a single format.
+    ``outcome`` is the event in the value, or the error that reading it raised; None if the header does not
+    name a single format.
     """
 
     def __init__(self, problems: Sequence[Problem], outcome: Event | InvalidEvent | None = None) -> None:

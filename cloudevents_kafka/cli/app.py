@@ -83,14 +83,14 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return a command, its name and its arguments; the error for a name has those that are near."""
+        """Return a command, its name and its arguments; the error for a name suggests similar names."""
         name = args[0]
         if name not in self._summaries and not name.startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"no such command {name!r}{near(name, self._summaries)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Return the result of a command; an exception ends it with its exit code."""
+        """Return the result of a command; an exception ends the command with its exit code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 REGISTRY: Final = "schema.registry."
-"""The beginning of the names of settings of the client of a schema registry."""
+"""The prefix of settings for the client of a schema registry."""
 
 
 def registry_settings(url: str | None, settings: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the settings of the client, with the URL of an option, or None without any."""
+    """Return the settings of the client, with the URL of an option; None if there are no settings."""
     own = {
         name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)
     }

@@ -1,4 +1,4 @@
-"""What commands need beyond the package itself: extras, Java, jars, ports.
+"""The needs of commands beyond the package itself: extras, Java, jars, ports.
 
 A command calls `require` before it starts anything; ``doctor`` prints the same for all commands.
 """
@@ -21,8 +21,8 @@ from cloudevents_kafka.primitives.plural import pluralize
 class Finding(NamedTuple):
     """The result of a check.
 
-    ``found`` describes what is here, ``problem`` what is missing and what to do. Both are empty if the part
-    depends on another one that is missing. With ``later`` a command that needs the part fetches it.
+    ``found`` describes the part, and ``problem`` says what is missing and what to do. Both are empty if the
+    part depends on another one that is missing. With ``later`` a command that needs the part fetches it.
     """
 
     found: str = ""
@@ -46,7 +46,7 @@ EXTRAS: Final[dict[str, dict[str, tuple[int, ...]]]] = {
 
 
 def packages(extra: str) -> Check:
-    """Return the check of the packages of an extra, which imports none of them."""
+    """Return the check of the packages of an extra; it does not import them."""
 
     def check(_fetch: bool) -> Finding:  # noqa: FBT001
         states = [_package(name, oldest) for name, oldest in EXTRAS[extra].items()]
@@ -114,7 +114,7 @@ def connector(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return the archive of Spark's classes, without which Spark starts in more time."""
+    """Return the archive of Spark's classes; without it Spark starts more slowly."""
     from cloudevents_kafka.jvm import NoJava, find_java
 
     if _no_pyspark():

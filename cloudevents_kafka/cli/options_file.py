@@ -1,8 +1,8 @@
-"""Files of options: TOML with the options of a command, by the names that Python has for them.
+"""Files of options: TOML with the options of a command, by their names in Python.
 
-The table ``settings`` has what ``-X`` takes. A secret, or any single value, may be a reference (see
-`references`). What such a file names to be read, as a schema or the file of a reference, is relative to the
-folder of the file; all else is as on the command line.
+The table ``settings`` has the settings of ``-X``. A secret, or any single value, may be a reference (see
+`references`). Names of files to read, such as a schema or the file of a reference, are relative to the folder
+of the file of options; everything else is as on the command line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.primitives.redaction import mask_name
 
 SETTINGS: Final = "settings"
-"""The table of a file, and the key of its values, that has settings."""
+"""The table that has the settings, in a file and in its values."""
 
 _WORDS: Final[Mapping[type, str]] = {
     bool: "true or false",
@@ -40,7 +40,7 @@ _BOOLEANS: Final = {"true": True, "false": False}
 def read_options(path: str, fields: Sequence[Field], removed: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of a file by the names of their fields; raise `BadUsage` for a wrong one.
 
-    ``removed`` has what to do instead, by the names of options that earlier versions had.
+    ``removed`` says what to do instead of options of earlier versions, by their names.
     """
     known = {field.name: field for field in fields if not field.option.of_settings}
     found: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _in_folder(value: Any, field: Field, folder: Path) -> Any:
-    """Return a value whose names of files that are read are relative to the working directory."""
+    """Return a value in which names of files to read are relative to the working directory."""
     if isinstance(value, Reference):
         return _moved(value, folder)
     if field.option.path != "reads":
@@ -137,7 +137,7 @@ def _join(folder: Path, name: str) -> str:
 def resolve(
     values: Mapping[str, Any], fields: Iterable[Field], path: str, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the values of fields, with those that references have; settings are left out."""
+    """Return the values of fields, in which references are replaced by their values; without settings."""
     return {
         field.name: _resolved(field, values[field.name], path, environment)
         for field in fields

@@ -1,4 +1,4 @@
-"""What a run of ``pipeline`` prints: its batches and warnings, and the summary at its end."""
+"""The output of ``pipeline``: its batches and warnings, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEARTBEAT_SECONDS: Final = 60.0
 
 
 class Console:
-    """What a run prints on stderr: a line for each batch and warning, and one in each quiet minute."""
+    """The output of a run on stderr: a line for each batch and warning, and one a minute without batches."""
 
     def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
         self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet
@@ -30,7 +30,7 @@ class Console:
         self._running: pipeline.EventPipeline | None = None
 
     def run(self, options: pipeline.PipelineOptions) -> pipeline.Summary:
-        """Return the summary of a run that prints."""
+        """Run a pipeline, print its progress, and return its summary."""
         self._running = pipeline.EventPipeline(options, report=self._report, warn=self._warn)
         self._print("starting Spark, which takes some seconds")
         with self._waiting:
@@ -56,7 +56,7 @@ class Console:
             _write_summary(self._running.summary(), self._path)
 
     def _stop(self) -> bool:
-        """Return whether to stop; print a line if there was none for a minute."""
+        """Return whether to stop; print a line if no line was printed for a minute."""
         self._has_started = True
         if self._interrupts.requested and not self._announced:
             self._waiting.clear()

@@ -1,4 +1,4 @@
-"""The options of ``pipeline``: of the command line and of a file, and what the pipeline makes of them."""
+"""The options of ``pipeline``, from the command line and from a file, and those of the pipeline itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DECIDING: Final = ("to", "topic_pattern")
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """The options of the command alone: what a run prints."""
+    """The options that only the command has: about its output."""
 
     summary_json: Annotated[
         str | None,
@@ -53,7 +53,7 @@ class RunOptions(msgspec.Struct, frozen=True):
 
 _OF_PIPELINE: Final = fields_of(pipeline.PipelineOptions)
 FIELDS: Final = (*_OF_PIPELINE, *fields_of(SettingFiles), *fields_of(RunOptions))
-"""The options that a command line, and a file of options, may have."""
+"""The options that a command line, or a file of options, may have."""
 
 
 class ChosenOptions(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, ctx: click.Context) -> ChosenOptions:
-        """Return the options of a command line, whose file is read. Raises `BadUsage`."""
+        """Return the options of a command line, and of the file that it names. Raises `BadUsage`."""
         path, pairs = ctx.params["options_file"], ctx.params["options"]
         removed = {name: removed_text(name, name) for name in OPTIONS}
         file = read_options(path, FIELDS, removed) if path else {}
@@ -125,7 +125,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         return text
 
     def _place(self, error: str) -> str:
-        """Return an error with the file, if its option is of the file."""
+        """Return an error with the name of the file, if its option is in the file."""
         name = re.match(r"\w*", error)
         is_of_file = name is not None and name[0] in self.file.keys() - self.line.keys()
         return f"{self.path}: {error}" if is_of_file else error
@@ -141,7 +141,7 @@ def _starting(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[st
 
 
 def _check(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
-    """Raise `ValueError` for options that are wrong with any values of references and of other sources."""
+    """Raise `ValueError` for options that no value of references or other sources makes right."""
     source, spark = _starting(settings, ("kafka.",)), _starting(settings, ("spark.",))
     _checked({"out": "-", **options}, "-", kafka_options=source, conf=spark)
 

@@ -61,13 +61,12 @@ Item = Decoded | Undecodable
 def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **options: Any) -> None:
     """Explain a record: mode, attributes, broken rules.
 
-    Reads lines of consume, or {"key", "headers", "value"} with text, {"base64": …} or
-    {"hex": …}, from FILES or stdin; or one record from options. Prints the content mode and
-    the reason for it, the attributes and their types, every broken rule with its clause,
-    the recommendations that the event does not follow, and the result of lenient decoding.
-    Data that is not of its content type is shown with the place where it is broken.
-    A line that is not a record is reported with its number and skipped. The exit code is 0
-    if all records are events with right data, else 1.
+    Reads lines of consume, or {"key", "headers", "value"} with text, {"base64": …} or {"hex": …}, from FILES
+    or stdin; or one record from options. Prints the content mode and the reason for it, the attributes and
+    their types, every broken rule with its clause, the recommendations that the event does not follow, and
+    the result of lenient decoding. Data that does not match its content type is shown with the place of the
+    error. A line that is not a record is reported with its number and skipped. The exit code is 0 if all
+    records are events with valid data, else 1.
 
     \b
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 |
@@ -135,7 +134,7 @@ def _advice(record: Record, event: Event) -> list[Problem]:
 
 
 def _type_name(event: Event, name: str) -> str:
-    """Return the name of an attribute's type: the registered one, else that of its value."""
+    """Return the name of an attribute's type: the registered type, else that of its value."""
     known = type_of(name)
     if name in CORE or known is not AttributeType.STRING:
         return known.value

@@ -84,9 +84,8 @@ def command(
 ) -> None:
     """Print what is installed, what is missing, and which commands would work here.
 
-    Looks at packages, Java, and the jars in the cache; asks a broker and a schema registry
-    if they are named. Each problem has what to do. Starts nothing, and fetches nothing
-    without --fetch.
+    Looks at packages, Java, and the jars in the cache; asks a broker and a schema registry if they are named.
+    Each problem is printed with what to do. Starts nothing, and fetches nothing without --fetch.
 
     With names of commands, --fetch fetches only what these commands need, without what their options
     need. The exit code is 2 if one of them would not work. A command may be named with an option. The
@@ -184,7 +183,7 @@ def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]
 
 
 def _outlook(findings: Mapping[str, Finding], needs: tuple[str, ...], silent: list[str]) -> str:
-    """Return whether a command would work, or why not; ``silent`` are servers that do not answer it."""
+    """Return whether a command would work, or why not; ``silent`` are servers that do not answer."""
     if missing := [*silent, *_missing(needs, findings)]:
         return f"no: {', '.join(missing)}"
     later = [need for need in needs if findings[need].later]

@@ -164,7 +164,7 @@ def _refuse_unknown_topics(
 
 
 def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Settings:
-    """Return settings in which Java fetches the tokens of a command from an endpoint of this process."""
+    """Return settings by which Java fetches the tokens of a command from an endpoint in this process."""
     command = token_command(settings)
     if command is None:
         return settings

@@ -38,7 +38,7 @@ _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is
 
 
 class _Options(msgspec.Struct, kw_only=True):
-    """The options of `produce` for records, without those for one event and for the client."""
+    """The options of `produce` for records; those for one event, and for the client, are not in it."""
 
     files: tuple[str, ...]
     topic: str | None

@@ -34,7 +34,7 @@ _MAX_NAME: Final = 60
 
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The dead letters to send, and where; ``errors`` are globs, of which one must match."""
+    """The dead letters to send, and where to; one of the globs ``errors`` must match."""
 
     topic: str | None
     to: str | None
@@ -72,11 +72,11 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
 def command(timeout: float, *, send: bool, show_config: bool, **options: Any) -> None:
     """Send dead letters back to the topics that they came from, or to another.
 
-    Without --send, this prints what would be sent, and sends nothing. A record is sent with its key,
-    value and headers; the headers of its failure stay, so that another failure counts the tries of this
-    one. --drop-header 'dlq_*' removes them. A dead letter whose value was left out, as it was too
-    large, is not sent. A letter is refused if its topic was deleted, or takes only smaller records. It
-    stays in the topic, and its reason is printed. All others are sent, and the exit code is 1.
+    Without --send, this prints what would be sent, and sends nothing. A record is sent with its key, value
+    and headers; the headers of its failure stay, so that another failure counts the tries of this one.
+    --drop-header 'dlq_*' removes them. A dead letter whose value was left out, as it was too large, is not
+    sent. A dead letter is refused if its topic was deleted, or takes only smaller records. It stays where it
+    is, and the reason is printed. All others are sent, and the exit code is 1.
 
     Reads up to the current end of the topic. Sends all that match each time it runs: pass
     --group NAME to continue after what an earlier run with this group has read.
@@ -142,7 +142,7 @@ class _Replay:
         self._without_origin = self._without_value = 0
 
     def run(self, batches: Iterator[list[Record]]) -> Iterator[dict[Partition, int]]:
-        """Send each batch, and yield the next offsets of its partitions: all records before them are done.
+        """Send each batch, and yield the offsets after records that were sent or refused.
 
         Raises `BrokerFailure` after the batch of a record that may be sent later.
         """
@@ -164,7 +164,7 @@ class _Replay:
     def _send(
         self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]
     ) -> dict[Partition, int]:
-        """Send records, and return offsets, none of them after a record that may be sent later."""
+        """Send records, and return offsets that are not after a record that may be sent later."""
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0
             offsets[partition] = min(offset, offsets[partition])
@@ -210,7 +210,7 @@ class _Replay:
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if matching records stayed: refused, without a topic to go back to, or a value."""
+        """Raise `BadData` if matching records were refused, or have no known topic, or no value."""
         if texts := [*self._stayed(group)]:
             raise BadData("\n".join(texts))
 

@@ -1,4 +1,4 @@
-"""``stats``: what the records of a topic are, in numbers: bars on a terminal, JSON elsewhere."""
+"""``stats``: count the records of topics; bars on a terminal, JSON elsewhere."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def shop_traffic(seed: int, count: int) -> Iterator[Item]:
 
 
 def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLine]:
-    """Yield the events of JSON lines, with the encodings in turn; an `InvalidLine` for other lines."""
+    """Yield the events of JSON lines, with the encodings in turn, and an `InvalidLine` for other lines."""
     headers: Headers = [("content-type", content_type_of("json"))]
     turn = 0
     for number, line in enumerate(map(bytes.strip, lines), 1):
@@ -141,7 +141,7 @@ def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLi
 
 
 def _next_encoding(event: Event, turn: int) -> Encoding:
-    """Return the encoding whose turn it is, or the next one that can encode the event."""
+    """Return the next encoding that can encode the event; encodings are used in turn."""
     start = turn % len(ENCODINGS)
     for encoding in (*ENCODINGS[start:], *ENCODINGS[:start]):
         with suppress(EncodeError):

@@ -1,4 +1,4 @@
-"""What a cluster has, by its admin client: topics with their offsets, and groups with their members."""
+"""The topics of a cluster with their offsets, and its groups with their members, by the admin client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Watermarks(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A consumer group: its state, its members, and how far it is behind where it has committed."""
+    """A consumer group: its state, its members, and the lag of each partition that it has committed."""
 
     name: str
     state: str
@@ -72,7 +72,7 @@ class ClusterView:
         return {one: Watermarks(low[one], high[one]) for one in partitions}
 
     def offsets_at(self, partitions: Sequence[Partition], time: int) -> dict[Partition, int]:
-        """Return the offset of the first record from a time on, in ms, by partition if it has one."""
+        """Return the offset of the first record at or after a time in ms, of partitions that have one."""
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is documented
 
         found = self._offsets(partitions, OffsetSpec.for_timestamp(time))
@@ -93,7 +93,7 @@ class ClusterView:
         return sorted(group.group_id for group in found.valid)
 
     def groups(self, names: Sequence[str]) -> list[Group]:
-        """Return groups by their names; one that does not exist is ``DEAD``."""
+        """Return groups by their names; a group that does not exist has the state ``DEAD``."""
         described = self._ask(self._client.describe_consumer_groups, list(names)) if names else {}
         topics = self.topics()  # groups keep the offsets of topics that were deleted
         committed = {

@@ -87,8 +87,8 @@ def explain_login(settings: Settings, command: TokenCommand | None, reason: str)
 def explain_silence(settings: Settings) -> str | None:
     """Return what to check if no broker was asked, and the client reports no error.
 
-    For minutes librdkafka repeats a request to a token endpoint that has an internal error, and without a
-    source of tokens it waits.
+    If a token endpoint has an internal error, librdkafka repeats the request for minutes. Without a source of
+    tokens it waits.
     """
     effective = settings.effective
     if effective.get("sasl.oauthbearer.method") != "oidc":
@@ -102,7 +102,7 @@ def _endpoint(settings: Settings) -> str:
 
 
 def mechanism(effective: Mapping[str, str]) -> str:
-    """Return the mechanism, an empty text if none is set."""
+    """Return the mechanism, or an empty text if it is not set."""
     return next((effective[name] for name in MECHANISMS if effective.get(name)), "")
 
 

@@ -155,9 +155,9 @@ def consumer_settings(settings: Settings, command: str, group: str | None) -> Se
 def resolve_offset(position: Position, watermarks: tuple[int, int], known: int | None) -> int:
     """Return the offset of a position in a partition, limited to its watermarks.
 
-    The watermarks are the first offset, and the offset after the last. ``known`` is the broker's answer
-    for a time or for the stored offset of a group. None means the end of the partition for a time, if
-    all records are older, and its start for a group without an offset.
+    The watermarks are the first offset, and the offset after the last. ``known`` is the broker's answer for a
+    time, or the stored offset of a group. None means the end of the partition for a time (all records are
+    older), and its start for a group (it has no offset).
     """
     low, high = watermarks
     offset = {
@@ -200,7 +200,7 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_request(request: ReadRequest) -> None:
-    """Raise `BadUsage` for the position of a group without a group, for two ends, and for an end before."""
+    """Raise `BadUsage` for ``stored`` without a group, for two ends, and for an end before the start."""
     begin, end = request.begin, request.end
     if request.follow and end is not None:
         raise BadUsage("--follow and --until exclude each other")

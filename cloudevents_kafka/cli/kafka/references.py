@@ -1,7 +1,7 @@
-"""Settings as users write them: the value of a secret is a reference to a file or a variable.
+"""Settings as users write them, in which secrets are references to files or variables.
 
-In TOML, in profiles and in files of options, a reference is ``{ file = "…" }`` or ``{ env = "…" }``,
-and a text that may be a secret is refused. In lines and in ``-X`` it is ``name@=file``.
+In TOML (profiles and files of options) a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and a text
+that may be a secret is refused. In lines, and in ``-X``, a reference is ``name@=file``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
-"""Settings whose own name ends in .file: without it, a table of that name is not a reference."""
+"""Settings whose own names end with .file: a table of the name without it is not a reference."""
 # Settings whose names resemble those of secrets, by a word such as auth; a file may have their values.
 _NO_SECRETS: Final = frozenset(
     {
@@ -47,20 +47,20 @@ _CONTAINER: Final = re.compile(r"\b(?:abfs|wasb)s?://[a-z0-9$-]{1,63}@")
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """Where the text of a value is: in a file, without the line end at its end, or in a variable."""
+    """The place of a value's text: a file (without the line end at its end) or a variable."""
 
     kind: Literal["file", "env"]
     name: str
 
     @classmethod
     def of(cls, value: object) -> Reference | None:
-        """Return the reference that a table of TOML is, None if it is another value."""
+        """Return the reference in a table of TOML; None for other values."""
         if isinstance(value, dict) and value.keys() in ({"file"}, {"env"}):
             return next(cls(kind, str(name)) for kind, name in value.items())
         return None
 
     def read(self, shown: str, where: str, environment: Mapping[str, str]) -> str:
-        """Return the text; raise `BadUsage` with a name as it is shown, but not that of a file."""
+        """Return the text; raise `BadUsage`, which has the name as it may be shown, and no name of a file."""
         if self.kind == "file":
             return read_value(self.name, f"{where}: {shown}")
         text = environment.get(self.name)
@@ -120,7 +120,7 @@ def settings_of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str | Refer
 
 
 def may_be_secret(name: str, text: str) -> bool:
-    """Return whether a setting may be a secret, which a file that others read must not have."""
+    """Return whether a setting may be a secret, which must not be in a file that others can read."""
     if name in _NO_SECRETS:
         return False
     return has_secret(text) or (is_secret_name(name) and mask_setting(name, text) == MASK)
@@ -139,7 +139,7 @@ def check_name(name: str, where: str) -> None:
 
 
 def read_toml(path: str, failure: str) -> dict[str, Any]:
-    """Return the content of a file of TOML; raise `BadUsage` for any other, or with ``failure``."""
+    """Return the content of a TOML file; raise `BadUsage`, with ``failure`` if it cannot be read."""
     try:
         return tomllib.loads(read_file(path, failure))
     except tomllib.TOMLDecodeError as error:
@@ -149,7 +149,7 @@ def read_toml(path: str, failure: str) -> dict[str, Any]:
 
 
 def read_value(path: str, where: str) -> str:
-    """Return the value that a file has, without the line end at its end."""
+    """Return the content of a file, without the line end at its end."""
     advice = (
         "; the name is not shown, since it may be the secret; to set a value directly, leave out @ or _FILE"
     )

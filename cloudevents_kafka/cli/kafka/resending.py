@@ -1,11 +1,11 @@
-"""Send records of which some are bad, so that each good one is sent once and each bad one has its reason.
+"""Send records of which some may be bad: each good one is sent once, and each bad one is reported.
 
 The law:
 
 1. A record is refused if its topic cannot exist, does not exist or may not be written, or if the client
    or the broker does not take it when it is alone. A broker refuses a whole batch because of one
    record, and writes no record of it. So all records of the batch are sent again, one at a time.
-2. What is refused is reported once, stays where it is, and holds up no other record.
+2. A refused record is reported once, stays where it is, and does not delay other records.
 3. All other failures, such as a broker that does not answer, may be temporary. They end the sending,
    and the caller knows which records were not delivered.
 """
@@ -40,7 +40,7 @@ OnOutcome = Callable[[str, str], None]
 
 @dataclass
 class _Letter:
-    """A record to send, the one that it came from, and what has become of it."""
+    """A record to send, the record that it came from, and its outcome."""
 
     origin: Record
     record: Record
@@ -56,7 +56,7 @@ class _Letter:
 
 
 class Resender:
-    """Sends records; ``refused`` is the number of those refused, ``failure`` what ended the sending."""
+    """Sends records; ``refused`` is the number of refused ones, ``failure`` the error that ended sending."""
 
     def __init__(self, sender: TopicSender, report: OnOutcome) -> None:
         """``report`` is called with the place of a record that is not sent, and the reason."""
@@ -65,9 +65,9 @@ class Resender:
         self.failure: BrokerFailure | None = None
 
     def send(self, records: Iterable[tuple[Record, Record]]) -> list[Record]:
-        """Send the second record of each pair; return the first ones of those that may be sent later.
+        """Send the second record of each pair; return the first records of pairs that may be sent later.
 
-        They are neither delivered nor refused, and ``failure`` says why.
+        Those are neither delivered nor refused, and ``failure`` says why.
         """
         letters = [_Letter(origin, record) for origin, record in records]
         try:

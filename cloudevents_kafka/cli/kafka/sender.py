@@ -66,7 +66,8 @@ class TopicSender:
     def check_topic(self, topic: str, partition: int | None = None) -> None:
         """Raise `BadUsage` if a topic or its partition does not exist, and `BrokerFailure` if it is refused.
 
-        Each topic is looked up once. One that the user may not describe passes: sending may be allowed.
+        Each topic is looked up once. A topic that the user may not describe passes, as sending may be
+        allowed.
         """
         if topic not in self._topics:
             try:

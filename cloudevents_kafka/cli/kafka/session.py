@@ -1,8 +1,8 @@
 """A session with a cluster: confluent-kafka's clients, their errors, and a limit to waiting.
 
-The clients log nothing (``log_level`` 0). Their errors arrive by a callback and end in one message
-that has the broker's address, the cause and what to check. Why a connection was closed is in the client's
-log alone, so the session reads that.
+The clients log nothing (``log_level`` 0). Their errors arrive by a callback and end in one message that has
+the broker's address, the cause and what to check. Only the client's log says why a connection was closed, so
+the session reads the log.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ class TopicNotAllowed(BrokerFailure):
 
 
 class _Log:
-    """The client's log, of which it keeps why the last connection failed; empty if none did."""
+    """The client's log; ``reason`` is why the last connection failed, or empty."""
 
     def __init__(self) -> None:
         self.reason = ""
 
     def log(self, level: int, format: str, kind: str, client: str, text: str) -> None:  # noqa: ARG002
-        """Take an entry, as the client passes it to a logger."""
+        """Read an entry that the client passes to a logger."""
         if kind == "FAIL":
             self.reason = _THREAD.sub("", text)
 

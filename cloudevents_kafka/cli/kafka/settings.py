@@ -2,9 +2,9 @@
 
 Any librdkafka setting is accepted under its own name. Later sources override earlier ones:
 
-1. ``--profile name`` (or ``CE_KAFKA_PROFILE``): a table of the file ``profiles.toml`` in the folder of
-   configurations, or of the file that ``CE_KAFKA_PROFILES`` names, where a secret is a reference (see
-   `references`);
+1. ``--profile name`` (or ``CE_KAFKA_PROFILE``): a table of the file ``profiles.toml`` in the user's folder
+  for configurations, or of the file that ``CE_KAFKA_PROFILES`` names; a secret in it is a reference (see
+  `references`);
 2. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): lines of
    ``name=value``; a line that starts with ``#`` or ``!`` is a comment;
 3. the environment: ``CE_KAFKA_`` and the name in capitals, with underscores for dots, such as
@@ -158,7 +158,7 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return the settings whose names do not begin with a prefix, and the others, without it."""
+        """Return the settings whose names do not begin with a prefix, and the others, without the prefix."""
         own = {name: value for name, value in self.effective.items() if name.startswith(prefix)}
         rest = self
         for name in own:
@@ -194,7 +194,7 @@ def load_settings(
     *,
     file: tuple[str, Mapping[str, str]] | None = None,
 ) -> Settings:
-    """Return the settings of all sources; ``file`` is one of options. Raises `BadUsage` if one is wrong."""
+    """Return the settings of all sources; ``file`` is a file of options. Raises `BadUsage`."""
     path, profile = config or environment.get(_CONFIG_VARIABLE), profile or environment.get(_PROFILE_VARIABLE)
     sources = [(f"profile {profile}", _from_profile(profile, environment))] if profile else []
     sources += [(path, _from_file(path))] if path else []

@@ -1,4 +1,4 @@
-"""The options of topics, the topics that they choose, and their completion in a shell."""
+"""The options that name topics, the topics that they choose, and the completion of names in a shell."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _INTERNAL: Final = "__"
 def choose_topics(
     session: BrokerSession, client: Consumer, names: Iterable[str], pattern: re.Pattern[str] | None = None
 ) -> list[str]:
-    """Return topics by name, by glob, and those whose whole names match ``pattern``, each once.
+    """Return topics by name, by glob, and by ``pattern``, which must match the whole name; each once.
 
-    Globs and patterns find Kafka's internal topics only if they begin with ``__``. Raises `BadUsage` if one
-    finds nothing.
+    Globs and patterns find Kafka's internal topics only if they begin with ``__``. Raises `BadUsage` if a
+    glob or the pattern matches no topic.
     """
     patterns = {name: re.compile(translate(name)) for name in names if _GLOB.search(name)}
     if pattern is not None:
@@ -65,12 +65,12 @@ class RegexType(click.ParamType):  # type: ignore[type-arg]  # older clicks have
 
 
 def complete_topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
-    """Return the topics whose names begin so, by the settings on the line; none if no broker answers."""
+    """Return the topics whose names begin with a text, or none if no broker answers in time."""
     return _complete(ctx, incomplete, lambda cluster: list(cluster.topics()))
 
 
 def complete_groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
-    """Return the consumer groups whose names begin so, as `complete_topics` does for topics."""
+    """Return the consumer groups whose names begin with a text, as `complete_topics` does."""
     return _complete(ctx, incomplete, ClusterView.group_names)
 
 

@@ -57,7 +57,7 @@ def read_lines(
 
 
 def _refuse_utf16(text: bytes, name: str) -> None:
-    """Raise `BadData` for a file in UTF-16, as PowerShell writes it: each line would be an error."""
+    """Raise one `BadData` for a file in UTF-16, which PowerShell writes, instead of one for each line."""
     if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise BadData(
             f"{name}:1: the file must be UTF-8, got UTF-16; save it as UTF-8, or convert it by iconv"
@@ -65,7 +65,7 @@ def _refuse_utf16(text: bytes, name: str) -> None:
 
 
 def _refuse_long_document(text: bytes, name: str, path: str) -> None:
-    """Raise `BadData` for a first line with which JSON of several lines begins: each would be an error."""
+    """Raise one `BadData` if the first line begins JSON of several lines, instead of one for each."""
     start = text.strip()
     if start[:1] in (b"{", b"[") and start[-1:] in (b"{", b"[", b",") and not is_json(start):
         each = ".[]" if start[:1] == b"[" else "."
@@ -113,7 +113,7 @@ def event_from_options(
     extensions: Sequence[tuple[str, str]] = (),
     **attributes: str,
 ) -> Event:
-    """Return the event of the options. Raises `BadUsage`, which has every rule that it breaks."""
+    """Return the event of the options. Raises `BadUsage` with all rules that it breaks."""
     if data is not None and data_file is not None:
         raise BadUsage("--data and --data-file exclude each other")
     if core := [name for name, _ in extensions if name in CORE]:

@@ -68,7 +68,7 @@ _decode: Final = msgspec.json.Decoder().decode
 # In strings, control characters "MUST be escaped" (RFC 8259, 7): these bytes stand between tokens only.
 _SPACES: Final = bytes.maketrans(b"\n\r\t", b"   ")
 _MAX_DEPTH: Final = 1_000
-"""The deepest JSON in a line. From Python 3.14 on, msgspec reads more, up to what the stack holds."""
+"""The deepest nesting of JSON in a line. From Python 3.14 on, msgspec reads more, depending on the stack."""
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _NOT_BRACKETS: Final = bytes({*range(256)} - {*b"[]{}"})
 _PARSER_ERRORS: Final = (msgspec.MsgspecError, RecursionError)
@@ -80,7 +80,7 @@ _NOT_AN_OBJECT: Final = "the line must be a JSON object"
 
 
 def write_line(item: Decoded | Undecodable, more: Mapping[str, Any] = MappingProxyType({})) -> bytes:
-    """Return the line of a decoded record, with more members and its line end; any record has one."""
+    """Return the line of a record of any kind, with further members, and its line end."""
     decoded = _event_members(item) if isinstance(item, Decoded) else {"error": error_object(item.error)}
     return encode_json(record_object(item.record, {**decoded, **more})) + b"\n"
 
@@ -119,7 +119,7 @@ def _event_members(item: Decoded) -> dict[str, Any]:
 
 
 def _whole(problem: Problem) -> str:
-    """Return a problem as a text with the whole value of what was left out."""
+    """Return a problem as a text, with the whole value that was left out."""
     if not isinstance(problem, LeftOut) or problem.value is None:
         return str(problem)
     return str(Problem(problem.attribute, problem.rule, problem.clause, repr(problem.value)))
@@ -133,7 +133,7 @@ def value_to_json(value: str | bytes | None) -> str | dict[str, str] | None:
 def event_json(event: Event) -> msgspec.Raw:
     """Return an event in the JSON event format, on one line.
 
-    JSON data that parsers refuse is encoded as base64: tools would stop at it, or change it.
+    JSON data that parsers refuse is encoded as base64, because tools would stop at it, or change it.
     """
     payload, content_type = event.payload, event.datacontenttype
     if payload is None or not implies_utf8_json(content_type) or _is_for_tools(payload):
@@ -209,12 +209,12 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.event_text is None else restore_json_data(_event_format.decode(self.event_text))
 
     def has_text_of(self, event: Event) -> bool:
-        """Return whether the line's event has the text of ``event``; equal events may differ in text."""
+        """Return whether the line's event has the same text as ``event``; equal events may differ in it."""
         return self.event_text == bytes(event_json(event))
 
 
 def read_line(text: bytes) -> JsonLine:
-    """Return the content of a line. Raises `BadLine` if it has none."""
+    """Return the content of a line. Raises `BadLine` if it is neither a record nor an event."""
     members = _members(text.strip())
     if "specversion" in members:
         return JsonLine(record=Record(), event_text=text.strip())
@@ -235,7 +235,7 @@ def read_line(text: bytes) -> JsonLine:
 
 
 def read_record(text: bytes) -> Record:
-    """Return the record of a line without reading its event. Raises `BadLine` if it has none."""
+    """Return the record of a line without reading its event. Raises `BadLine` if it has no record."""
     members = _members(text.strip())
     if not members.keys() & {"value", "headers", "key"}:
         raise BadLine('the line is not a record: it has no "value", "headers" or "key"')

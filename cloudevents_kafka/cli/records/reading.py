@@ -1,4 +1,4 @@
-"""The verdict of the commands on a record. It is that of a consumer which also reads the data."""
+"""The verdict on a record in the commands: that of a consumer which also reads the data."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _REGISTRY_HINT = "a schema registry has framed it: consume --schema-registry URL
 
 
 def read(record: Record, *, lenient: bool = False, by_registry: bool = False) -> Decoded | Undecodable:
-    """Return what `decode` returns, or a `BrokenData` if the data of the event is not of its content type.
+    """Return the result of `decode`, or a `BrokenData` if the data does not match its content type.
 
-    JSON that has no Python value, such as a lone surrogate, is JSON. With ``by_registry`` data that a schema
+    JSON that has no Python value, such as a lone surrogate, is valid. With ``by_registry`` data that a schema
     registry has framed is not checked.
     """
     item = decode(record, lenient=lenient)
@@ -55,7 +55,7 @@ def _is_framed(event: Event) -> bool:
 
 
 def _broken(error: DataError, item: Decoded) -> BrokenData:
-    """Return the error of data, whose message says where it is broken."""
+    """Return the error of data; its message says where the data is broken."""
     hint = _REGISTRY_HINT if _is_framed(item.event) else None
     broken = BrokenData(f"broken data: {error}", item.record, item.event, hint)
     broken.__cause__ = error

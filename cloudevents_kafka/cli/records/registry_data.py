@@ -1,4 +1,4 @@
-"""Data that serializers of a schema registry have framed, as JSON for people and pipes."""
+"""Decode data that serializers of a schema registry have framed, and return it as JSON."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RegistryData:
         self._client.close()
 
     def _reader(self, name: str) -> _Read:
-        """Return the reader for data of a schema, which has an id or a GUID."""
+        """Return the reader for data of the schema with an id or a GUID."""
         return self._readers.get(name) or remember(self._readers, name, self._fetch(name))
 
     def _fetch(self, name: str) -> _Read:

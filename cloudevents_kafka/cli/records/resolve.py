@@ -20,7 +20,7 @@ _MAX_DOUBLE: Final = sys.float_info.max
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of the command that override what a line says about its record."""
+    """Options of the command that override the content of a line."""
 
     mode: ContentMode | None = None
     format: str | None = None
@@ -32,9 +32,9 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
     """Return the record that a line means.
 
-    The exact record stays unchanged unless the line's event was edited or another mode or format is
-    set. A record that is not an event has no other form: only its key and headers can be overridden.
-    Raises `EncodeError`, and `InvalidEvent` if the line's event breaks a rule.
+    The exact record stays unchanged unless the line's event was edited or another mode or format is set. If
+    the record is not an event, only its key and headers can be overridden. Raises `EncodeError`, and
+    `InvalidEvent` if the line's event breaks a rule.
     """
     if not line.exact:
         return encode_event(line.event(), line, overrides)
@@ -67,7 +67,7 @@ def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
 
 
 def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> Record:
-    """Return the record of an event, encoded like the record of its line, or as ``overrides`` say."""
+    """Return the record of an event, encoded like the record of its line, or as ``overrides`` demand."""
     record = line.record
     if event is None:
         # K-07: null is an event "with no data", too, so a missing value is not null.

@@ -1,4 +1,4 @@
-"""The records that a command takes: those that match its filters; `consume` writes them, up to a number."""
+"""The filters of commands, and the writer of the records that match."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_RECORDS: Final = {
     **dict.fromkeys(("header", "headers"), "--header NAME=VALUE"),
     "verdict": "--verdict VERDICT",
 }
-"""The options for what is not an attribute."""
+"""The options to use for names that are not attributes."""
 
 
 class AttributeType(PairType):
@@ -58,7 +58,7 @@ class AttributeType(PairType):
 
 
 def _advice(name: str, text: str) -> str:
-    """Return the option for a name that is not an attribute's."""
+    """Return the option to use for a name that is not that of an attribute."""
     first = re.split(r"[.\[]", name, maxsplit=1)[0]
     attribute = name.lower().removeprefix("ce_").removeprefix("ce-")
     if first in _OF_RECORDS or first != name:  # a path, as into data
@@ -106,8 +106,8 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions that a record must all meet, as `filter_options` name them.
 
     ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are globs, and one of each must match;
-    ``where`` is names of attributes with their exact text; ``headers`` is names with the value of one
-    such header, or None for any value; ``verdicts`` are some of `VERDICTS`, of which one must match.
+    ``where`` has names of attributes with their exact texts; ``headers`` has names of headers, each with a
+    value, or None for any value; ``verdicts`` are some of `VERDICTS`, of which one must match.
     """
 
     types: Sequence[str] = ()
@@ -121,7 +121,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needs_event(self) -> bool:
-        """Whether only events can match, since a condition is on attributes."""
+        """Whether only events can match, because a condition is about attributes."""
         return bool(self.types or self.sources or self.subjects or self.where)
 
     def matches(self, item: Decoded | Undecodable) -> bool:
@@ -147,7 +147,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _matches_bytes(value: bytes | None, globs: Sequence[str]) -> bool:
-    """Return whether a key or a value matches one of some globs; null matches none."""
+    """Return whether a key or a value matches one of the globs; null matches none of them."""
     if not globs or value is None:
         return not globs
     text = value.decode("utf-8", "surrogateescape")
@@ -202,7 +202,7 @@ class RecordWriter:
         return True
 
     def finish(self) -> None:
-        """Report skipped records, and what --lenient adds. Raises `BadData` if ``strict`` has ended it."""
+        """Report skipped records, and those that --lenient would read. Raises `BadData` with ``strict``."""
         if self._readable:
             refused = pluralize(self._refused, "record that is not an event", "records that are not events")
             print_message(f"--lenient would read {self._readable:,} of {refused}")

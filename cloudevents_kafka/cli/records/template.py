@@ -1,8 +1,8 @@
 """Templates of lines for records, in Python's format syntax, such as ``{offset:>8} {type} {data}``.
 
 A field is one of `FIELDS`, a core attribute, or ``ce_`` with the name of any attribute, as in a header.
-Fields are looked up by name alone: the template is not a program, and cannot reach into values. A format has
-no field in it, and bounded numbers, so a line is not much longer than its template and its values.
+Fields are found by name alone: a template is not a program, and cannot access attributes of values. A format
+contains no field, and its numbers are bounded, so a line is not much longer than the template and the values.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _VERBS: Final = {
     "d": "timestamp",
     "T": "timestamp",
 }
-"""The verbs of kcat and rpk, which some users try first, and their fields."""
+"""The format codes of kcat and rpk, which some users try first, and the fields for them."""
 _VERB: Final = re.compile(f"%([{''.join(_VERBS)}])")
 _SAMPLE: Final = Record(topic="orders", partition=0, offset=0)
 
@@ -113,7 +113,7 @@ def _check_field(name: str) -> None:
 
 
 def _check_format(name: str, spec: str) -> None:
-    """Raise `ValueError` for a format by which a short template makes a long line, or any character."""
+    """Raise `ValueError` for a format that makes a long line, or any character, from a short template."""
     if "{" in spec or "}" in spec:
         raise ValueError(f"the format of {name!r} must not have a field in it, got {spec!r}; write a number")
     long = [digits for digits in _DIGITS.findall(spec) if len(digits) > 9 or int(digits) > _MOST]
@@ -124,7 +124,7 @@ def _check_format(name: str, spec: str) -> None:
 
 
 class _Values(dict[str, Any]):
-    """The values of a record's fields, each made when it is asked for: numbers, or escaped text."""
+    """The values of a record's fields, computed on demand: numbers, or escaped text."""
 
     def __init__(self, item: Item, data: Callable[[Decoded], str]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The records that `consume` prints: as text, JSON lines, one line each, by a template, or bare values."""
+"""The output of `consume`: text, JSON lines, one line for each record, a template, or bare values."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ OUTPUT_FORMATS: Final = ("json", "text", "line", "raw")
 class Output:
     """The records that `consume` writes; they are on stdout once `flush` returns.
 
-    The default format is text on a terminal, and JSON lines elsewhere. ``line`` is one line for each
-    record, fitted to a terminal, and a ``template`` is one in the user's words. ``raw`` is the value of each
-    record and a line end, and null as an empty line; on a terminal, control characters are escaped.
-    ``registry`` decodes data of a schema registry.
+    The default format is text on a terminal, and JSON lines elsewhere. ``line`` is one line for each record,
+    fitted to a terminal; a ``template`` is the user's own format of it. ``raw`` is the value of each record
+    and a line end; null is an empty line. On a terminal, control characters are escaped. ``registry`` decodes
+    data of a schema registry.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from cloudevents_kafka.primitives.visible import escape
 
 
 def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
-    """Return an element; in names of attributes ``_`` is a hyphen, or nothing at the end."""
+    """Return an element; in names of attributes ``_`` becomes a hyphen, and at the end it is removed."""
     element = ET.Element(tag, {name.rstrip("_").replace("_", "-"): text for name, text in attributes.items()})
     for child in children:
         if not isinstance(child, str):
@@ -26,7 +26,7 @@ def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """Return text of others without secrets, escaped as on a terminal, and cut, with how much was."""
+    """Return text from records without secrets, escaped as on a terminal, and cut with a note of how much."""
     was_cut = len(text) == MAX_KEY_LENGTH or text.endswith(CUT)
     text = escape(mask_text(text.removesuffix(CUT) + CUT if was_cut else text))
     more = "more" if was_cut else f"{len(text) - longest:,} more"
@@ -34,7 +34,7 @@ def shown(text: str, longest: int = 120) -> str:
 
 
 def document(title: str, style: str, *body: ET.Element) -> str:
-    """Return a page that loads and runs nothing: its policy allows this style alone."""
+    """Return a page that loads and runs nothing: its content policy allows only this style."""
     digest = b64encode(sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     head = h(

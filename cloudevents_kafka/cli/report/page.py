@@ -1,4 +1,4 @@
-"""The page about records: figures, each with its table, and samples; it lists little enough for 1 MB."""
+"""The page about records: figures, each with its table, and samples; its lists are bounded, for 1 MB."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class PageContents(NamedTuple):
-    """What a page is about: its title, what was read, as names and texts, counts, and distances to ends."""
+    """The contents of a page: the title, names and texts about the source, the counts, and the lags."""
 
     title: str
     facts: Sequence[tuple[str, str]]
@@ -66,7 +66,7 @@ def _section(
     note: str,
     drawing: ET.Element | Literal["rows", "columns"] | None = None,
 ) -> ET.Element:
-    """Return a drawing, by default of the last cells of the rows, and a table; first cells are headings."""
+    """Return a drawing, by default of the rows' last cells, and a table whose first cells are headings."""
     if drawing in {"rows", "columns"}:
         values = [int(str(row[-1])) for row in rows]
         drawing = bars(note, [str(row[0]) for row in rows], [values], rows=drawing == "rows")

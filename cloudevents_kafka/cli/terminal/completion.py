@@ -1,4 +1,4 @@
-"""What a shell completes: names that are known without a broker."""
+"""Completion in a shell: of names that are known without a broker, and of folders."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def complete_from(
 
 
 def complete_folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # the same
-    """Return the item by which the shell itself completes a folder."""
+    """Return the item that makes the shell complete a folder."""
     return [CompletionItem(incomplete, type="dir")]

@@ -24,7 +24,7 @@ BROKER_FAILURE: Final = 3
 THRESHOLD: Final = 4
 BROKEN_PIPE: Final = 141
 _PLACES: Final = {"--topic": "a topic by -t TOPIC", "--out": "a folder by --out DIR"}
-"""What users pass as an argument, by the option that it belongs to."""
+"""The options for values that users pass as arguments by mistake."""
 _EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \(.*\)", re.DOTALL)
 
 
@@ -72,7 +72,7 @@ class ThresholdEnd(CommandError):
 
 
 def from_click(error: click.UsageError) -> click.ClickException:
-    """Return an error of click as a `BadUsage`, without the words of the command line that it quotes.
+    """Return an error of click as a `BadUsage`, without the words of the command line that click quotes.
 
     One of them may be a secret: in ``-X sasl.password hunter2`` the last word is an unexpected argument.
     """

@@ -1,8 +1,8 @@
 """The options of a command that derive from a struct of options: flags, help, types, defaults.
 
-A field of ``Annotated[type, Option(…)]`` is one option (`primitives.options`). What a command line has of
-them is a mapping by the names of the fields, as a file of options has it; `struct_values` makes the values of
-the struct from either.
+A field of ``Annotated[type, Option(…)]`` is one option (`primitives.options`). The options of a command line
+are a mapping by the names of the fields, and so are those of a file; `struct_values` converts either to the
+values of the struct.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no g
 
 
 class _Switch(click.Option):
-    """A flag with an opposite, which only a file of options needs; help does not have it."""
+    """A flag with an opposite, which is needed only with a file of options; the help does not show it."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the names and the help."""
@@ -56,8 +56,8 @@ def struct_options(
 ) -> Callable[[_Command], _Command]:
     """Return a decorator that adds the options of a struct, in the order of its fields.
 
-    ``after`` has other options by the name of the field that they follow, ``complete`` what completes a
-    value. With ``required``, a field without a default must be on the command line.
+    ``after`` has other options, by the name of the field that they follow; ``complete`` has completers of
+    values. With ``required``, a field without a default must be on the command line.
     """
     options: list[_Decorator] = []
     for field in fields_of(struct):
@@ -100,7 +100,7 @@ def _type(field: Field) -> click.ParamType | None:  # type: ignore[type-arg]  # 
 
 
 def passed_options(ctx: click.Context, fields: Iterable[Field]) -> dict[str, Any]:
-    """Return the values that the command line itself has, by the names of the fields."""
+    """Return the values that were passed on the command line, by the names of the fields."""
     found = [field for field in fields if ctx.get_parameter_source(field.name) is ParameterSource.COMMANDLINE]
     return {field.name: _passed(field, ctx.params[field.name]) for field in found}
 
@@ -127,7 +127,7 @@ def _pairs(field: Field, values: Iterable[str]) -> dict[str, str]:
 
 
 def struct_values(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a struct's fields, of those that are there; raise `ValueError`."""
+    """Return the values of those fields of a struct that have one; raise `ValueError`."""
     return {field.name: _value(field, values[field.name]) for field in fields if field.name in values}
 
 

@@ -30,7 +30,7 @@ class SecondsType(click.FloatRange):
         super().__init__(min=0, max=_MAX_SECONDS, min_open=not allow_zero)
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> float:
-        """Return the number; a NaN passes click's range check and is refused here."""
+        """Return the number; NaN, which click's range check accepts, is refused."""
         seconds = float(super().convert(value, param, ctx))
         if math.isnan(seconds):
             self.fail(f"{seconds} is not a number of seconds.", param, ctx)

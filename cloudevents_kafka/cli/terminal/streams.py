@@ -1,4 +1,4 @@
-r"""Standard streams that take any text, errors of writing to stdout, and a running count on stderr.
+r"""Standard streams that accept any text, errors of writing to stdout, and a running count on stderr.
 
 A character that the encoding of stdout or stderr does not have is escaped, as ``\u2026``.
 
@@ -28,9 +28,9 @@ _INTERVAL: Final = 0.2  # seconds between updates of the count
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Return a context manager for streams that are open and take any text.
+    """Return a context manager for streams that are open and accept any text.
 
-    It exits if stdout cannot be written.
+    The program exits if stdout cannot be written.
     """
     sys.stdin = sys.stdin or _open_null(os.O_WRONLY, "r")
     sys.stdout = sys.stdout or _open_null(os.O_RDONLY, "w")
@@ -72,7 +72,7 @@ class _AsciiText(io.TextIOWrapper):
 
 
 def _escaping(stream: TextIO) -> TextIO:
-    """Return a stream that writes what its encoding does not have as an escape."""
+    """Return a stream that escapes characters which its encoding does not have."""
     if not isinstance(stream, io.TextIOWrapper):  # a stream of a program that calls the command line
         return stream
     if codecs.lookup(stream.encoding).name == "ascii":

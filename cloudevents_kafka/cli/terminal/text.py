@@ -1,4 +1,4 @@
-"""Text for a terminal: escaped where a terminal would obey or hide it, styled, and printed."""
+"""Text for a terminal: escape characters that a terminal would obey or hide, style text, and print it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def escape_lines(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    """Return a JSON text for stdout with the same characters escaped as in JSON; its value stays the same.
+    """Return a JSON text for stdout in which unsafe characters are escaped as in JSON; its value is the same.
 
-    Line ends stay: in JSON they stand between values only. If the encoding of stdout is not UTF-8, which JSON
-    has, all characters but ASCII are escaped.
+    Line ends stay, as in JSON they are only between values. If the encoding of stdout is not UTF-8, all
+    characters but ASCII are escaped.
     """
     return _escape_lines_of(text, _json_escape)
 
@@ -107,10 +107,10 @@ def width_of(stream: TextIO) -> int | None:
 
 
 def wrap(line: str, width: int | None) -> str:
-    """Return a styled line that is broken between words to fit a width; None is endless.
+    """Return a styled line that is broken between words to fit a width; with None it is not broken.
 
-    Text after a break stands below the second column of the line, if there is one. Columns are two
-    spaces or more apart. A word that is too long stays whole.
+    Text after a break is below the second column of the line, if it has one. Columns are separated by two
+    spaces or more. A word that is too long is not broken.
     """
     plain = click.unstyle(line)
     if width is None or columns(plain) <= width:
@@ -143,7 +143,7 @@ def wrap(line: str, width: int | None) -> str:
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """Return a question with names that are near one: ``; did you mean 'orders'?``, or an empty text."""
+    """Return a question with similar names, such as ``; did you mean 'orders'?``, or an empty text."""
     by_lower = {known.lower(): known for known in names}
     found = [repr(by_lower[key]) for key in get_close_matches(name.lower(), by_lower, cutoff=_NEAR)]
     return f"; did you mean {' or '.join(found)}?" if found else ""
@@ -155,7 +155,7 @@ def styled(text: str, style: Style) -> str:
 
 
 def print_lines(lines: Iterable[str], *, whole_words: bool = True) -> None:
-    """Print lines of styled text on stdout; a terminal gets whole words, and color if it has colors."""
+    """Print lines of styled text on stdout; a terminal gets whole words, and colors if it has them."""
     # The variable NO_COLOR turns colors off with any text but "".
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     width = width_of(sys.stdout) if whole_words else None
@@ -164,7 +164,7 @@ def print_lines(lines: Iterable[str], *, whole_words: bool = True) -> None:
 
 
 def print_message(text: str) -> None:
-    """Print a message of the command line on stderr, escaped; a terminal gets whole words."""
+    """Print a message of the command line on stderr, escaped; on a terminal with whole words."""
     width = width_of(sys.stderr)
     lines = escape_lines(f"cloudevents-kafka: {text}").split("\n")
     click.echo("\n".join(wrap(line, width) for line in lines), err=True)

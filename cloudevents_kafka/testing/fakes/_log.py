@@ -70,7 +70,7 @@ class FakeLog:
         return max([self.partitions, *used])
 
     def has_partition(self, topic_partition: PartitionId) -> bool:
-        """Return whether a topic has a partition, or would have it when the topic is first used."""
+        """Return whether a topic has a partition, or creates this one when it is first used."""
         topic, number = topic_partition
         return 0 <= number < self.partitions or 0 <= number < self.partition_count(topic)
 

@@ -1,4 +1,4 @@
-"""``groups reset``: change the committed offsets of a group, dry unless ``--apply``."""
+"""``groups reset``: change the committed offsets of a group; without ``--apply``, only print the change."""
 
 from __future__ import annotations
 

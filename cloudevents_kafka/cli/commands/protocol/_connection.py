@@ -73,7 +73,8 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
 def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic: str) -> list[int]:
     """Return the partitions of a topic. Raises `BadUsage` if it does not exist, and `TopicNotAllowed`.
 
-    Creates no topic: it requests all topics, and this one only from brokers that can leave it missing.
+    This creates no topic: it requests all topics, and this topic alone only from brokers that do not create
+    it.
     """
     topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
     if topic not in topics:

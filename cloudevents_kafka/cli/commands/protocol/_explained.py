@@ -1,4 +1,4 @@
-"""Prints explained frames: as a tree that fits a terminal, as a table of whole paths, as JSON lines."""
+"""Print explained frames: as a tree that fits a terminal, as a table with whole paths, or as JSON lines."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Form = Literal["json", "table", "tree"]
 _MAX_BYTES: Final = 8
 _MAX_TEXT: Final = 80
 _AT: Final = 6
-"""The columns of a position."""
+"""The width of the column of positions."""
 _LEAST: Final = 40
-"""The least width in columns that a tree is fitted to."""
+"""The smallest width, in columns, to which a tree is fitted."""
 _SHOWN: Final = 500
-"""The first and the last fields of a frame with problems that are printed."""
+"""How many of the first, and of the last, fields of a frame with problems are printed."""
 _SHOWN_PROBLEMS: Final = 20
 _SHOWN_BYTES: Final = 256
-"""The bytes of a field that are printed of a frame with problems."""
+"""How many bytes of a field are printed in a frame with problems."""
 
 
 class Frame(NamedTuple):
@@ -42,14 +42,14 @@ class Frame(NamedTuple):
 
 @dataclass
 class Allowance:
-    """How many characters of frames with problems are still printed, and how many frames were not."""
+    """The number of characters that may still be printed for frames with problems, and of frames left out."""
 
     left: int = 1 << 20
     refused: int = 0
 
 
 def print_frame(frame: Frame, form: Form, allowance: Allowance) -> None:
-    """Print a frame on stdout; one with problems in part, and not at all once the allowance is used up."""
+    """Print a frame on stdout; one with problems in part, or not at all if the allowance is used up."""
     if not frame.explained.problems:
         _print(_lines(frame, form), form)
     elif allowance.left > 0:

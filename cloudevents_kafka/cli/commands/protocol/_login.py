@@ -1,8 +1,8 @@
-"""How the commands log in: the settings of the other commands (see `cli.kafka.settings`), for our client.
+"""The login of the protocol commands, by the same settings as the other commands (`cli.kafka.settings`).
 
-It reads those in `_READ`. Other settings of connections are refused, so that none is ignored by mistake;
-settings for other commands have no effect. As our client fetches no tokens, those of client credentials
-(RFC 6749 4.4) are fetched here.
+Our client reads those in `_READ`. Other settings of connections are refused, so that no setting is ignored by
+mistake. Settings for other commands have no effect. Our client fetches no tokens, so this module fetches
+those of client credentials (RFC 6749 4.4).
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _fetch_token(url: str, **request: Any) -> str:
 
 
 def _fields(answer: bytes) -> dict[str, Any]:
-    """Return the members of an answer, none if it is not a JSON object."""
+    """Return the members of an answer; an empty mapping if it is not a JSON object."""
     try:
         return msgspec.json.decode(answer, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.v07.messages import RESPONSES, RequestType
 
 _MAX_MESSAGES: Final = 20
-"""Of an input that is not frames at all, the other lines are counted."""
+"""How many errors of lines are printed; further ones are only counted, as the input may not be frames."""
 _LINE_RULE: Final = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
 
 Explain = Callable[[bytes], explain.ExplainedFrame]
@@ -129,7 +129,7 @@ def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
 
 
 def _frames(lines: Iterable[InputLine], explain_frame: Explain) -> Iterator[Frame | BadData]:
-    """Yield the explanation of each frame, or the error of a line that has none."""
+    """Yield the explanation of each frame, or the error of a line that is not a frame."""
     captured = explain.CaptureExplainer()
     for line in lines:
         text = line.text.decode("utf-8", "replace").strip()

@@ -48,18 +48,18 @@ def command(
 ) -> None:
     """Read records of the quarantine again, and land those that are events now.
 
-    Records are chosen by all of the options from --verdict to --where. They are read by this version of
-    the library, after the function of --mend, which returns None for a record that stays; it is looked
-    for in the working directory, too. Data is read by the schemas of the pipeline's last batch, or by
-    the schemas of --schema.
+    A record is chosen if it matches all options from --verdict to --where. This version of the library reads
+    it, after the function of --mend has changed it; a record for which the function returns None stays in the
+    quarantine. The module of the function may be in the working directory. Data is read by the schemas of the
+    pipeline's last batch, or by the schemas of --schema.
 
-    Without --apply the command prints what would become of each, by verdict and reason. With it events
-    land in their table, each record once, with topic, partition, offset and timestamp of their record,
-    and OUT/quarantine_replays has the outcome of each record. Records that have landed are left out the
-    next time, others are tried again. If the command was killed, run it again: it first finishes the
-    replay that was killed.
+    Without --apply the command only counts what would land, by verdict and reason. With --apply events land
+    in their table, each record once, with the topic, partition, offset and timestamp of the record.
+    OUT/quarantine_replays has the outcome of each record. The next replay leaves out records that have
+    landed, and tries the others again. If the command was killed, run it again: it first finishes the replay
+    that was killed.
 
-    A pipeline may write to tables of Delta and Iceberg meanwhile, but not to Parquet.
+    A pipeline may run at the same time with Delta and Iceberg, but not with Parquet.
     """
     require("table", packages("spark"), java)
     from cloudevents_kafka.spark.pipeline import replay_quarantine
