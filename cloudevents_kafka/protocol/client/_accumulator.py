@@ -43,7 +43,7 @@ class Idempotence:
         self._sequences: dict[PartitionId, int] = defaultdict(int)
 
     def producer_id(self, deadline: Deadline) -> ProducerId:
-        """Return the producer id, `NO_PRODUCER_ID` without one."""
+        """Return the producer id, or `NO_PRODUCER_ID` if there is none."""
         if self._producer_id is None:
             self._producer_id = self._cluster.retry(
                 "a producer id", lambda: self._request_id(deadline), deadline
@@ -139,7 +139,7 @@ class Accumulator:
         return [batch for batch in self._ready.values() if batch.expired()]
 
     def next_delay(self) -> float | None:
-        """Return the seconds until there is something to do; None if all that is queued is in flight."""
+        """Return the seconds until there is something to do; None if all queued records are in flight."""
         if self._queues.keys() - self._ready.keys():
             return 0.0
         backoffs = [batch.backoff for batch in self._ready.values() if not batch.is_in_flight]
@@ -207,7 +207,7 @@ class Accumulator:
         return Deadline(queued.deadline.at_most(self._settings.request_timeout))
 
     def _assign_partitions(self) -> None:
-        """Choose partitions for records of known topics; topics do not wait for each other."""
+        """Choose partitions for records of known topics; records of other topics do not delay them."""
         for topic, unassigned in list(self._unassigned.items()):
             if not unassigned.backoff.expired():
                 continue

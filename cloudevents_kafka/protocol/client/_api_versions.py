@@ -33,7 +33,7 @@ CLIENT_VERSIONS: Final[dict[int, Versions]] = {
 _0, _1 = Versions(0, 0), Versions(1, 1)
 
 FIRST_VERSIONS: Final[dict[int, Versions]] = {ApiKey.API_VERSIONS: _0, ApiKey.METADATA: _0}
-"""The versions before the negotiation: a broker that does not list its versions decodes or drops 0."""
+"""The versions before the negotiation: brokers that do not list versions decode 0, or drop it."""
 
 VERSIONS_0_8: Final[dict[int, Versions]] = {
     ApiKey.PRODUCE: _0,
@@ -49,7 +49,7 @@ VERSIONS_0_8: Final[dict[int, Versions]] = {
 VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
     (ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP), _0
 )
-"""The same versions, and those of group members."""
+"""The versions of 0.8, and those of group members."""
 
 
 def choose_version(request: type[Structure], accepted: Mapping[int, Versions]) -> int:

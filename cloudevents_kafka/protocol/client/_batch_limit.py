@@ -27,7 +27,7 @@ class BatchLimit:
         self._ratio = 1.0
 
     def measure(self, queued: int, encoded: int) -> None:
-        """Learn the encoded size of a number of bytes of queued records."""
+        """Record the encoded size of a number of bytes of queued records."""
         self._ratio = encoded / queued
 
     def allows(self, encoded: int) -> bool:
@@ -35,13 +35,13 @@ class BatchLimit:
         return self._refused is None or encoded < self._refused
 
     def refuse(self, encoded: int) -> None:
-        """Learn that a batch of this size was refused."""
+        """Record that a batch of this size was refused."""
         self._refused, self._full = encoded, 0
         if self._accepted >= encoded:  # the limit was lowered
             self._accepted = 0
 
     def accept(self, encoded: int) -> None:
-        """Learn that a batch of this size was accepted."""
+        """Record that a batch of this size was accepted."""
         self._full += 2 * encoded > self._accepted
         self._accepted = max(self._accepted, encoded)
         if not self.allows(encoded) or self._full > _MANY:

@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.errors import DeadlineExceeded, ProtocolError, U
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
 
 DeliveryCallback: TypeAlias = Callable[[ProtocolError | None, Any], object]
-"""Called with an error or None, and the `Message`."""
+"""A function that is called with an error or None, and the `Message`."""
 
 RECORD_BATCH_VERSION: Final = 3
 """The version of Produce from which record batches, and so headers, are sent (KIP-98, 0.11)."""
@@ -59,8 +59,8 @@ NO_PRODUCER_ID: Final = ProducerId()
 class ProducerBatch:
     """Records of one partition that are sent together, always with the same sequence number.
 
-    It is not sent again before ``backoff`` expires; ``last_error`` is the error of the last attempt. Only
-    brokers that have lost earlier batches make it begin again with another id and number.
+    It is not sent again before ``backoff`` expires; ``last_error`` is the error of the last attempt. It gets
+    another id and number only if brokers have lost earlier batches.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class RecordBuffer:
         self.positions[key] = offset
 
     def pause(self, keys: Iterable[PartitionId]) -> None:
-        """Keep the records of partitions until `resume`."""
+        """Do not return the records of partitions until `resume`."""
         self.paused |= set(keys)
         self._set_aside += [m for m in self.ready if _key(m) in self.paused]
         self.ready = deque(m for m in self.ready if _key(m) not in self.paused)
@@ -60,7 +60,7 @@ class RecordBuffer:
         self._cursors.extend(cursors)
 
     def pop(self) -> Message | None:
-        """Return the first decoded record, and advance its position; None without one."""
+        """Return the first decoded record, and advance its position; None if there is none."""
         if not self.ready:
             return None
         message = self.ready.popleft()

@@ -36,7 +36,7 @@ Trace: TypeAlias = Callable[[CapturedFrame], object]
 def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
     """Return a trace for a function, a text stream to write to, or the path of a file to append to.
 
-    Its errors are logged: it is also called in threads that send records, or keep a member in its group.
+    Errors of the function are logged, because it is also called in threads that send records or heartbeats.
     """
     if trace is None:
         return None
@@ -46,7 +46,7 @@ def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
 
 
 def _logged(trace: Trace) -> Trace:
-    """Return a trace that logs an error, but no other one until it succeeds: a full disk fails each time."""
+    """Return a trace that logs one error until it succeeds again: a full disk fails each time."""
     failed = False
 
     def call(frame: CapturedFrame) -> None:

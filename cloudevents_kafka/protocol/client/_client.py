@@ -44,14 +44,14 @@ _TIMEOUT: Final = 30.0
 class Client(Closing):
     """A client of a cluster of brokers from 0.8 to 4.3, in pure Python over blocking sockets.
 
-    ``bootstrap`` is ``"host:port"``, or several separated by commas or in a list; any of them may be
-    dead. ``timeout`` limits each call, in seconds. ``tls`` is a context, or True for the default
-    context; ``sasl`` is `Plain`, `Scram` or `OAuthBearer`. ``request_api_versions=False`` is for brokers of
-    0.8 and 0.9, which cannot list their versions; with True, 0.8 closes one connection first.
-    ``max_response_bytes`` limits a frame, and ``max_response_memory`` what its elements take in memory once
-    decoded, apart from their text and bytes. ``metadata_max_age`` is the time in seconds after which
-    producers and groups look for new partitions of their topics. ``trace`` receives each frame: a function,
-    an open text file, or the path of a file.
+    ``bootstrap`` is ``"host:port"``, or several addresses in a list or separated by commas; some of them may
+    be dead. ``timeout`` limits each call, in seconds. ``tls`` is a context, or True for the default context;
+    ``sasl`` is `Plain`, `Scram` or `OAuthBearer`. ``request_api_versions=False`` is for brokers of 0.8 and
+    0.9, which cannot list their versions; with True, 0.8 closes one connection first. ``max_response_bytes``
+    limits the size of a frame. ``max_response_memory`` limits the memory of its elements once decoded,
+    without their text and bytes. ``metadata_max_age`` is the time in seconds after which producers and groups
+    look for new partitions of their topics. ``trace`` receives each frame: a function, an open text file, or
+    the path of a file.
 
     A client is for one thread. Producers and consumers have separate connections, and must be
     closed separately.
@@ -128,8 +128,8 @@ class Client(Closing):
     def offset_at(self, topic: str, partition: int, time: int, *, committed_only: bool = True) -> int | None:
         """Return the first offset at or after a time in ms, or at `LATEST` or `EARLIEST`.
 
-        None if all records are older. With ``committed_only`` the partition ends before the first open
-        transaction, as for a consumer; without, after its last record.
+        The result is None if all records are older. With ``committed_only`` the partition ends before the
+        first open transaction, as for a consumer; otherwise after its last record.
 
         Examples:
             >>> from datetime import datetime, timezone
@@ -146,7 +146,7 @@ class Client(Closing):
     ) -> Offsets:
         """Return a group's committed offsets; partitions without one are left out.
 
-        With ``committed_only`` it waits for the ends of open transactions that commit one of them.
+        With ``committed_only`` it waits for the end of open transactions that commit one of these offsets.
         """
         offsets = GroupOffsets(self._cluster, group, committed_only=committed_only)
         return offsets.committed(partitions, Deadline(self._timeout))
@@ -240,15 +240,14 @@ class Client(Closing):
     ) -> Consumer:
         """Return a consumer, which must be closed; subscribe it to topics, or assign partitions.
 
-        ``reset`` is where to begin without a committed offset, or with one out of range.
-        ``auto_commit`` is the time between commits of the returned records, in seconds, None for
-        commits by the user; it needs a ``group``. A fetch waits up to ``max_wait`` seconds for
-        ``min_bytes``, and returns up to ``partition_bytes`` of each partition, or up to ``max_bytes``
-        if one message is larger. ``committed_only`` hides records of open and aborted transactions: a
-        partition ends before the first open one, and so does ``reset="latest"``; an offset that a
-        transaction commits for the group counts once it has ended. ``max_unpacked_bytes`` limits what a
-        compressed batch expands to. A consumer has in memory the last responses, one unpacked batch,
-        and 500 records.
+        ``reset`` is where to begin if there is no committed offset, or if it is out of range. ``auto_commit``
+        is the time between commits of the returned records, in seconds, or None if you commit yourself; it
+        needs a ``group``. A fetch waits up to ``max_wait`` seconds for ``min_bytes``, and returns up to
+        ``partition_bytes`` of each partition, or up to ``max_bytes`` if one message is larger.
+        ``committed_only`` hides records of open and aborted transactions: a partition, and so
+        ``reset="latest"``, ends before the first open transaction. An offset that a transaction commits for
+        the group is used when the transaction has ended. ``max_unpacked_bytes`` limits the decompressed size
+        of a batch. A consumer has the last responses, one decompressed batch, and 500 records in memory.
         """
         settings = ConsumerSettings(
             reset=reset,

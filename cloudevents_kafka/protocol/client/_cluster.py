@@ -2,7 +2,8 @@
 
 Metadata is kept until a connection fails or a broker answers that it is stale (guide, "Partitioning and
 bootstrapping"), and requested again when it is old, as a topic may have new partitions. Any bootstrap address
-may be dead, and any broker silent: a request that each broker can answer is soon sent to another one, too.
+may be dead, and any broker may be silent: a request that each broker can answer is soon sent to a second one,
+too.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class Cluster:
     def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
         """Return the connection to a broker; None while a thread opens it. Raises the error of the thread.
 
-        `Disconnected` if the broker has closed it since the last call, so that metadata is requested again.
+        Raises `Disconnected` if the broker has closed it since the last call, so that metadata is requested
+        again.
         """
         self._check_open()
         address = self._address(node_id, deadline)
@@ -99,7 +101,7 @@ class Cluster:
         return address
 
     def any_broker(self, deadline: Deadline, without: Collection[Address] = ()) -> Connection:
-        """Return an open connection, or one to the first broker that can be reached; not to ``without``."""
+        """Return an open connection, or one to the first broker that can be reached, except ``without``."""
         self._check_open()
         connected = [one for one in map(self._usable, list(self._connections)) if one is not None]
         # A broker that has stopped is not noticed before it is asked: ask the one that answered last.
@@ -174,9 +176,10 @@ class Cluster:
     def fetch_metadata(
         self, topics: Sequence[str] | None, deadline: Deadline, *, create: bool = True
     ) -> messages.MetadataResponse:
-        """Request the metadata of topics (None: all) from any broker, keep it and return it.
+        """Request the metadata of topics (None: all) from any broker, store it and return it.
 
-        With ``create`` a broker with auto.create.topics.enable creates missing topics, as before 0.11 always.
+        With ``create`` a broker with auto.create.topics.enable creates missing topics; before 0.11 it always
+        does.
         """
         named = None if topics is None else [messages.MetadataRequestTopic(name=name) for name in topics]
 
@@ -248,7 +251,7 @@ class Cluster:
         return metadata
 
     def known_partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:
-        """Return the partitions of topics, none for a missing one; request missing or old metadata."""
+        """Return the partitions of topics, [] for a missing topic; request missing or old metadata."""
         if self._next_refresh.expired():
             self._refresh(deadline)
         missing = [

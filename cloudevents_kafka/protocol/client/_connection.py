@@ -114,7 +114,7 @@ class Connection(FrameSocket):
         return f"{self.address}: the broker throttles this client for {seconds:.1f} s more; see its quotas"
 
     def renew_session(self, log_in: Callable[[Deadline], object]) -> None:
-        """Call a function before a request at the end of the session."""
+        """Set the function to call before a request when the session is about to end."""
         if self.session_lifetime > 0:
             # KIP-368: "between 85% and 95% of that time has elapsed"; brokers refuse it within a second
             seconds = max(_MIN_SESSION, self.session_lifetime * random.uniform(0.85, 0.95))
@@ -174,12 +174,12 @@ class Connection(FrameSocket):
         return bool(self._responses) or super().readable(seconds)
 
     def ended(self) -> bool:
-        """Return whether the connection is closed, also by the broker while it owes no response."""
+        """Return whether the connection is closed, by this side, or by the broker between responses."""
         owed = self._pending or self._responses
         return self.closed if owed else super().ended()
 
     def silence(self) -> float:
-        """Return the seconds for which the broker owes a response, 0 if that is not long."""
+        """Return the seconds for which a response of the broker is overdue, or 0."""
         waited = time.monotonic() - self._pending[0].since if self._pending else 0.0
         return 0.0 if waited < _PATIENCE or self.readable() else waited
 

@@ -1,7 +1,7 @@
 """`Consumer`: returns records one by one or in lists, from assigned partitions or a group's.
 
-It has the methods that `EventConsumer` calls, under the names of confluent-kafka's consumer. Lasting
-errors are raised, not returned as messages.
+It has the methods that `EventConsumer` calls, under the names of confluent-kafka's consumer. Errors that do
+not pass are raised, not returned as messages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Protocol
 _POLL_INTERVAL: Final = 0.2  # seconds, so that KeyboardInterrupt is raised soon
 
 RebalanceCallback: TypeAlias = Callable[[Any, list[TopicPartition]], object]
-"""Called with the consumer and its partitions."""
+"""A function that is called with the consumer and its partitions."""
 
 
 class Consumer(Closing):
@@ -73,7 +73,7 @@ class Consumer(Closing):
         on_assign: RebalanceCallback | None = None,
         on_revoke: RebalanceCallback | None = None,
     ) -> None:
-        """Join the group and read the partitions that it assigns; ``group`` is needed."""
+        """Join the group, and read the partitions that it assigns; the consumer must have a ``group``."""
         self._check_open()
         if self._group is None:
             raise ClientError("subscribe needs a group: client.consumer(group=...); or assign partitions")
@@ -95,7 +95,8 @@ class Consumer(Closing):
     def assign(self, partitions: Iterable[HasOffset]) -> None:
         """Read exactly these partitions, each from its offset, also `EARLIEST`, `LATEST` or `STORED`.
 
-        A leader that does not answer delays only its own partitions. `ProtocolError` if no offset is found.
+        A leader that does not answer delays only its own partitions. Raises `ProtocolError` if no offset can
+        be determined.
         """
         self._check_open()
         offsets = {key_of(part): part.offset for part in partitions}
@@ -129,9 +130,9 @@ class Consumer(Closing):
         self._buffer.resume(key_of(part) for part in partitions)
 
     def poll(self, timeout: float = -1) -> Message | None:
-        """Return the next record, None if none arrives within ``timeout`` seconds; -1 waits forever.
+        """Return the next record, or None if none arrives within ``timeout`` seconds; -1 waits forever.
 
-        `ProtocolError` if reading fails and a retry does not help.
+        Raises `ProtocolError` if reading fails and a retry does not help.
         """
         if self._buffer.ready and not self._is_due():
             return self._buffer.pop()
@@ -167,7 +168,7 @@ class Consumer(Closing):
         return messages
 
     def _next(self, deadline: Deadline) -> Message | None:
-        """Return the next record; None if none arrives soon, or the next slice has none to return."""
+        """Return the next record; None if none arrives soon, or if the next slice has no record to return."""
         if (message := self._buffer.pop()) is not None:
             return message
         if self._buffer.next_cursor() is None:
@@ -219,7 +220,7 @@ class Consumer(Closing):
         return self._fetcher.position(key) if position is None else position
 
     def get_watermark_offsets(self, partition: HasOffset, timeout: float = -1) -> tuple[int, int]:
-        """Return the first offset of a partition, and the one after the last record.
+        """Return the first offset of a partition, and the offset after the last record.
 
         With ``committed_only`` the last record is the one before the first open transaction.
         """

@@ -1,8 +1,8 @@
 """`Cursor`: the fetched bytes of a partition, whose records are decoded in slices, as they are taken.
 
 A batch of some kilobytes may expand to millions of records, and a response may have thousands of such
-batches: only a slice of the records exists at once, with the decompressed bytes of one batch. A slice
-is so small that `Consumer.poll` returns in time.
+batches: only a slice of the records exists at once, with the decompressed bytes of one batch. A slice is
+small enough for `Consumer.poll` to return in time.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cloudevents_kafka.protocol.records import Batches, Record, RecordBatch
 from cloudevents_kafka.protocol.records.record import ABORT
 
 _SLICE: Final = 2500
-"""The most records and headers of a slice: 500 records with 4 headers."""
+"""The maximum number of records and headers of a slice: 500 records with 4 headers each."""
 _SLICE_SECONDS: Final = 0.1
-"""The time after which a slice begins no other batch: one may take long, and have no records to return."""
+"""The time after which a slice begins no other batch: a batch may take long and return no records."""
 _BOUNDARY: Final = (None,)
 """What is decoded between two batches."""
 
@@ -92,7 +92,7 @@ class Cursor:
         return True
 
     def release(self) -> None:
-        """Free what is decompressed; the next slice decodes it again."""
+        """Free the decompressed data; the next slice decompresses it again."""
         self._records = self._error = None
 
 

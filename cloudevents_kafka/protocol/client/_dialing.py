@@ -104,7 +104,7 @@ class _Attempts:
         return None
 
     def _give_up(self) -> None:
-        """Note which addresses did not answer."""
+        """Record which addresses did not answer."""
         for key in self._selector.get_map().values():
             self.failures[key.data] = "no answer"
         for _, place in self._waiting:

@@ -1,4 +1,4 @@
-"""`Fetcher`: one long poll at each leader, after a request for the first offsets that are not known."""
+"""`Fetcher`: one long poll at each leader, after a request for offsets that are not known yet."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Partition:
         self.last_error: ProtocolError | None = None  # an error that is retried
 
     def fail(self, key: PartitionId, error: ProtocolError) -> None:
-        """Keep the error of records that cannot be read."""
+        """Store the error of records that cannot be read."""
         where = "{}[{}]@{}".format(*key, self.position)
         self.error = Malformed(f"{error}; to read on after it, seek", path=where)
         self.error.__cause__ = without_frames(error)  # many partitions may keep an error
@@ -76,11 +76,11 @@ class Fetcher:
         self._in_flight: dict[int, _InFlight] = {}
 
     def assign(self, offsets: Offsets, deadline: Deadline) -> Offsets:
-        """Read exactly these partitions, each from its offset, `EARLIEST` or `LATEST` on; return the offsets.
+        """Read exactly these partitions, each from its offset, `EARLIEST` or `LATEST`; return the offsets.
 
-        A leader that does not answer soon is left for `fetch`, and delays only its own partitions; their
-        offsets are returned as they are. Raises the error of a partition, and `DeadlineExceeded` if no offset
-        is found; then the consumer keeps its former partitions.
+        If a leader does not answer soon, `fetch` asks it again, and only its own partitions are delayed;
+        their offsets are returned unchanged. Raises the error of a partition, and `DeadlineExceeded` if no
+        offset is found; then the consumer keeps its former partitions.
         """
         before, self._partitions = self._partitions, {}
         try:
@@ -134,12 +134,12 @@ class Fetcher:
         return cursors
 
     def fail(self, cursor: Cursor, error: ProtocolError) -> None:
-        """Keep the error of a cursor for `fetch`; the partition is fetched again from there."""
+        """Store the error of a cursor for `fetch`; the partition is fetched again from this place."""
         self.seek(cursor.key, cursor.position)
         self._partitions[cursor.key].fail(cursor.key, error)
 
     def send_requests(self, paused: Collection[PartitionId]) -> None:
-        """Request the partitions that are not paused, from leaders that owe no response."""
+        """Request the partitions that are not paused, from leaders that have answered all requests."""
         requested = {key for request in self._in_flight.values() for key in request.partitions}
         by_leader: dict[int, dict[PartitionId, _Partition]] = defaultdict(dict)
         for key, partition in self._partitions.items():
@@ -192,7 +192,7 @@ class Fetcher:
         )
 
     def _readable_leaders(self, deadline: Deadline) -> list[int]:
-        """Wait for a response; return the leaders with one, and those whose time is over."""
+        """Wait for a response; return the leaders that have sent one, and those whose time is over."""
         in_flight = self._in_flight
         if not in_flight:
             time.sleep(deadline.at_most(_BACKOFF / 10))
@@ -259,7 +259,7 @@ class Fetcher:
                 partition.position = max(rows[key].offset, 0)
 
     def _open(self, key: PartitionId, partition: _Partition, part: PartitionData) -> Cursor | None:
-        """Return the records of a partition, None without any, and advance its position."""
+        """Return the records of a partition, or None, and advance its position."""
         offset = partition.position
         if part.error_code:
             self._handle_error(key, BrokerError(part.error_code, "{}[{}]@{}".format(*key, offset)))
@@ -286,7 +286,7 @@ class Fetcher:
         partition.size = min(2 * max(partition.size, partial_size), self._settings.max_bytes)
 
     def _handle_error(self, key: PartitionId, error: ProtocolError) -> None:
-        """Let a partition back off if the error is retriable, else keep the error for `fetch`."""
+        """Let a partition back off if the error is retriable; else store the error for `fetch`."""
         partition = self._partitions[key]
         if is_retriable(error, unknown_errors=True):
             self._cluster.invalidate()

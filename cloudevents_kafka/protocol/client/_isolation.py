@@ -1,4 +1,4 @@
-"""`isolated`: requests of those who read committed records, with the field that says so."""
+"""`isolated`: sets the field of requests by which only committed records are read."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _FIELDS: Final[dict[type[Structure], tuple[int, dict[str, int]]]] = {
     ListOffsetsRequest: (2, {"isolation_level": 1}),
     OffsetFetchRequest: (7, {"require_stable": True}),
 }
-"""The first version with a field for isolation, and what it is for committed records (KIP-98, KIP-447)."""
+"""The first version with a field for isolation, and its value for committed records (KIP-98, KIP-447)."""
 
 _Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetFetchRequest)
 
 
 def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> _Request:
-    """Return a request for committed records, or those that they concern, if ``committed_only``.
+    """Return a request that reads only committed records or offsets, if ``committed_only``.
 
-    A broker without the field has no transactions, or ignores those that commit offsets.
+    A broker without the field has no transactions, or does not wait for transactions that commit offsets.
     """
     first, values = _FIELDS[type(request)]
     if not committed_only or broker.version(type(request)) < first:

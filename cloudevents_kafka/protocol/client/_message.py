@@ -1,4 +1,4 @@
-"""Messages, partitions and offsets, as users see them and as the client's tables have them."""
+"""Messages, partitions and offsets, as users see them and as the client stores them."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Message(msgspec.Struct, frozen=True):
         return self.record.value
 
     def headers(self) -> Headers | None:
-        """Return the headers, None without headers."""
+        """Return the headers, or None if there are none."""
         return self.record.headers or None
 
     def timestamp(self) -> tuple[int, int]:
@@ -151,7 +151,7 @@ class Message(msgspec.Struct, frozen=True):
         return self.record.timestamp_type + 1, self.record.timestamp
 
     def error(self) -> ProtocolError | None:
-        """Return why the record was not delivered, None if it was."""
+        """Return why the record was not delivered, or None if it was."""
         return self.delivery_error
 
     def __len__(self) -> int:

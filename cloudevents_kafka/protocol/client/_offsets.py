@@ -45,8 +45,8 @@ def offset_at(
 ) -> int | None:
     """Return the offset of the first record at or after a timestamp in ms, or of `LATEST`, `EARLIEST`.
 
-    None if all records are older. Brokers before 0.10.1 have timestamps of segments only: the
-    offset is the beginning of the newest segment from before that time.
+    The result is None if all records are older. Brokers before 0.10.1 have timestamps of segments only: the
+    offset is then the beginning of the newest segment before this time.
     """
     request = offsets_request({topic_partition: timestamp})
     subject = "{}[{}]".format(*topic_partition)
@@ -119,7 +119,8 @@ class GroupOffsets:
     """The committed offsets of a group, and the connection to its coordinator, for one thread at a time.
 
     ``generation`` and ``member_id`` are sent with commits; a client that is not a member leaves them out.
-    With ``committed_only`` an offset that an open transaction commits is not known before its end (KIP-447).
+    With ``committed_only`` an offset that an open transaction commits is unknown until the transaction ends
+    (KIP-447).
     """
 
     def __init__(self, cluster: Cluster, group: str, *, committed_only: bool) -> None:

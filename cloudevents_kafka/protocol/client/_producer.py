@@ -95,8 +95,8 @@ class Producer(Closing):
     ) -> None:
         """Queue a record.
 
-        ``timestamp`` is in ms, 0 is now; ``on_delivery`` is called with an error or None, and the
-        message. `BufferError` if the queue is full: `poll`, and try again. ValueError or TypeError
+        ``timestamp`` is in ms, 0 is now; ``on_delivery`` is called with an error or None, and the message.
+        Raises `BufferError` if the queue is full: call `poll`, and try again. Raises ValueError or TypeError
         for values that a record cannot contain.
         """
         if not isinstance(topic, str) or not isinstance(partition, int):
@@ -125,7 +125,7 @@ class Producer(Closing):
     def poll(self, timeout: float = -1) -> int:
         """Call the callbacks of finished records; return the number of finished records.
 
-        Wait for the first up to ``timeout`` seconds; -1 is without limit.
+        Wait up to ``timeout`` seconds for the first one; -1 means no limit.
         """
         if not timeout and not self._reports:
             return 0

@@ -16,7 +16,7 @@ MAX_PAUSE: Final = 1.0
 
 
 class Deadline:
-    """A point in time at which a call fails; None, below 0 or above `MAX_SECONDS` is never."""
+    """A point in time at which a call fails; never for None, below 0, or above `MAX_SECONDS`."""
 
     def __init__(self, seconds: float | None) -> None:
         finite = seconds is not None and 0 <= seconds <= MAX_SECONDS  # False for NaN
@@ -44,7 +44,8 @@ class Deadline:
 def is_retriable(error: ProtocolError, *, unknown_errors: bool = False) -> bool:
     """Return whether the request may succeed later, with fresh metadata.
 
-    With ``unknown_errors`` also after UNKNOWN_SERVER_ERROR, as of 0.8 while a partition is created or moved.
+    With ``unknown_errors`` this includes UNKNOWN_SERVER_ERROR, which 0.8 sends while a partition is created
+    or moved.
     """
     if isinstance(error, BrokerError):
         return error.retriable or (unknown_errors and error.code == ErrorCode.UNKNOWN_SERVER_ERROR)

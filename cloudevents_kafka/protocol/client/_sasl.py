@@ -3,7 +3,8 @@
 The mechanisms are PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628, KIP-255).
 
 SCRAM has no channel binding. Apache's brokers hash passwords as UTF-8; other brokers follow the RFC, and
-apply SASLprep first. So a user or password that SASLprep changes is tried as it is, then prepared.
+apply SASLprep first. So if SASLprep changes a user or password, the client tries the original text, then the
+prepared text.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Exchange: TypeAlias = Callable[[bytes], bytes]
 
 
 def forms(sasl: Sasl) -> list[Sasl]:
-    """Return the credentials to try in turn: as they are, and prepared if SCRAM and SASLprep change them."""
+    """Return the credentials to try in turn: the original ones, and for SCRAM those after SASLprep."""
     if not isinstance(sasl, Scram):
         return [sasl]
     user, password = saslprep(sasl.user), saslprep(sasl.password)

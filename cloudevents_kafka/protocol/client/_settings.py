@@ -48,8 +48,9 @@ class Scram(NamedTuple):
 class OAuthBearer(NamedTuple):
     """SASL OAUTHBEARER, which sends a token unencrypted: use TLS.
 
-    ``token`` is the token, or a function that returns one, called at each login: a session may outlive a
-    token. ``extensions`` are pairs for the broker (KIP-342), whose names have letters only.
+    ``token`` is the token, or a function that returns one; it is called at each login, as a session may last
+    longer than a token. ``extensions`` are names and values for the broker (KIP-342); a name has letters
+    only.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client, OAuthBearer

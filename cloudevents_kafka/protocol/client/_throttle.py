@@ -1,8 +1,8 @@
-"""`throttle_of`: for how long a broker asks to be sent nothing more.
+"""`throttle_of`: the time for which a broker asks the client to send nothing.
 
-A client that exceeds its quota gets its response at once, and must wait itself (KIP-219). A broker does not
-read from its connection meanwhile; a proxy may trust the client. In earlier versions brokers have waited
-before they responded.
+A client that exceeds its quota gets its response at once, and must then wait (KIP-219). During this time the
+broker does not read from the connection, but a proxy may rely on the client. In earlier versions brokers wait
+before they respond.
 """
 
 from __future__ import annotations
