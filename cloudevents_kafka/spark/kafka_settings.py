@@ -77,8 +77,8 @@ _EXTENSION: Final = "extension_"
 def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the ``kafka.…`` options of Spark's source for settings of librdkafka.
 
-    Logins are PLAIN, SCRAM, and OAUTHBEARER by client credentials (``sasl.oauthbearer.method=oidc``); for
-    tokens of a command, pass the settings of a `TokenEndpoint`.
+    The logins PLAIN, SCRAM, and OAUTHBEARER by client credentials (``sasl.oauthbearer.method=oidc``) are
+    supported. For tokens of a command, pass the settings of a `TokenEndpoint`.
 
     Raises `ValueError` for a setting without a counterpart, and for a file that cannot be read.
 

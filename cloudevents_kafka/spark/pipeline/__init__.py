@@ -1,19 +1,16 @@
 """A Spark job that writes CloudEvents from Kafka topics to tables, each record exactly once.
 
-It also calls a function with each batch, in place of tables.
+It can also call a function with each batch, in place of tables. `EventPipeline` runs the job, in a local
+Spark that it starts or in your session. `PipelineOptions` has the settings (`to_java_settings` translates
+those of librdkafka), and `Summary` is the result. `EventBatch` is the argument of a user's function.
 
-`EventPipeline` runs it, in a Spark of its own or in a session of yours. `PipelineOptions` has the
-settings (`to_java_settings` translates those of librdkafka), `Summary` the result. `EventBatch` is what
-a function of the user is called with.
-
-Read `runs._event_pipeline` first, then `landing._lander`, which has the steps of a batch, from Spark's
-call to its manifest, and names the modules that it uses. `runs` has the readers, a stream or a
-backfill, and what watches them. `landing` knows what has landed, and has the targets: files, tables, a
-function. `batches` computes the rows of a batch and counts them, and `tables` has their columns and
-writes them. `notes` and `stores` have what is known about batches, and Spark's checkpoint. `topics`
-notices topics that were created again, and `watching` has reports, metrics and thresholds. `replays` lands
-records of the quarantine, and `maintenance` looks after tables. `session` starts and stops a local Spark.
-`options` has the settings, and what earlier versions had. A user reads `_errors`, too.
+Read `runs._event_pipeline` first, then `landing._lander`, which has the steps of a batch, from Spark's call
+to its manifest, and names the modules that it uses. `runs` reads records, as a stream or a backfill.
+`landing` has the offsets that have landed, and the targets: files, tables, a function. `batches` computes and
+counts the rows of a batch; `tables` has their columns, and writes them. `notes` and `stores` read and write
+the pipeline's files and Spark's checkpoint. `topics` detects topics that were created again. `watching` has
+reports, metrics and thresholds. `replays` lands records of the quarantine, and `maintenance` cleans tables
+up. `session` starts and stops a local Spark, `options` has the settings, and `_errors` the exceptions.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class PipelineError(CloudEventsKafkaError):
 class PipelineFailed(PipelineError):
     """The pipeline failed; all landed batches are complete, and a new start continues after them.
 
-    ``final`` is whether a new start would fail in the same way, unless something is changed before.
+    ``final`` is whether a new start would fail in the same way, unless you change something first.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineFailed, PipelineOptions
@@ -161,7 +161,7 @@ class WrongTable(PipelineError):
 
 
 class NotOnConnect(PipelineError, ValueError):
-    """A pipeline or a replay needs a Spark session of this process, and not one of Spark Connect.
+    """A pipeline or a replay needs a Spark session in this process; one of Spark Connect is refused.
 
     Examples:
         >>> from pyspark.sql import SparkSession
@@ -177,13 +177,13 @@ class NotOnConnect(PipelineError, ValueError):
 
 
 def ends_after_repeated_batch(text: str) -> bool:
-    """Return whether a query ended by the defect SPARK-55271: its first batch repeats one, and has landed."""
+    """Return whether SPARK-55271 ended a query: its first batch was a repeated one, and has landed."""
     return re.search(_METRICS, text) is not None
 
 
 @contextmanager
 def failures_in_words(redact: Callable[[str], str]) -> Iterator[None]:
-    """Yield; raise `PipelineFailed` for an error of Spark, without the secrets that ``redact`` removes."""
+    """Yield; raise `PipelineFailed` for an error of Spark, with secrets removed by ``redact``."""
     try:
         yield
     except spark_errors() as error:

@@ -1,8 +1,8 @@
-"""How batches land by a function of the user, at least once.
+"""How batches are passed to a function of the user, at least once.
 
-If the process is killed while the function runs, the next start calls it again, with the same records
-under the same number. Earlier versions landed in topics in the same way, so a function can continue in
-their folders.
+If the process is killed while the function runs, the next start calls it again, with the same records and the
+same number. Earlier versions used the same notes for landing in topics, so a function can continue in their
+folders.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class EventBatch:
     """A batch for the function of a pipeline.
 
-    ``number`` counts the batches of the pipeline's folder. A batch that is passed again, because a run
-    was killed or the function raised an error, has the same number and the same records. ``events`` and
-    ``quarantine`` have the columns of the tables of these names; they stay in memory or on disk until
-    the function returns, so it may read them several times. ``offsets`` maps topic to partition (as
-    text) to the offsets that were read, with ``start`` and ``end``, the first after the last.
+    ``number`` counts the batches of the pipeline's folder. If a batch is passed again, because a run was
+    killed or the function raised an error, it has the same number and the same records. ``events`` and
+    ``quarantine`` have the columns of the tables with these names. They stay in memory or on disk until the
+    function returns, so it may read them several times. ``offsets`` maps topic to partition (as text) to the
+    range of offsets that was read: ``start`` is the first offset, ``end`` the first offset after the range.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions
@@ -77,5 +77,5 @@ class FunctionTarget(Target):
             ) from error
 
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return nothing: the function has done it."""
+        """Return nothing: the function has already taken the rows."""
         return {}

@@ -1,6 +1,7 @@
-"""`read_contents`: what tables of events and of other records have, counted by Spark.
+"""`read_contents`: counts the rows in tables of events and of other records, by Spark.
 
-Rows stay in Spark, but for a few samples: it groups them by label and time, and returns the largest groups.
+Spark groups rows by label and time, and returns the largest groups; of the rows themselves it returns only a
+few samples.
 """
 
 from __future__ import annotations

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["Maintenance", "optimize_tables", "vacuum_tables"]
 
 KEEP_HOURS: Final = 168.0
-"""For how long readers can read older versions, by default."""
+"""The default time for which readers can read older versions, in hours."""
 
 _LONGEST_BATCH_HOURS: Final = 24.0
 
 
 class Maintenance(msgspec.Struct, frozen=True):
-    """What `optimize_tables` or `vacuum_tables` did to a table: the number of files before and after.
+    """The result of `optimize_tables` or `vacuum_tables` for a table: the numbers of files before and after.
 
     `optimize_tables` counts the data files of the current version, `vacuum_tables` all files in storage.
     ``left_out`` are the columns to sort by that the table does not have.
@@ -65,14 +65,14 @@ def optimize_tables(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Iterator[Maintenance]:
-    """Return an iterator that joins the small files of each table into larger ones and yields what it did.
+    """Return an iterator that joins small files of each table into larger ones, and yields the results.
 
-    The tables are found in ``folder``, which may be a table itself, and ``names`` are tables of
-    catalogs. With ``sort_by`` the rows of each table are clustered by the columns in ``sort_by`` that
-    it has, which rewrites all files; a quarantine has other columns than events. ``conf`` has settings
-    of Spark, such as the settings of a catalog. Raises `WrongTable` if it finds no table, or before it
-    changes one if a column is in no table, `ValueError` for a name that cannot be one, `PipelineFailed`
-    if Spark fails, and the errors of `local_session`. A pipeline may write to the tables meanwhile.
+    The tables are those in ``folder``, which may be a table itself, and ``names`` are tables of catalogs.
+    With ``sort_by`` all files are rewritten, and the rows of each table are clustered by those of these
+    columns that it has (a quarantine has other columns than events). ``conf`` has settings of Spark, such as
+    the settings of a catalog. Raises `WrongTable` if it finds no table, or before it changes one if a column
+    is in no table, `ValueError` for a name that cannot be one, `PipelineFailed` if Spark fails, and the
+    errors of `local_session`. A pipeline may write to the tables at the same time.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
@@ -92,12 +92,12 @@ def vacuum_tables(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Iterator[Maintenance]:
-    """Return an iterator that deletes what no recent version of each table needs and yields what it did.
+    """Return an iterator that deletes files that no recent version of a table needs, and yields the results.
 
     Versions that were current in the last ``keep_hours`` hours stay readable; if there are more than 1,000,
-    only the newest 1,000 and those of the last hour. With less than a day no pipeline may write meanwhile,
-    as the files of a batch are part of no version before its commit: raises `InUse` if one writes to the
-    folder. The other arguments and the errors are those of `optimize_tables`.
+    only the newest 1,000 and those of the last hour. With less than a day no pipeline may write at the same
+    time, because the files of its batch do not belong to any version before its commit: `InUse` is raised if
+    a pipeline uses the folder. The other arguments and the errors are those of `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
@@ -147,7 +147,7 @@ def _maintain(
     *,
     alone: bool,
 ) -> Iterator[Maintenance]:
-    """Yield what was done; ``alone`` is whether no pipeline may write to the folder meanwhile."""
+    """Yield the results; ``alone`` is whether no pipeline may write to the folder at the same time."""
     for name in names:
         name_parts(name)
     formats = needed_formats(folder, names)
@@ -195,7 +195,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Iterable[str]) -> It
 
 
 def _named(spark: SparkSession, name: str) -> Table:
-    """Return the table of a catalog, as one of Delta or Iceberg."""
+    """Return the table of a catalog, which must be one of Delta or Iceberg."""
     from pyspark.errors import AnalysisException
 
     try:

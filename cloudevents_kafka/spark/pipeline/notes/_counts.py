@@ -1,4 +1,4 @@
-"""Counts of a batch, or of all batches; a batch whose counts contradict each other does not land."""
+"""The counts of a batch, or of all batches; a batch does not land if its counts contradict each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Labels = Mapping[str, Mapping[str, int]]
 
 
 class CountMismatch(PipelineError):
-    """The written records are not the read ones; no record of the batch has landed.
+    """The written records are not those that were read; no record of the batch has landed.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts, CountMismatch
@@ -64,10 +64,10 @@ class PartitionCounts(msgspec.Struct, frozen=True):
 
 
 class GapCounts(msgspec.Struct, frozen=True):
-    """Numbers of offsets of a partition that a backfill was asked to read.
+    """Numbers of the offsets of a partition in the range of a backfill.
 
-    ``gaps`` no pipeline had landed, and they could be read; ``landed`` were there already, ``expired`` were
-    not, but their records had expired; ``ahead`` are left to the pipeline, which goes on before them.
+    ``gaps`` were not landed by a pipeline and could be read. ``landed`` had landed already. ``expired`` had
+    not landed, and their records had expired. ``ahead`` are left to the pipeline, which has not reached them.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import GapCounts
@@ -84,19 +84,17 @@ class GapCounts(msgspec.Struct, frozen=True):
 class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of records read, landed as events, and quarantined.
 
-    ``tolerated`` is how many of the events were read leniently because they deviate.
+    ``tolerated`` is the number of events with accepted deviations. ``by_type`` maps type to mode to the
+    number of events, and ``by_reason`` maps verdict to reason to the number of records. ``by_tolerated`` maps
+    clause to rule to the number of events; an event may deviate from several rules. ``offsets`` maps topic to
+    partition (as text) to `PartitionCounts`. ``quarantined_by_topic`` maps topic to the records of the
+    quarantine. ``routed`` maps the tables of the option ``tables`` to their events; others are in the common
+    table. ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
 
-    ``by_type`` maps type to mode to events, ``by_reason`` verdict to reason to records,
-    ``by_tolerated`` clause to rule to events, each of which may deviate from several rules,
-    ``offsets`` topic to partition (as text) to `PartitionCounts`.
-    ``quarantined_by_topic`` maps topic to the records of the quarantine.
-    ``routed`` maps the tables of the option ``tables`` to their events; others are in the common table.
-    ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
-
-    ``duplicates`` are events that did not land, as the table has them; see the option ``deduplicate``.
-    With the option ``upsert``, ``changes`` has the numbers of records that inserted, updated or deleted
-    a row, and that were older than it: ``inserted``, ``updated``, ``deleted`` and ``older``.
-    ``tombstones`` are the records among them that have a key and nothing else, and so are not events.
+    ``duplicates`` are events that did not land because the table has them already; see the option
+    ``deduplicate``. With the option ``upsert``, ``changes`` has the numbers of records that inserted, updated
+    or deleted a row, and that were older than it: ``inserted``, ``updated``, ``deleted`` and ``older``.
+    ``tombstones`` are the records among them that have only a key, and so are not events.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts

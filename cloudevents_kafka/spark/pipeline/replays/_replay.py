@@ -1,4 +1,4 @@
-"""`replay_quarantine`: replays of one folder, in a Spark of its own or in a session of yours."""
+"""`replay_quarantine`: replays of one folder, in a Spark that it starts or in your session."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
     """The result of `replay_quarantine`.
 
-    ``number`` is the number of the replay, or None if no replay was applied. ``finished`` is the number
-    of an earlier replay that was finished first, or that is unfinished if nothing was applied; None if
-    there is none. ``outcomes`` has the numbers of records that ``landed``, were ``refused`` again, for
-    which the function returned None (``unmended``) or raised an error (``failed``); ``counts`` has them
-    by the verdict and the reason in the quarantine, ``tables`` the events by table. ``outcomes_table``
-    is where each record's is.
+    ``number`` is the number of the replay, or None if no replay was applied. ``finished`` is the number of an
+    earlier replay that was finished first, or, if nothing was applied, that is still unfinished; None if
+    there is none. ``outcomes`` has the numbers of records that ``landed``, that were ``refused`` again, and
+    for which the function returned None (``unmended``) or raised an error (``failed``). ``counts`` has these
+    numbers by the verdict and the reason in the quarantine, and ``tables`` the numbers of events by table.
+    ``outcomes_table`` is the table with the outcome of each record.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplaySummary
@@ -106,16 +106,15 @@ def replay_quarantine(
 ) -> ReplaySummary:
     """Read records of a pipeline's quarantine again, and land those that are events now, each once.
 
-    ``mend`` is called with each `Record` and returns one, or None to keep it in the quarantine. Then the
-    record is read by this version of the library, with the extensions and formats that are registered. An
-    event has the topic, partition, offset and timestamp of its record, also if ``mend`` returns others. The
-    outcome of each record is in a table next to the quarantine, ``quarantine_replays``. Records that have
-    landed by an earlier replay are left out; those that were refused are tried again.
-
-    The pipeline may land in Delta or Iceberg meanwhile. ``spark`` is a session of yours, in place of one that
-    is started. Raises `ValueError` for a wrong condition, `InUse` if a pipeline uses a folder of Parquet or
-    another replay is under way, `WrongTable`, `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`,
-    `NotOnConnect`, and the errors of `local_session`.
+    ``mend`` is a function that is called with each `Record`. It returns a record, or None to leave the record
+    in the quarantine. Then this version of the library reads the record, with the extensions and formats that
+    are registered. An event gets the topic, partition, offset and timestamp of the original record, even if
+    ``mend`` returns others. The outcome of each record is in a table next to the quarantine,
+    ``quarantine_replays``. Records that have landed in an earlier replay are left out; refused ones are tried
+    again. With Delta and Iceberg the pipeline may run at the same time. ``spark`` is your session, in place
+    of one that is started. Raises `ValueError` for a wrong condition, `InUse` if a pipeline uses a folder of
+    Parquet or another replay is under way, `WrongTable`, `WrongCheckpoint`, `CountMismatch`,
+    `PipelineFailed`, `NotOnConnect`, and the errors of `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -146,7 +145,7 @@ def replay_quarantine(
 
 
 def replayed_kind(out: str) -> str | None:
-    """Return the kind of the tables of a local folder, or None if it is elsewhere; raise `WrongTable`."""
+    """Return the kind of the tables of a local folder, None for other folders; raise `WrongTable`."""
     last = _local_batch(out)
     return None if last is None else last.to
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PLACE: Final = ("topic", "partition", "offset", "timestamp")
-"""The columns by which a quarantined record is known; a topic that was made again has other timestamps."""
+"""The columns that identify a record; a topic that was created again has other timestamps."""
 
 # Of the header in binary mode, of the value in structured mode.
 _TYPE: Final = (
@@ -37,15 +37,14 @@ _check_time: Final = must_be("a time such as 2026-11-21T12:00:00Z", is_timestamp
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `replay_quarantine`; raises `ValueError` for invalid ones.
 
-    ``out`` is the folder of the pipeline, ``table`` its table of events if that is in a catalog. Records are
-    chosen by ``verdicts``, ``clauses``, parts of ``reasons``, ``types`` with ``*`` for any text, the
+    ``out`` is the folder of the pipeline; ``table`` is its table of events, if that is in a catalog. Records
+    are chosen by ``verdicts``, ``clauses``, parts of ``reasons``, ``types`` with ``*`` for any text, the
     timestamp of the record (from ``since`` to before ``until``, RFC 3339), and ``where``, a condition of SQL
-    on the columns of the quarantine: one of each list must match, and all of the rest.
-
-    They are read ``lenient`` or strictly, their data by the schemas of the pipeline's last batch, or by
-    ``schemas``, with ``rescue``, as in `PipelineOptions`. Framed data needs ``schema_registry``. With
-    ``apply`` those that are events land; without it they are counted, and nothing changes. ``master`` and
-    ``conf`` are for a Spark that the replay starts.
+    on the columns of the quarantine. A record must meet all of these conditions; in a list, one item must
+    match. Records are read strictly, or leniently with ``lenient``. Their data is read by the schemas of the
+    pipeline's last batch, or by ``schemas`` and ``rescue``, as in `PipelineOptions`. Framed data needs
+    ``schema_registry``. With ``apply`` events land; without it they are only counted, and nothing changes.
+    ``master`` and ``conf`` are for a Spark that the replay starts.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplayOptions
@@ -130,7 +129,7 @@ def _any(conditions: Iterator[str]) -> str:
 
 
 def has_landed(ledger: notes.Ledger) -> str:
-    """Return the condition that a row's batch has landed, by a ledger; rows of others have no batch."""
+    """Return SQL for whether the batch of a row has landed; rows of other writers have no batch."""
     ranges = (
         f"(`topic` = {literal(entry.topic)} AND `partition` = {entry.partition} "
         f"AND `offset` >= {entry.offsets.start} AND `offset` < {entry.offsets.end})"

@@ -1,4 +1,4 @@
-"""`EventPipeline`: a pipeline from topics to tables, in a session of its own or in yours."""
+"""`EventPipeline`: a pipeline from topics to tables, in a session that it starts or in yours."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _POLL_SECONDS = 0.2
 class EventPipeline:
     """A pipeline that lands topics of events in tables, each record exactly once.
 
-    It also passes each batch to a function, at least once.
+    It can also pass each batch to a function, at least once.
 
     ::
 
@@ -45,19 +45,17 @@ class EventPipeline:
     yours that has the Kafka connector; the options ``master``, ``conf``, ``ui`` and ``log`` have no
     effect then.
 
-    ``each_batch`` is called with an `EventBatch` for each batch, in place of tables: its records are
-    decoded once, and kept until it returns. It is called at least once for each batch: again with the
-    same number and records if the run is killed before the manifest of the batch is written. An error that it
-    raises ends the run with `PipelineFailed`, whose ``__cause__`` is that error. The notes of the
-    batches and the checkpoint are in ``out``.
+    ``each_batch`` is a function that is called with an `EventBatch` for each batch, in place of tables. The
+    records are decoded once, and stored until the function returns. If the run is killed before the manifest
+    of the batch is written, the function is called again with the same number and records. An error of the
+    function ends the run with `PipelineFailed`, whose ``__cause__`` is that error. The notes of the batches
+    and the checkpoint are in ``out``.
 
     ``spark`` must be a session in this process: `start` raises `NotOnConnect` for one of Spark Connect.
 
-    ``report`` is called with each batch that has landed, ``warn`` with each warning;
-    both in the thread that calls `wait` or `run`.
-
-    `run` is all that most programs need. Others call `start`, then `wait` until it returns true, and
-    `close`, or use the pipeline as a context manager, which starts it.
+    ``report`` is called with each batch that has landed, and ``warn`` with each warning, both in the thread
+    that calls `wait` or `run`. Most programs only call `run`. Others call `start`, then `wait` until it
+    returns true, and `close`; or they use the pipeline as a context manager, which starts it.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -92,13 +90,13 @@ class EventPipeline:
         self._run: Run | None = None
         self._resources = ExitStack()
         self.metrics_url: str | None = None
-        """Where Prometheus reads the figures, after the start with ``metrics_port``."""
+        """The URL at which Prometheus reads the metrics, after the start with ``metrics_port``."""
 
     def run(self, *, stop: Callable[[], bool] | None = None) -> Summary:
         """Run the pipeline to its end, close it, and return the summary.
 
-        With ``once`` it ends when it has read all records, otherwise when ``stop`` returns true; the
-        current batch is finished first. Raises what `start` and `wait` raise, and `CountMismatch`.
+        With ``once`` the run ends when it has read all records, otherwise when ``stop`` returns true; the
+        current batch is finished first. Raises the errors of `start` and `wait`, and `CountMismatch`.
         """
         with self:
             while not self.wait(_POLL_SECONDS):
@@ -108,11 +106,11 @@ class EventPipeline:
             return self.summary()
 
     def start(self) -> Self:
-        """Start the pipeline, and Spark if necessary; finish first what an earlier run left unfinished.
+        """Start the pipeline, and Spark if necessary, and return the pipeline.
 
-        Return the pipeline. Raises `InUse`, `WrongStore`, `WrongCheckpoint`, `TopicChanged`, `NotOnConnect`,
-        `PipelineFailed` if no broker answers, the errors of `local_session`, and `RuntimeError` if it is
-        running.
+        A batch that an earlier run left unfinished is finished first. Raises `InUse`, `WrongStore`,
+        `WrongCheckpoint`, `TopicChanged`, `NotOnConnect`, `PipelineFailed` if no broker answers, the errors
+        of `local_session`, and `RuntimeError` if it is running.
         """
         if self._run is not None:
             raise RuntimeError("a pipeline must be closed before it is started again")
@@ -162,8 +160,8 @@ class EventPipeline:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the pipeline has ended or the time is up; return whether it has ended.
 
-        Report batches meanwhile. Raises the error that ended the pipeline, unless `stop` was called:
-        `PipelineFailed`, `TopicChanged`, `WrongCheckpoint`, `CountMismatch`, or `ThresholdCrossed`.
+        Batches are reported during the wait. Raises the error that ended the pipeline, unless `stop` was
+        called: `PipelineFailed`, `TopicChanged`, `WrongCheckpoint`, `CountMismatch`, or `ThresholdCrossed`.
         """
         return self._running.wait(seconds)
 
@@ -172,7 +170,7 @@ class EventPipeline:
         self._running.stop()
 
     def status(self) -> str:
-        """Return in a few words what the pipeline does, and its lag; that no broker answers, if so."""
+        """Return in a few words what the pipeline does, its lag, or that no broker answers."""
         return self._running.status()
 
     def summary(self) -> Summary:
@@ -181,7 +179,7 @@ class EventPipeline:
 
     @property
     def query(self) -> StreamingQuery:
-        """The query of Spark; raises `RuntimeError` for a backfill, which has none."""
+        """The query of Spark; raises `RuntimeError` for a backfill, which has no query."""
         query = self._running.reader.query
         if query is None:
             raise RuntimeError("a backfill has no query, got the option backfill; use wait() and status()")

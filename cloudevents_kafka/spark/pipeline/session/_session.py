@@ -1,4 +1,4 @@
-"""`local_session`: a Spark session on this machine: quiet, in UTC, on loopback, with its jars."""
+"""`local_session`: a Spark session on this machine: with jars, in UTC, on loopback, without log output."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def open_store(location: str, spark: SparkSession) -> Store:
 
 
 def without_patterns(url: str) -> str:
-    """Return a URL for Spark's readers, which take braces, brackets and other characters as patterns."""
+    """Return a URL for Spark's readers, which take braces, brackets and some others as patterns."""
     return _PATTERN_CHARACTERS.sub(r"\\\g<0>", url)
 
 
@@ -280,7 +280,7 @@ def _explained(verb: str, url: str) -> Iterator[None]:
 class HadoopStore(Store):
     """A folder in any file system of Hadoop.
 
-    These have no lock in common: Spark's checkpoint notices a second writer and stops it.
+    These file systems have no common lock, but Spark's checkpoint notices a second writer and stops it.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:

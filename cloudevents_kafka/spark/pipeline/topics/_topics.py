@@ -1,4 +1,4 @@
-"""`TopicMonitor`: notice topics that were deleted and created again, by an admin client.
+"""`TopicMonitor`: detects topics that were deleted and created again, by an admin client.
 
 Offsets restart at 0 in such a topic, so landed offsets say nothing about its records. Its id
 changes (KIP-516, Kafka 2.8 and later): the monitor compares the topics' ids with those in the
@@ -33,7 +33,7 @@ _NO_ID = (
 
 
 class TopicChanged(PipelineError):
-    """A topic does not exist, or is not the one whose records have landed.
+    """A topic does not exist, or is not the topic whose records have landed.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, TopicChanged

@@ -1,7 +1,7 @@
-"""The names of all figures of a pipeline, and their values for one batch.
+"""The names of all metrics of a pipeline, and their values for one batch.
 
-`FIGURES` is the one table of names, for JSON lines, Prometheus and the page of docs. A counter has the sum
-since the run began in Prometheus, and the number of the batch in a JSON line.
+`FIGURES` is the only table of names, for JSON lines, Prometheus and the documentation. In Prometheus a
+counter has the sum since the start of the run; in a JSON line it has the number of the batch.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FIGURES: Final = (
 class Lags:
     """How far each partition is behind, by topic and partition: in offsets, and in seconds.
 
-    A record with a time in the future, by a clock that is wrong, is as old as its landing.
+    If the time of a record is in the future, because a clock is wrong, its age counts from its landing.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,8 @@
 """`Metrics`: the figures of a run, written to a file and served to Prometheus.
 
-A pipeline adds its batches, and `MetricsListener` the batches of any query. They never end a run: what
-cannot be opened at the start is an error, what fails later is one warning. Each figure of a batch has
-at most `MOST_LABELS` sets of labels, as types are untrusted input: those that came first, and one for
-all others.
+A pipeline adds its batches, and `MetricsListener` the batches of any query. If the file or the port cannot be
+opened at the start, that is an error; a later failure is one warning, and never ends the run. Types are
+untrusted input, so a metric has at most `MOST_LABELS` sets of labels: the first ones, and one for all others.
 """
 
 from __future__ import annotations

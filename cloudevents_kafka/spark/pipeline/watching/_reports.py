@@ -1,4 +1,4 @@
-"""What a pipeline reports: the progress of each batch, and the summary of a run."""
+"""The reports of a pipeline: the progress of each batch, and the summary of a run."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _STEPS: Final = {
 class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A batch that has landed: its counts, its duration, and the distance to the topics' ends.
 
-    ``behind`` is a number of offsets, counted from the ends that Spark saw last, and ``lags`` has it by
-    topic and partition, such as ``orders[0]``. They and ``seconds`` are None or empty if the pipeline was
-    stopped before Spark reported the batch. ``age`` is the age of the newest record in seconds when the batch
-    was reported. ``steps`` has the seconds by step: Spark's "plan", the "check" of the topics, "write" with
-    reading, the "commit" of the tables, Spark's "checkpoint". ``rows`` has the rows in the files that were
-    committed, by table, where they are known.
+    ``behind`` is the number of offsets up to the ends that Spark last saw, and ``lags`` has these numbers by
+    topic and partition, such as ``orders[0]``. ``behind``, ``lags`` and ``seconds`` are None or empty if the
+    pipeline was stopped before Spark reported the batch. ``age`` is the age of the newest record in seconds
+    when the batch was reported. ``steps`` has the seconds of each step: Spark's "plan", the "check" of the
+    topics, "write" (which includes reading), the "commit" of the tables, and Spark's "checkpoint". ``rows``
+    has the numbers of rows in the committed files, by table, if they are known.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -64,7 +64,7 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stopped_text(topic: str, reason: str) -> str:
-    """Return what has become of a topic that a threshold has stopped."""
+    """Return the text about a topic that a threshold has stopped."""
     return (
         f"topic {topic} is stopped, the others go on: {reason}. What was read of it has landed; to start it "
         "again, start the pipeline again with it, which continues after that"
@@ -130,14 +130,14 @@ def _offsets(value: Any) -> dict[tuple[str, str], int]:
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: ``counts`` of this run, and ``total`` of all batches in the folder.
 
-    ``batches`` is the number of batches of this run; ``recovered`` the number of an earlier run's
-    batch that this run finished, or None. ``complete`` is whether the run has read all records; it
-    is false for a run that was stopped. ``skipped`` maps topic to partition to the offsets of this
-    run without a record: expired, compacted, of aborted transactions, or transaction markers.
-    ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables`` has the names of
-    all tables, by those in ``counts.by_table``, and of the quarantine. ``stopped`` has the topics that a
-    threshold has stopped, with the reason. ``backfill`` has `GapCounts` by topic and partition, of a run with
-    the option ``backfill``. The JSON name of ``counts`` is ``tally``.
+    ``batches`` is the number of batches of this run; ``recovered`` is the number of a batch of an earlier run
+    that this run has finished, or None. ``complete`` is whether the run has read all records; it is false for
+    a run that was stopped. ``skipped`` maps topic to partition to the number of offsets without a record:
+    expired or compacted records, records of aborted transactions, and transaction markers.
+    ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables`` has the names of all
+    tables, by their names in ``counts.by_table``, and that of the quarantine. ``stopped`` has the topics that
+    a threshold has stopped, with the reason. ``backfill`` has `GapCounts` by topic and partition, of a run
+    with the option ``backfill``. The JSON name of ``counts`` is ``tally``.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions

@@ -34,7 +34,7 @@ _TEXT: Final = re.compile(
 
 
 class ThresholdCrossed(PipelineError):
-    """A threshold has ended the run; all batches have landed, and a new start continues after them.
+    """A threshold has ended the run. All batches have landed, and a new start continues after them.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions, Threshold
@@ -54,13 +54,13 @@ class ThresholdCrossed(PipelineError):
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit for each topic, and what happens above it; raises `ValueError` for a wrong one.
+    """A limit for each topic, and the action above it; raises `ValueError` for a wrong limit.
 
-    ``figure`` is "quarantine", the share of records that are not events, in a window: the last
-    ``seconds``, or the last ``records``; or "lag_records", the offsets that a topic is behind; or
-    "lag_seconds", the age of the newest landed record of a partition that has more to read. ``action``
-    is "warn"; "end", which ends the run with `ThresholdCrossed`; or "stop", which continues without the
-    topic; once for each crossing.
+    ``figure`` is "quarantine", "lag_records" or "lag_seconds". "quarantine" is the share of records that are
+    not events, in a window: the last ``seconds``, or the last ``records``. "lag_records" is the number of
+    offsets that a topic is behind. "lag_seconds" is the age of the newest landed record of a partition that
+    has more records to read. ``action`` is taken once for each crossing: "warn" warns, "end" ends the run
+    with `ThresholdCrossed`, and "stop" continues without the topic.
 
     Examples:
         >>> from cloudevents_kafka.spark import Threshold
@@ -91,7 +91,8 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     def parse(cls, text: str) -> Self:
         """Return the threshold of a text: ``quarantine>5%/10m:end``, ``lag>100000``, ``lag>5m:stop``.
 
-        Windows are of seconds, minutes, hours (``s``, ``m``, ``h``), or of records without a unit.
+        The unit of a window is seconds, minutes or hours (``s``, ``m``, ``h``); without a unit it is a number
+        of records.
         """
         found = _TEXT.fullmatch(text)
         name, limit, unit, size, span, action = found.groups() if found else ("",) * 6
