@@ -40,7 +40,7 @@ FIGURES: Final = {
     "refused_records_total": (("verdict", "clause"), "Records that are not read as events."),
     "handling_seconds": (
         ("topic", "error"),
-        "Seconds of handlers; without an error they have returned.",
+        "Seconds of handlers; the label `error` is empty if the handler has returned.",
     ),
     "retried_records_total": (("topic", "error"), "Further tries of records that have failed."),
     "skipped_records_total": (("topic", "error"), "Records that have failed, and are left out."),
