@@ -14,7 +14,14 @@ import time
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.testing import LocalBroker
@@ -279,6 +286,43 @@ def test_no_command_creates_a_topic(run, kafka_broker, kafka_topic):
     created = run("produce", "-b", servers, "-t", wrong, *event, "-X", "allow.auto.create.topics=true")
     assert (created.exit_code, created.stderr) == (0, "")
     assert len(stored(servers, wrong, 1)) == 1
+
+
+@pytest.mark.release
+def test_rights_decide_about_a_topic(run):
+    """With the right to write alone records are sent; a topic that may not be described is refused."""
+    anyone = ("User:*", "*")
+    rights = [
+        AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, *anyone, operation, kind)
+        for topic, operation, kind in (
+            ("inbox", AclOperation.WRITE, AclPermissionType.ALLOW),
+            ("secret", AclOperation.WRITE, AclPermissionType.ALLOW),
+            ("secret", AclOperation.DESCRIBE, AclPermissionType.DENY),
+        )
+    ]
+    properties = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": True,
+    }
+    with LocalBroker(properties=properties) as broker:
+        servers = broker.bootstrap_servers
+        for topic in ("inbox", "secret"):
+            broker.create_topic(topic)
+        admin = AdminClient({"bootstrap.servers": servers})
+        for done in admin.create_acls(rights).values():
+            done.result(20)
+        codes = {"inbox": (0, 0, 3, 3), "secret": (3, 3, 3, 3)}
+        for topic, expected in codes.items():
+            commands = (
+                ("produce", "-t", topic, "--source", "/", "--type", "t"),
+                ("protocol", "produce", topic, "x"),
+                ("protocol", "fetch", topic),
+                ("consume", "-t", topic),
+            )
+            for command, code in zip(commands, expected, strict=True):
+                result = run(*command, "-b", servers)
+                assert result.exit_code == code, (command, result.stderr)
+                assert ("ask for this permission" in result.stderr) == (code == 3), command
 
 
 def test_missing_partitions(run, kafka_broker, kafka_topic):

@@ -237,17 +237,18 @@ class Cluster:
             with suppress(ProtocolError):
                 self._refresh(deadline)
             metadata = self._topics.get(topic)
+        subject = f"topic {topic}"  # the name alone may look like that of a secret, and be masked
         if metadata is None:
-            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, topic)
+            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, subject)
         # Brokers that have just started answer 38 for any topic.
         if metadata.error_code == ErrorCode.INVALID_REPLICATION_FACTOR:
             raise BrokerError(
-                ErrorCode.LEADER_NOT_AVAILABLE, topic, "too few brokers have registered to create it (38)"
+                ErrorCode.LEADER_NOT_AVAILABLE, subject, "too few brokers have registered to create it (38)"
             )
         if metadata.error_code:
-            raise BrokerError(metadata.error_code, topic)
+            raise BrokerError(metadata.error_code, subject)
         if not metadata.partitions:
-            raise BrokerError(ErrorCode.LEADER_NOT_AVAILABLE, topic)
+            raise BrokerError(ErrorCode.LEADER_NOT_AVAILABLE, subject)
         return metadata
 
     def known_partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:

@@ -209,7 +209,7 @@ def test_errors(run, broker, closed_port, arguments, code, message):
     assert "Traceback" not in result.stderr
 
 
-def test_a_topic_that_may_not_be_described(run, topic):
+def test_a_topic_that_may_not_be_described(run):
     """A record for a topic that the user may not describe is sent, and the broker decides."""
 
     def hide(call, handle):
@@ -224,10 +224,10 @@ def test_a_topic_that_may_not_be_described(run, topic):
         broker.faults.add(hide, api=ApiKey.METADATA, times=None)
         servers = broker.bootstrap_servers
         for kind, *command in (["fetch"], ["produce", "x"], ["produce", "x", "--partition", "7"]):
-            result = run("protocol", kind, "-b", servers, topic, *command)
+            result = run("protocol", kind, "-b", servers, "secret", *command)
             words = " ".join(result.stderr.split())
             assert (result.exit_code, result.stdout) == (3, ""), command
-            assert "TOPIC_AUTHORIZATION_FAILED (29)" in words, command
+            assert "topic secret: TOPIC_AUTHORIZATION_FAILED (29)" in words, command
             assert words.endswith("; ask for this permission, or use other credentials"), command
             if kind == "fetch":
                 named = [call.message for call in broker.calls(ApiKey.METADATA) if call.message.topics]
