@@ -86,7 +86,9 @@ class LazyGroup(click.Group):
         """Return a command, its name and its arguments; the error for a name suggests similar names."""
         name = args[0]
         if name not in self._summaries and not name.startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"no such command {name!r}{near(name, self._summaries)}")
+            takes_group = any("--group" in option.opts for option in self.params)
+            advice = near(name, self._summaries) or "; pass a group by --group NAME" * takes_group
+            ctx.fail(f"no such command {name!r}{advice}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -96,6 +96,8 @@ def test_as_a_module():
 
 USAGE = [
     (["consum"], "no such command 'consum'; did you mean 'consume'? See cloudevents-kafka --help"),
+    (["groups", "billing"], "no such command 'billing'; pass a group by --group NAME; see"),
+    (["produce", "-b", "h:1", "orders"], "FILES must exist, got orders; to send to a topic, pass -t TOPIC"),
     (
         ["protocol", "decod"],
         "no such command 'decod'; did you mean 'decode'? See cloudevents-kafka protocol --help",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -131,6 +132,9 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     overrides = _overrides(chosen)
     if one_event and chosen.files:
         raise click.UsageError("FILES and the options of one event exclude each other")
+    missing = [file for file in chosen.files if file != "-" and not Path(file).exists()]
+    if missing and chosen.topic is None:
+        raise BadUsage(f"FILES must exist, got {missing[0]}; to send to a topic, pass -t TOPIC")
     event = event_from_options(**one_event) if one_event else None
     _run(chosen, overrides, event, settings, timeout)
 

@@ -8,7 +8,7 @@ contains no field, and its numbers are bounded, so a line is not much longer tha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from string import Formatter
 from typing import Any, Final
 
@@ -75,15 +75,12 @@ class Template:
     def __init__(self, text: str, data: Callable[[Decoded], str]) -> None:
         self._text, self._data = text.replace("\\t", "\t").replace("\\n", "\n"), data
         try:
+            parts = [part for part in Formatter().parse(self._text) if part[1] is not None]
+            values = _Values(Undecodable(NotAnEvent("", record=_SAMPLE), _SAMPLE), data)
             _check(
-                text,
-                [
-                    (name, spec or "")
-                    for _, name, spec, _ in Formatter().parse(self._text)
-                    if name is not None
-                ],
+                text, [(name or "", spec or "", conversion) for _, name, spec, conversion in parts], values
             )
-            self.render(Undecodable(NotAnEvent("", record=_SAMPLE), _SAMPLE))
+            self._text.format_map(values)
         except ValueError as error:
             raise BadUsage(f"--format: {error}") from None
 
@@ -92,18 +89,19 @@ class Template:
         return self._text.format_map(_Values(item, self._data))
 
 
-def _check(text: str, fields: Sequence[tuple[str, str]]) -> None:
+def _check(text: str, fields: Sequence[tuple[str, str, str | None]], values: Mapping[str, Any]) -> None:
     """Raise `ValueError` unless a template has fields, with known names and bounded formats."""
     if not fields:
         verbs = _VERB.sub(lambda verb: f"{{{_VERBS[verb[1]]}}}", text)
-        advice = f"write {verbs!r}; " if verbs != text else ""
+        line = verbs.removesuffix("\\n")  # each record has a line
+        advice = f"write {line!r}; " if verbs != text else ""
         raise ValueError(
             f"a template must have a field in braces, such as {{offset}}, got {text!r}; {advice}"
             f"the fields are {_LISTED}"
         )
-    for name, spec in fields:
+    for name, spec, conversion in fields:
         _check_field(name)
-        _check_format(name, spec)
+        _check_format(name, spec, "" if conversion else values[name])
 
 
 def _check_field(name: str) -> None:
@@ -112,15 +110,20 @@ def _check_field(name: str) -> None:
         raise ValueError(f"{name!r} is not a field{advice}")
 
 
-def _check_format(name: str, spec: str) -> None:
-    """Raise `ValueError` for a format that makes a long line, or any character, from a short template."""
+def _check_format(name: str, spec: str, value: object) -> None:
+    """Raise `ValueError` for a format that a value cannot have, or that makes a long line, or a character."""
     if "{" in spec or "}" in spec:
         raise ValueError(f"the format of {name!r} must not have a field in it, got {spec!r}; write a number")
     long = [digits for digits in _DIGITS.findall(spec) if len(digits) > 9 or int(digits) > _MOST]
     if long:
         raise ValueError(f"a width or precision must be at most {_MOST:,}, got {long[0][:20]} for {name!r}")
     if spec.endswith("c"):
-        raise ValueError(f"the format of {name!r} must be one of numbers or text, got {spec!r}; leave out c")
+        raise ValueError(f"the format of {name!r} must be one for numbers or text, got {spec!r}; leave out c")
+    try:
+        format(value, spec)
+    except ValueError:
+        kind = "numbers, such as 08d" if isinstance(value, int) else "text, such as >20"
+        raise ValueError(f"the format of {name!r} must be one for {kind}, got {spec!r}") from None
 
 
 class _Values(dict[str, Any]):
