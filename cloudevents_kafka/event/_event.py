@@ -131,7 +131,7 @@ class Event(SdkMethods, Generic[DataT_co]):
             self._set(attributes, data)
 
     def _set(self, attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None) -> None:
-        """Check values and store them; the event uses the dictionary itself. ``before`` are those to be changed."""
+        """Check values and store them in the event itself. ``before`` are the attributes to be changed."""
         if not accept_values(attributes):
             attributes = find_problems(attributes, data, before)
         try:
