@@ -19,6 +19,8 @@ from cloudevents_kafka.cli.terminal.parameters import require_utf8
 from cloudevents_kafka.cli.terminal.signals import Interrupted
 from cloudevents_kafka.cli.terminal.streams import discard_stdout, standard_streams
 from cloudevents_kafka.cli.terminal.text import near
+from cloudevents_kafka.clients.consumer import ConsumeError
+from cloudevents_kafka.clients.producer import DeliveryError
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 # The line of each command in the list of commands; its module in `commands` has it as `command`.
@@ -109,9 +111,6 @@ class LazyGroup(click.Group):
 
 
 def _command_error(error: CloudEventsKafkaError) -> CommandError:
-    from cloudevents_kafka.clients.consumer import ConsumeError
-    from cloudevents_kafka.clients.producer import DeliveryError
-
     # Errors of the packages that run a broker are recognized by name: importing them is slow.
     of_broker = isinstance(error, ConsumeError | DeliveryError) or type(error).__module__.startswith(
         ("cloudevents_kafka.jvm", "cloudevents_kafka.testing")

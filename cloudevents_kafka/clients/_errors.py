@@ -15,6 +15,8 @@ from typing import Final, TypeGuard
 
 from cloudevents_kafka.clients._protocols import ClientError, PolledMessage
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.message_headers import name_error
+from cloudevents_kafka.primitives.preview import preview
 
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
@@ -149,9 +151,6 @@ def explain_unread(error: SystemError) -> Exception:
 
     The caller of the client does not get the record; its place is before the position of the client.
     """
-    from cloudevents_kafka.message_headers import name_error  # not imported without such an error
-    from cloudevents_kafka.primitives.preview import preview
-
     if (cause := name_error(error)) is None:
         return error
     return ConsumeError(

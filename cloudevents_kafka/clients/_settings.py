@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final, Literal
 
+from cloudevents_kafka.primitives.redaction import mask_name, mask_settings
+
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.brokers")
 # Callbacks that no message would call, as `EventProducer` passes one with each.
 _ONLY_ERRORS: Final = "delivery.report.only.error"
@@ -26,8 +28,6 @@ def make_client(
     that returns the class to use instead of the client's. Raises `ValueError` for settings that the client
     does not accept, without their secrets, and `ImportError` if confluent-kafka is not installed.
     """
-    from cloudevents_kafka.primitives.redaction import mask_name, mask_settings
-
     of = f"settings of a {kind} must"
     if not any(settings.get(name) for name in _SERVERS):
         got = ", ".join(sorted(mask_name(str(name)) for name in settings)) or "none"

@@ -17,6 +17,7 @@ from typing import Final
 import click
 
 from cloudevents_kafka.cli.terminal.text import near, print_message
+from cloudevents_kafka.primitives.redaction import mask_assignments, mask_credentials
 
 BAD_DATA: Final = 1
 BAD_USAGE: Final = 2
@@ -43,8 +44,6 @@ class _RedactedError(CommandError):
 
     def format_message(self) -> str:
         """Return the message with credentials and secret settings masked."""
-        from cloudevents_kafka.primitives.redaction import mask_assignments, mask_credentials
-
         return mask_credentials(mask_assignments(self.message))
 
 

@@ -28,6 +28,7 @@ from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline.landing._landed import Landed
 from cloudevents_kafka.spark.pipeline.landing._target import Target
 from cloudevents_kafka.spark.pipeline.options import PipelineOptions
+from cloudevents_kafka.spark.pipeline.tables import filter_offsets
 from cloudevents_kafka.spark.pipeline.topics import TopicMonitor, find_starts
 from cloudevents_kafka.spark.typed.fetching import RegistryFailed, SchemaFetcher
 
@@ -142,8 +143,6 @@ class BatchLander:
         self, batch: notes.BegunBatch, records: DataFrame, checked: float = 0.0
     ) -> notes.BatchManifest:
         """Write and commit a batch that was begun; ``checked`` are the seconds of the checks before."""
-        from cloudevents_kafka.spark.pipeline.tables import filter_offsets
-
         if batch.offsets != notes.Ledger().left({}, batch.planned):
             records = filter_offsets(records, batch.offsets)
         times = [time.monotonic()]

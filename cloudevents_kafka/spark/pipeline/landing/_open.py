@@ -26,7 +26,14 @@ from cloudevents_kafka.spark.pipeline.landing._parquet_target import ParquetTarg
 from cloudevents_kafka.spark.pipeline.landing._tables_target import Compare, TablesTarget
 from cloudevents_kafka.spark.pipeline.landing._target import Target
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, Store, open_store
-from cloudevents_kafka.spark.pipeline.tables import Table
+from cloudevents_kafka.spark.pipeline.tables import (
+    Table,
+    catalog_of,
+    folder_format,
+    sibling_name,
+    table_by_name,
+    table_in_folder,
+)
 from cloudevents_kafka.spark.pipeline.topics import TopicAdmin, TopicMonitor
 from cloudevents_kafka.spark.table_formats import FORMATS, TableFormat
 from cloudevents_kafka.spark.typed.schemas import open_schemas
@@ -175,8 +182,6 @@ def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
     """Raise `WrongTable` if the tables of the options would vanish with a session."""
     if options.table is None:
         return
-    from cloudevents_kafka.spark.pipeline.tables import catalog_of
-
     catalog, _ = catalog_of(spark, name_parts(options.table))
     in_memory = spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"
     if catalog == "spark_catalog" and in_memory:
@@ -197,8 +202,6 @@ def open_sibling(
     upsert: notes.Upsert | None = None,
 ) -> Table:
     """Return a table in its folder, or next to the ``common`` one of events in a catalog."""
-    from cloudevents_kafka.spark.pipeline.tables import sibling_name, table_by_name, table_in_folder
-
     keys = upsert if table == notes.EVENTS else None
     if common is None:
         return table_in_folder(spark, table_format, store.url(table), keys)
@@ -210,8 +213,6 @@ def open_sibling(
 
 def _check_folders(store: Store, table_format: TableFormat, routes: Mapping[str, str]) -> None:
     """Raise `WrongTable` if a folder has files of another format: readers would find both."""
-    from cloudevents_kafka.spark.pipeline.tables import folder_format
-
     for table in dict.fromkeys((*notes.TABLES, *routes.values())):
         has_folders = any("=" in name for name in store.list_names(table))
         found = folder_format(store, table) or ("parquet" if has_folders else table_format)
