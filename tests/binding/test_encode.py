@@ -16,6 +16,7 @@ from cloudevents_kafka import (
     from_record,
     to_record,
 )
+from cloudevents_kafka.binding import _encode
 from tests.support import strategies as make
 from tests.support.cases import each
 
@@ -298,3 +299,33 @@ def test_like_has_header_names_that_can_be_written(name: Any, error: type[Except
             to_record(EVENT, like=like)
     with pytest.raises(error, match="a header name must be"):
         to_record(EVENT, headers=[(name, b"1")])
+
+
+FOREIGN = ("trace", b"\xff")
+
+
+@each(
+    ("headers", "value"),
+    [
+        ([*CE, FOREIGN], b"data"),
+        ([FOREIGN, *CE], b"data"),
+        ([JSON], VALUE),
+        ([FOREIGN, JSON], VALUE),
+        (
+            [("content-type", b"application/cloudevents+avro")],
+            to_record(EVENT, mode="structured", format="avro").value,
+        ),
+    ],
+)
+def test_a_valid_record_is_not_read_again(
+    monkeypatch: pytest.MonkeyPatch, headers: list[tuple[str, bytes]], value: bytes
+) -> None:
+    """Its event, or one that `replace` returns for it, is written like it without another reading."""
+    record = Record(value=value, headers=headers)
+    event = from_record(record)
+    with monkeypatch.context() as patch:
+        patch.delattr(_encode, "decode")
+        assert to_record(event, like=record) == record
+        changed = to_record(event.replace(type="changed"), like=record)
+    assert FOREIGN not in headers or FOREIGN in changed.headers
+    assert from_record(changed) == event.replace(type="changed")

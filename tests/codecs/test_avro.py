@@ -38,7 +38,25 @@ ENDLESS = {"type": "record", "name": "E", "fields": [{"name": "e", "type": "E"}]
 NULLS = {"type": "array", "items": "null"}
 NOTHING = {"type": "record", "name": "Nothing", "fields": [{"name": "n", "type": "null"}]}
 NONE_OF = {"type": "fixed", "name": "None", "size": 0}
+MANY = {"type": "record", "name": "Many", "fields": [{"name": f"n{i}", "type": "null"} for i in range(1000)]}
 DEC = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+LONG_DEC = {"type": "bytes", "logicalType": "decimal", "precision": 3000}
+NUMBERS = {
+    "type": "record",
+    "name": "Numbers",
+    "fields": [
+        *({"name": kind[0], "type": kind} for kind in ("boolean", "float", "double", "long", "int")),
+        {"name": "next", "type": ["null", "Numbers"]},
+    ],
+}
+NULLS_IN_UNIONS = {
+    "type": "record",
+    "name": "Both",
+    "fields": [
+        {"name": "nulls", "type": NULLS},
+        {"name": "unions", "type": {"type": "array", "items": ["null", "string"]}},
+    ],
+}
 
 
 def data(schema: Any, value: bytes) -> Any:
@@ -83,6 +101,12 @@ def of_arrays(count: int, arrays: int) -> bytes:
         ({"type": "array", "items": NULLS}, of_arrays(1000, 1000), "without bytes"),
         ({"type": "array", "items": NOTHING}, bytes.fromhex("8080804000"), "without bytes"),
         ({"type": "array", "items": NONE_OF}, bytes.fromhex("8080804000"), "without bytes"),
+        ({"type": "map", "values": MANY}, zigzag.encode(100) + b"\0" * 101, "without bytes"),
+        (
+            {"type": "array", "items": ["null", MANY]},
+            zigzag.encode(100) + b"\2" * 100 + b"\0",
+            "without bytes",
+        ),
         ([NULLS, NODE, {"type": "array", "items": "double"}], b"\4" + b"\x80" * 8 + b"\1\0", "too early"),
         ([NULLS, {"type": "array", "items": "int"}], b"\2" + b"\x80" * 8 + b"\1\0", "ends too early"),
         ([NULLS, {"type": "array", "items": "string"}], b"\2\2\1\0", "a length beyond its end"),
@@ -138,6 +162,7 @@ def circle() -> Any:
         (NULLS, [None] * (MAX_EMPTY_ITEMS + 1), "without bytes"),
         (DEC, Decimal("1E+999999999999"), "a Decimal of more than 2465 digits"),
         ([NULLS, DEC], [Decimal("-1E+999999999")], "a Decimal of more"),
+        (LONG_DEC, Decimal(10**2465), "a Decimal of more"),
         (DEC, Decimal("NaN"), "its codec raised"),
         (DEC, Decimal("0.123"), "its codec raised ValueError"),
     ],
@@ -160,6 +185,9 @@ def test_a_value_beyond_the_limits_is_not_written(schema: Any, value: Any, said:
         ({"type": "array", "items": {"type": "array", "items": "double"}}, [[1.5] * 999]),
         ([NULLS, {"type": "array", "items": "string"}], ["a" * 200] * 99),
         (DEC, Decimal("12345678.90")),
+        (LONG_DEC, Decimal(10**2464)),
+        (NUMBERS, {"b": True, "f": 1.5, "d": 1.5, "l": 64, "i": 8192, "next": None}),
+        (NULLS_IN_UNIONS, {"nulls": [None] * 65_000, "unions": [None] * 1000}),
         ({**DEC, "precision": 2000}, Decimal("1" * 1998 + ".25")),
         ({"type": "array", "items": DEC}, [Decimal("1.25")] * 2000),
         ({"type": "array", "items": {**DEC, "type": "fixed", "name": "F", "size": 8}}, [Decimal("1.25")] * 9),
