@@ -165,6 +165,15 @@ def test_a_null_header_gives_its_place_to_a_new_value() -> None:
     assert to_record(changed, like=record).headers == [("ce_subject", b"s"), *CE]
 
 
+def test_null_headers_and_right_copies_stay_in_their_mode() -> None:
+    """A changed event in binary mode keeps them; structured mode has no headers of attributes."""
+    more = [("ce_subject", None), ("content-type", b"a/b"), ("ce_datacontenttype", b"a/b")]
+    record = Record(headers=[*CE, *more])
+    changed = from_record(record).replace(id="2")
+    assert to_record(changed, like=record).headers[4:] == more
+    assert to_record(changed, like=record, mode="structured").headers == [JSON]
+
+
 @pytest.mark.parametrize(
     ("mode", "format_name", "headers"),
     [
