@@ -135,12 +135,12 @@ def _serialized_any(data: Any) -> bytes | None:
 
     try:
         if data.DESCRIPTOR.full_name == AnyMessage.DESCRIPTOR.full_name:
-            return bytes(data.SerializeToString(deterministic=True))
+            return bytes(data.SerializeToString())
         packed = AnyMessage()
-        packed.Pack(data, deterministic=True)
+        packed.Pack(data, deterministic=True)  # entries of maps have one order; an Any has no map
     except messages.EncodeError as error:  # a required field is not set
         raise DataError(f"{with_article(type(data).__name__)} cannot be serialized: {error}") from None
-    return bytes(packed.SerializeToString(deterministic=True))
+    return bytes(packed.SerializeToString())
 
 
 def from_payload(

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka import Decoded, EncodeError, Event, InvalidEvent, Record, decode, to_record
+from cloudevents_kafka import (
+    Decoded,
+    EncodeError,
+    Event,
+    InvalidEvent,
+    Record,
+    decode,
+    from_record,
+    to_record,
+)
 from cloudevents_kafka.binding._headers import fold_name, given_name
 from cloudevents_kafka.errors import LeftOut
 from cloudevents_kafka.event import raw_parts, unchecked_event
@@ -123,6 +132,25 @@ def test_a_changed_event_keeps_invalid_values() -> None:
             item.event.replace(**{name: "c d", "subject": ""})
         assert {one.attribute for one in caught.value.problems} == {name, "subject"}
     assert item.event.replace(source="/", dataschema=None).replace(source="/shop")["sampledrate"] == -1
+
+
+def test_a_changed_event_in_quotes_stays_in_quotes() -> None:
+    """New values of attributes are in quotation marks, as the others are; the content-type is not."""
+    headers = [(name, b'"%b"' % value) for name, value in CE] + [("content-type", b"application/json")]
+    record = Record(value=b"{}", headers=headers)
+    again = to_record(from_record(record, lenient=True).replace(subject="s"), like=record)
+    assert again.headers == [*headers, ("ce_subject", b'"s"')]
+
+
+def test_a_copy_of_another_content_type_goes() -> None:
+    """In a record that breaks rules a copy of the content-type stays if it is right, or was another one."""
+    right, other = ("ce_datacontenttype", b"a/b"), ("ce_datacontenttype", b"x/y")
+    for copy, content_type, stays in [(right, "a/b", True), (right, "a/c", False), (other, "a/c", True)]:
+        record = Record(headers=[*CE, ("ce_dataref", b"a b"), ("content-type", b"a/b"), copy])
+        event = from_record(record, lenient=True)
+        again = to_record(event.replace(id="2", datacontenttype=content_type), like=record)
+        assert (copy in again.headers) is stays
+        assert again.headers[5] == ("content-type", content_type.encode())
 
 
 def is_foreign(name: Any) -> bool:
