@@ -40,6 +40,7 @@ def with_type(content_type: str | None, data: bytes) -> bytes:
         ("application/json", 7, b"", b"", B),
         ("application/json", 6, b'{"a":1}', b'{"a":1}', B),
         ("application/json;charset=utf-16be", 7, b"1", b"\x001", J),
+        ("application/json;charset=utf-16be", 7, b"hi", b"\x00h\x00i", B),
         ("text/plain", 7, b"\xc3\xa9", b"\xc3\xa9", T),
         ("text/plain;charset=latin-1", 7, b"\xc3\xa9", b"\xe9", T),
         ("application/octet-stream", 7, b"x", b"x", T),
@@ -57,7 +58,7 @@ def test_data(content_type: str | None, field: int, raw: bytes, payload: bytes, 
     assert (event.payload, event.kind) == (payload, kind)
     written = PROTOBUF.encode(event.replace())
     if kind is B and field == 7:
-        assert CloudEvent.FromString(written).binary_data == raw
+        assert CloudEvent.FromString(written).binary_data == payload
     else:
         assert written == CloudEvent.FromString(value).SerializeToString(deterministic=True)
 
