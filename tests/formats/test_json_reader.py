@@ -85,6 +85,33 @@ def test_valid_events_are_read_after_others(value: bytes) -> None:
         assert parts(event) == decode(value)
 
 
+@each(
+    "value",
+    [
+        *VALUES,
+        HEAD + b',"data":{"a":"\\"b"}}',
+        HEAD + b',"data":7}',
+        HEAD + b',"data":"x","datacontenttype":"text/plain"}',
+        HEAD + b',\n  "data": {"a": "\\"b"}\n}',
+        HEAD + b',\n  "data": 7\n}',
+        HEAD + b',"datacontenttype":"text/plain",\n  "data": "x"\n}',
+        b'{"data": {"a":"b"}, ' + HEAD[1:] + b',"c":"d"}',
+        HEAD + b',"c":"a \\"quoted\\" word","data":[]}',
+        HEAD + b',"c":"gr\xc3\xbc\xc3\x9fe","data":["gr\xc3\xbc\xc3\x9fe"]}',
+    ],
+)
+def test_known_members_are_read_in_one_pass(monkeypatch: pytest.MonkeyPatch, value: bytes) -> None:
+    """A record with the names of an earlier one is not searched for unknown names, wherever its data is."""
+    reader = JsonReader()
+    reader.read(value)
+    with monkeypatch.context() as patch:
+        patch.delattr(JsonReader, "_read_unknown")
+        patch.delattr(JsonReader, "_know")
+        event = reader.read(value)
+    assert isinstance(event, Event)
+    assert parts(event) == decode(value)
+
+
 @st.composite
 def changed_values(draw: st.DrawFn) -> bytes:
     """Return a value with some pieces inserted or removed."""
