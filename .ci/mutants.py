@@ -34,7 +34,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from mutant_tests import BUILD, FORK, IMPORTED, PACKAGE, ROOT, SAMPLED, files_of, is_killed, record
+from mutant_tests import (
+    BUILD,
+    FORK,
+    IMPORTED,
+    PACKAGE,
+    ROOT,
+    SAMPLED,
+    cpu_seconds,
+    files_of,
+    is_killed,
+    record,
+)
 
 WHOLE = (
     "attributes/timestamps.py",
@@ -109,7 +120,8 @@ def main(arguments: list[str]) -> int:
         with ProcessPoolExecutor(options.workers, FORK, prepare) as pool:
             return report(groups, pool)
     finally:
-        print(f"{(time.monotonic() - started) / 60:.0f} minutes")
+        minutes = (time.monotonic() - started) / 60
+        print(f"{minutes:.0f} minutes, with {cpu_seconds() / 60:.0f} minutes of CPU")
         shutil.rmtree(BUILD, ignore_errors=True)
 
 
