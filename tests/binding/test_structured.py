@@ -182,3 +182,14 @@ def test_the_one_content_type_that_is_not_utf8_is_reported() -> None:
     with pytest.raises(BrokenEvent, match="header value must be UTF-8") as caught:
         from_record(wrong)
     assert [problem.clause for problem in caught.value.problems] == ["K-06"]
+
+
+def test_a_message_shows_three_values_of_a_repeated_header() -> None:
+    """Each value is shown once, in one order, and a record with many has a short message."""
+    json = b"application/cloudevents+json"
+    for others in ([1, 2], [2, 1, 2], range(9, 0, -1)):
+        record = of(json, more=[("content-type", b"%b;a=%d" % (json, number)) for number in others])
+        with pytest.raises(BrokenEvent) as caught:
+            from_record(record)
+        shown = " and ".join(f"'{json.decode()}{more}'" for more in ("", ";a=1", ";a=2"))
+        assert caught.value.problems[0].value == shown
