@@ -97,15 +97,17 @@ def is_killed(module: str, line: int) -> bool:
 def tests_of(module: str, line: int) -> list[list[str]]:
     """Return the tests that call functions of a module: of the file that knows it best, and of others.
 
-    First are those that call the function of this line, the quickest first.
+    First are those that call the function of this line, the quickest first. A line that no function has may
+    be a constant of other modules, so any test may notice it.
     """
     tests = {name: (called.lines.get(module, []), called.seconds) for name, called in recorded().items()}
+    is_constant = not any(at(lines, line) for lines, _ in tests.values())
     order = {
-        name: (not at(lines, line), seconds)
+        name: (not at(lines, line), not lines, seconds)
         for name, (lines, seconds) in tests.items()
-        if lines or file_of(name) in COUNTS
+        if lines or is_constant or file_of(name) in COUNTS
     }
-    files = Counter(file_of(name) for name, (is_elsewhere, _) in order.items() if not is_elsewhere)
+    files = Counter(file_of(name) for name, (is_elsewhere, *_) in order.items() if not is_elsewhere)
     mirror = mirror_of(module)
     if mirror in map(file_of, order):
         files[mirror] += len(order)

@@ -59,10 +59,11 @@ CALLED = {
 @pytest.mark.parametrize(
     ("module", "line", "expected"),
     [
-        ("binding/_keys.py", 25, [["quick", "slow"], ["calls", "all"]]),
-        ("binding/_keys.py", 5, [["slow", "quick"], ["calls", "all"]]),
+        ("binding/_keys.py", 25, [["quick", "slow"], ["all", "calls"]]),
+        ("binding/_keys.py", 5, [["slow", "quick"], ["all", "calls"]]),
         ("binding/_mode.py", 2, [["mode", "all"], ["calls"]]),
-        ("binding/_binary.py", 2, [["calls"]]),
+        ("binding/_keys.py", 15, [["quick", "slow"], ["all", "mode", "calls"]]),
+        ("binding/_binary.py", 2, [["mode", "calls", "all", "quick", "slow"]]),
     ],
 )
 def test_tests_that_call_the_line_run_first(
