@@ -15,6 +15,7 @@ from cloudevents_kafka.cli.terminal.errors import (
     CommandError,
     from_click,
 )
+from cloudevents_kafka.cli.terminal.help import HelpContext
 from cloudevents_kafka.cli.terminal.parameters import require_utf8
 from cloudevents_kafka.cli.terminal.signals import Interrupted
 from cloudevents_kafka.cli.terminal.streams import discard_stdout, standard_streams
@@ -47,6 +48,8 @@ COMMANDS: Final = {
 class LazyGroup(click.Group):
     """A group that loads a command from its module in ``package`` when the command is used."""
 
+    context_class = HelpContext
+
     def __init__(self, *args: Any, package: str, summaries: Mapping[str, str], **options: Any) -> None:
         super().__init__(*args, **options)
         self._package = package
@@ -62,6 +65,7 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
+        command.context_class = HelpContext
         require_utf8(command)
         return command
 
@@ -133,7 +137,7 @@ def app() -> None:
 
     Any librdkafka setting is accepted, from --profile NAME, then --config FILE, then the
     environment (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later
-    ones override earlier ones. Output and errors show only those known to be harmless.
+    ones override earlier ones. Output and errors show only values known to be harmless.
     In addition sasl.oauthbearer.token.command is a command that prints a token for
     SASL OAUTHBEARER; it runs again before the token expires.
 

@@ -96,7 +96,7 @@ filter_options: Final = option_group(
         multiple=True,
         type=click.Choice(VERDICTS),
         metavar="VERDICT",
-        help=f"Only records with this verdict: {', '.join(VERDICTS)}; any-error is each but event. "
+        help=f"Only records with this verdict: {', '.join(VERDICTS)}; any-error is each except event. "
         "Repeatable.",
     ),
 )

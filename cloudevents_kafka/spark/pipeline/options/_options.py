@@ -167,7 +167,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     deduplicate: Annotated[
         str | None,
         Option(
-            "Do not land events whose source and id a row has, with a timestamp so near: 1h, 7d.",
+            "Leave out an event if a row has its source and id, and a timestamp within this span: 1h, 7d.",
             metavar="SPAN",
             check=rules.check_span,
         ),

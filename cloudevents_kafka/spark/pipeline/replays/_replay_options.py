@@ -86,7 +86,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     schemas: Schemas = {}
     rescue: Rescue = False
     schema_registry: SchemaRegistry = None
-    apply: Annotated[bool, Option("Land them. Without it, only count what would land.")] = False
+    apply: Annotated[bool, Option("Land the events. Without it, only count what would land.")] = False
     master: Annotated[str | None, Option("The Spark master.  [default: local[*]]")] = None
     conf: Annotated[Mapping[str, str], Option(of_settings=True)] = {}
 
