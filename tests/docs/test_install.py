@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -18,6 +19,13 @@ install = module_from_spec(_spec)
 _spec.loader.exec_module(install)
 # From its source, and a wheel or a checkout, which are files of the user.
 ALLOWED = re.compile(r"cloudevents-kafka\[\S+\] @ git\+\S+|\./cloudevents[-_]kafka\S*")
+EXTRAS = {
+    "pandas": "spark",
+    "prometheus_client": "metrics",
+    "opentelemetry": "tracing",
+    "deltalake": "readers",
+    "duckdb": "readers",
+}
 
 
 def test_the_pages_are_of_today():
@@ -31,6 +39,33 @@ def test_a_release_changes_each_page(page):
     text = install.written(page, install.PAGES[page], source="")
     assert text.count("pip install") == 1
     assert "git+" not in text
+
+
+def test_pages_name_the_packages_that_they_import():
+    """A page whose code imports another package has the command of pip for it, or the name of the extra."""
+    # FastAPI brings pydantic.
+    own = {
+        "pydantic",
+        "cloudevents",
+        "cloudevents_kafka",
+        "confluent_kafka",
+        "fastavro",
+        "msgspec",
+        "pyspark",
+    }
+    missing = []
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = page.read_text("utf-8")
+        code = "\n".join(re.findall(r"```python[^\n]*\n(.*?)```", text, re.DOTALL))
+        files = re.findall(r'title="(\w+)\.py"', text)
+        found = {*re.findall(r"^ *(?:from|import) (\w+)", code, re.MULTILINE)} - {*files, *own}
+        for name in found - sys.stdlib_module_names:
+            ways = [rf"pip install [^`]*\b{name}\b"]
+            if extra := EXTRAS.get(name):
+                ways += [rf"`{extra}`", rf"\[(?:\w+,)*{extra}[,\]]"]
+            if not re.search("|".join(ways), text):
+                missing.append(f"{page.name}: {name}")
+    assert missing == []
 
 
 def test_no_name_is_installed_from_the_index_before_the_release():
