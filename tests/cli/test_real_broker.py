@@ -121,6 +121,28 @@ def test_times(run, kafka_broker, kafka_topic):
     assert read("--until", "@2099-01-01T00:00:00Z") == [0, 1, 2]
 
 
+def test_the_last_records(run, kafka_broker, kafka_topic):
+    """-N is the last N records, also if offsets have none, as markers and aborted records of transactions."""
+    servers = kafka_broker.bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": kafka_topic, "log_level": 0})
+    producer.init_transactions(20)
+    for number in range(6):
+        producer.begin_transaction()
+        producer.produce(kafka_topic, str(number))
+        producer.flush(20)
+        (producer.abort_transaction if number % 2 else producer.commit_transaction)(20)
+
+    def read(*arguments):
+        return offsets(run("consume", "-b", servers, "-t", kafka_topic, *arguments))
+
+    every = read()
+    assert len(every) == 3
+    for number in (1, 2, 3, 9):
+        assert read("--from", f"-{number}") == every[-number:]
+        assert read("--until", f"-{number}") == every[:-number]
+    assert read("--from", "-3", "--until", "-1") == every[:-1]
+
+
 def test_several_topics(run, kafka_broker, kafka_topic):
     """Topics by name, glob or pattern are all read, and counted each; a group continues in each of them."""
     servers, first, second = kafka_broker.bootstrap_servers, f"{kafka_topic}-a", f"{kafka_topic}-b"

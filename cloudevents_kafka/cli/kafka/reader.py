@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -321,7 +322,45 @@ class RangeReader:
         self, position: Position, watermarks: Mapping[Partition, tuple[int, int]]
     ) -> dict[Partition, int]:
         known = self._look_up(position, watermarks)
-        return {one: resolve_offset(position, marks, known.get(one)) for one, marks in watermarks.items()}
+        found = {one: resolve_offset(position, marks, known.get(one)) for one, marks in watermarks.items()}
+        return self._last(position.number, found, watermarks) if position.kind == "last" else found
+
+    def _last(
+        self, number: int, found: dict[Partition, int], watermarks: Mapping[Partition, tuple[int, int]]
+    ) -> dict[Partition, int]:
+        """Return the offsets before the last records, of which each partition has ``number``.
+
+        An offset may have no record: it is a marker of a transaction, or its record was aborted or compacted.
+        So the records are counted, and earlier ones, too, until there are enough of them.
+        """
+        counts = Counter[Partition]()
+        stops = {one: high for one, (_, high) in watermarks.items()}
+        while left := {
+            one: stop for one, stop in stops.items() if found[one] < stop and counts[one] < number
+        }:
+            counts.update(one for one, _ in self._places(found, left))
+            for one in left:
+                low, high = watermarks[one]
+                if counts[one] < number:
+                    found[one], stops[one] = max(low, found[one] - 2 * (high - found[one])), found[one]
+        more = {one: count - number for one, count in counts.items() if count > number}
+        for one, offset in self._places(found, {one: watermarks[one][1] for one in more}):
+            if one in more:
+                found[one], more[one] = offset + 1, more[one] - 1
+                if not more[one]:
+                    del more[one]
+                    self._stops.pop(one, None)
+        return found
+
+    def _places(
+        self, starts: Mapping[Partition, int], stops: Mapping[Partition, int]
+    ) -> Iterator[tuple[Partition, int]]:
+        """Yield the partition and the offset of each record in some ranges."""
+        self._stops = dict(stops)
+        self._consumer.assign([_to_client(one, starts[one]) for one in stops])
+        for batch in self.batches():
+            yield from (((record.topic or "", record.partition or 0), record.offset or 0) for record in batch)
+        self._consumer.resume([_to_client(one) for one in stops])  # a partition that is read is paused
 
     def _look_up(self, position: Position, partitions: Collection[Partition]) -> dict[Partition, int]:
         """Return the broker's offset for a time or of the group, for each partition that has one."""
