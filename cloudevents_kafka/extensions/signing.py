@@ -15,9 +15,10 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
+from cloudevents_kafka.attributes.python_values import check_values
 from cloudevents_kafka.attributes.types import AttributeValue, is_name, is_string
-from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.event import Event, select_attributes
+from cloudevents_kafka.errors import CloudEventsKafkaError, InvalidEvent
+from cloudevents_kafka.event import Event, raw_parts, select_attributes
 from cloudevents_kafka.extensions import dsse
 from cloudevents_kafka.extensions._content_type import with_content_type
 from cloudevents_kafka.primitives.clauses import sections
@@ -129,6 +130,9 @@ def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str
             "(X-44, extension verifiability); call register_extension"
         )
     try:
+        # Lenient reading keeps values that receivers refuse.
+        if problems := check_values(dict(raw_parts(event)[0]))[1]:
+            raise InvalidEvent(problems)
         event = with_content_type(event).replace(**{dsse.DSSE_MATERIAL: None})
         dsse.check_signed_names(names)
         material = dsse.digest_event(event, names)
