@@ -134,24 +134,29 @@ def sample(places: int, seed: int) -> list[Mutant]:
 
 
 def report(groups: dict[str, list[Mutant]], pool: ProcessPoolExecutor) -> int:
-    """Test mutants, print the survivors and a table, and return the exit status."""
+    """Test mutants, print the survivors and a row for each group, and return the exit status."""
     files = files_of({mutant.module for mutants in groups.values() for mutant in mutants})
     for file, code in zip(files, pool.map(record, files), strict=True):
         if code:
             sys.exit(f"without a change {file} must pass, got the exit status {code} of pytest")
     test_one = partial(outcome_of, judged=judged())
-    rows = []
+    print(f"{'':34}{'mutants':>9}{''.join(f'{each:>9}' for each in OUTCOMES)}")
+    together = Counter[str]()
     for name, mutants in groups.items():
         outcomes = Counter[str]()
         for outcome, line, change in pool.map(test_one, mutants):
             outcomes[outcome] += 1
             if outcome == "unjudged":
                 print(f"{change.module}:{line}\n  - {change.code}\n  + {change.mutant}", flush=True)
-        rows.append((name, len(mutants), *(outcomes[each] for each in OUTCOMES)))
-    rows.append(("together", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
-    print(f"{'':34}{'mutants':>9}{''.join(f'{each:>9}' for each in OUTCOMES)}")
-    print(*(f"{name:34}{''.join(f'{n:>9}' for n in numbers)}" for name, *numbers in rows), sep="\n")
-    return int(rows[-1][-1] > ALLOWED * rows[-1][1])
+        print(row(name, outcomes), flush=True)
+        together += outcomes
+    print(row("together", together))
+    return int(together["unjudged"] > ALLOWED * together.total())
+
+
+def row(name: str, outcomes: Counter[str]) -> str:
+    """Return a line of the table."""
+    return f"{name:34}{outcomes.total():>9}{''.join(f'{outcomes[each]:>9}' for each in OUTCOMES)}"
 
 
 def judged() -> frozenset[Change]:
