@@ -88,13 +88,15 @@ def test_written_events_are_scanned(event: Event) -> None:
         b"\x2a\x07\x0a\x01k\x12\x02\x1a\x01",
         b"\x2a\x08\x0a\x01k\x12\x03\x1a\x02x",
         b"\x2a\x09\x0a\x02k\x12\x03\x1a\x01x",
+        b"\x2a\x08\x0a\x01k\x1a\x03\x1a\x01x",  # another field than the value
+        b"\x2a\x08\x12\x01k\x12\x03\x1a\x01x",  # another field than the name
         b"\x2a\x00",
         b"\x2a",
     ],
 )
 @each("after", [b"", b"\x2a\x08\x0a\x01l\x12\x03\x1a\x01x", b"2\x00"])
-def test_an_entry_with_wrong_lengths(entry: bytes, after: bytes) -> None:
-    """The scanner does not read an entry whose lengths differ from those of its parts."""
+def test_an_entry_with_wrong_parts(entry: bytes, after: bytes) -> None:
+    """The scanner does not read an entry with other fields, or with lengths that differ from its parts'."""
     value = MESSAGES[0] + entry + after
     event = scanner.read_valid(value)
     assert event is None or parts(event) == read_closely(value)
