@@ -42,7 +42,7 @@ IMPORTED = (
 )
 VARIABLES = {"PYTHONDONTWRITEBYTECODE": "1", "EXAMPLES": "0.2", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 # Only what the tests need: other plug-ins take longer than most of them.
-PYTEST = ["-x", "-q", "--timeout=120", "--tb=no", "--assert=plain", "--hypothesis-profile=first"]
+PYTEST = ["-x", "-q", "--timeout=600", "--tb=no", "--assert=plain", "--hypothesis-profile=first"]
 PYTEST += ["-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout", "-p", "xdist.plugin"]
 PYTEST += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
 PYTEST += ["-m", "not broker and not spark and not legacy and not peer and not release and not slow"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from cloudevents_kafka.registry import temporarily
 from tests.support.spark_classes import share_classes
@@ -18,8 +18,13 @@ settings.register_profile("house", max_examples=scaled(100), deadline=None, dera
 settings.load_profile("house")
 # Before a release, examples are others each time.
 settings.register_profile("random", max_examples=scaled(100), deadline=None, print_blob=True)
-# Of a mutant's failure only the exit status matters.
-settings.register_profile("first", settings.get_profile("house"), phases=[Phase.explicit, Phase.generate])
+# Of a mutant's failure only the exit status matters, and it is no failure that the machine is busy.
+settings.register_profile(
+    "first",
+    settings.get_profile("house"),
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 # A process started in the background ignores Ctrl-C, and tests of Ctrl-C would wait without end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
