@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _GENERATED: Final = "delta.generationExpression"  # the metadata of a column that Delta computes
+_IDENTITY: Final = "delta.identity.start"  # the metadata of a column that Delta numbers
+_CONSTRAINTS: Final = "delta.constraints."
 _NOT_TAKEN: Final = re.compile(r"[ ,;{}()\n\t=]")  # in names of columns, without their mapping
 _MAPPING: Final = "delta.columnMapping.mode"
 _NEW_MAPPING: Final = "spark.databricks.delta.properties.defaults.columnMapping.mode"
@@ -95,10 +97,13 @@ class DeltaTable(_table.Table):
 
     def _prepare(self, rows: DataFrame) -> DataFrame:
         prepared = super()._prepare(rows)
-        # Delta computes these; `read` does not show which they are.
+        generated = {name for name, known in self._metadata().items() if _GENERATED in known}
+        return prepared.drop(*(generated - set(rows.columns)))  # Delta computes these
+
+    def _metadata(self) -> dict[str, dict[str, Any]]:
+        """Return what Delta knows of the columns by their names, of which `read` shows a part."""
         fields = json.loads(str(self._known().metadata().schemaString()))["fields"]
-        generated = {field["name"] for field in fields if _GENERATED in field["metadata"]}
-        return prepared.drop(*(generated - set(rows.columns)))
+        return {field["name"]: field["metadata"] for field in fields}
 
     def stage(self, rows: DataFrame) -> _table.Staged:
         """Return rows whose files are written; see `Table.stage`."""
@@ -160,6 +165,19 @@ class DeltaTable(_table.Table):
             writer = empty.writeTo(self._sql_name).using("delta")
             (writer.partitionedBy(*self.partitions) if self.partitions else writer).create()
 
+    def check_schema(self, schema: StructType) -> None:
+        """Raise `WrongTable` if the table cannot take rows of a schema; see `Table.check_schema`."""
+        super().check_schema(schema)
+        if self.upsert is not None or not self.exists():
+            return
+        for name, known in self._metadata().items():
+            if _IDENTITY in known:  # its last number is not in the commit that adds staged files
+                raise WrongTable(
+                    f"the column {name} of the table {self.name} must not be an identity column, whose "
+                    "numbers a pipeline without upsert does not continue. Land into another table, and "
+                    "number its rows in a view or a copy"
+                )
+
     def _check_names(self, schema: StructType, *, exists: bool) -> None:
         wrong = next((path for path in names_in(schema) if _NOT_TAKEN.search(path[-1])), None)
         if wrong is None:
@@ -176,8 +194,12 @@ class DeltaTable(_table.Table):
         found: str | None = self._detail()["properties"].get(name)
         return found
 
-    def _widens(self) -> bool:
-        return self._property("delta.enableTypeWidening") == "true"
+    def _widens(self, column: str) -> bool:
+        properties = self._detail()["properties"]
+        rules = [rule for name, rule in properties.items() if name.startswith(_CONSTRAINTS)]
+        rules += [known[_GENERATED] for known in self._metadata().values() if _GENERATED in known]
+        is_used = any(re.search(rf"(?i)\b{re.escape(column)}\b", rule) for rule in rules)
+        return properties.get("delta.enableTypeWidening") == "true" and not is_used
 
     def _detail(self) -> Row:
         detail: Row = self._spark.sql(f"DESCRIBE DETAIL {self._sql_name}").collect()[0]

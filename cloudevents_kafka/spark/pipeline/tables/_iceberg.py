@@ -34,6 +34,7 @@ _LEDGER: Final = "cloudevents-kafka.ledger"  # the property with the ledger
 _BRANCH: Final = "cloudevents_kafka_"  # the name of the ledger's branch, without its number
 _STAGED: Final = "cloudevents-kafka.staged"  # a property of staged snapshots
 _STAGING: Final = "write.wap.enabled"
+_EXPIRING: Final = "gc.enabled"  # which the catalog Nessie, for one, sets to false
 # Each commit writes a file of metadata; the last hundred stay.
 _TABLE_PROPERTIES: Final = (
     "'write.metadata.delete-after-commit.enabled' = 'true', "
@@ -138,10 +139,11 @@ class IcebergTable(_table.Table):
             transaction.manageSnapshots().renameBranch(*names).commit()
             self._add(transaction, table, snapshots)
             transaction.updateProperties().set(_LEDGER, msgspec.json.encode(after).decode()).commit()
-            expire = transaction.expireSnapshots().cleanExpiredFiles(False)
-            for snapshot in snapshots:
-                expire.expireSnapshotId(snapshot.snapshotId())
-            expire.commit()
+            if table.properties().get(_EXPIRING) != "false":  # else Iceberg refuses it, and they stay
+                expire = transaction.expireSnapshots().cleanExpiredFiles(False)
+                for snapshot in snapshots:
+                    expire.expireSnapshotId(snapshot.snapshotId())
+                expire.commit()
             transaction.commitTransaction()
 
     def _add(self, transaction: Any, table: Any, snapshots: Sequence[Any]) -> None:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 # The property of a table that has one row for each key.
 KEYS: Final = "cloudevents-kafka.upsert"
+# The metadata of a column that has a default, which is SQL.
+_DEFAULT: Final = "CURRENT_DEFAULT"
 # Conditions of Spark's errors for a table that does not exist.
 _MISSING: Final = r"DELTA_MISSING_DELTA_TABLE|\w*(PATH|TABLE|VIEW|SCHEMA)_(NOT_FOUND|DOES_NOT_EXIST)"
 # `Table.vacuum` keeps so many versions, and recent ones: a commit reads what there is of all.
@@ -148,9 +150,9 @@ class Table(ABC):
     def stage(self, rows: DataFrame) -> Staged:
         """Return rows whose files are written; no reader sees them before `commit`.
 
-        Create the table if it is missing, partitioned by `RECORD_DATE`. Columns of the table that the
-        rows do not have become null. Those that the table does not have are added to it if it has a commit of
-        a pipeline, or if they are `ADDED_COLUMNS`; types may differ as in `_evolution`.
+        Create the table if it is missing, partitioned by `RECORD_DATE`. Columns of the table that the rows do
+        not have get their default, or become null. Those that the table does not have are added to it if it
+        has a commit of a pipeline, or if they are `ADDED_COLUMNS`; types may differ as in `_evolution`.
         """
 
     def _prepare(self, rows: DataFrame) -> DataFrame:
@@ -174,7 +176,7 @@ class Table(ABC):
         columns = {
             field.name: aligned(quote(field.name), types[field.name], field.dataType)
             if field.name in types
-            else f"CAST(NULL AS {type_sql(field.dataType)})"
+            else f"CAST({field.metadata.get(_DEFAULT, 'NULL')} AS {type_sql(field.dataType)})"
             for field in existing.fields
         }
         return rows.selectExpr(*(f"{value} AS {quote(name)}" for name, value in columns.items()))
@@ -246,10 +248,11 @@ class Table(ABC):
                     f"{change.found.simpleString()}. Land into a fresh table, and copy the rows of this one"
                 )
         for field in existing.fields:
-            if field.name not in schema.names and not field.nullable:
+            if field.name not in schema.names and not field.nullable and _DEFAULT not in field.metadata:
                 raise WrongTable(
                     f"the column {field.name} of the table {self.name} must allow null, because events have "
-                    f"no such column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL"
+                    f"no such column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL; or set "
+                    "a default"
                 )
 
     def _is_of_pipelines(self) -> bool:
@@ -271,10 +274,10 @@ class Table(ABC):
         return column, {change.path: change.found for change in changes if change.found is not None}
 
     def _is_misfit(self, change: Difference) -> bool:
-        return change.kind == "misfit" or (change.kind == "wider" and not self._widens())
+        return change.kind == "misfit" or (change.kind == "wider" and not self._widens(change.path[0]))
 
-    def _widens(self) -> bool:
-        """Return whether the format can widen the numbers of a column."""
+    def _widens(self, column: str) -> bool:  # noqa: ARG002  # of Delta it depends
+        """Return whether the format can widen the numbers in a column."""
         return True
 
     def _described(self, name: str) -> str:

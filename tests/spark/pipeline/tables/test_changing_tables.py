@@ -164,8 +164,10 @@ def theirs_renamed(table: Changed) -> str:
 
 def theirs_dropped(table: Changed) -> str:
     table.alter("DROP COLUMN subject")
+    table.alter("DROP COLUMN data.share")
     table.land()
     assert table.values("subject") == [None, "s1"]
+    assert table.values("data.share") == [None, 0.5]
     return "added again"
 
 
