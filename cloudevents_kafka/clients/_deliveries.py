@@ -325,7 +325,7 @@ class DeliveryLost(Exception):
 
 
 def is_closed(client: Any) -> bool:
-    """Return whether a client was closed: it raises an error then; False for classes of users."""
+    """Return whether a client was closed: then ``len`` raises an error. False for classes of users."""
     try:
         len(client)
     except RuntimeError:

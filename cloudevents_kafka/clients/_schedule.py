@@ -213,7 +213,7 @@ class Schedule:
         self._leave_work(task)
 
     def end(self, task: Task, now: float) -> bool:
-        """End a record that is done: the next one of its lane is ready, and waiting ones may begin.
+        """End a record that is done. The next one of its lane is ready, and records that wait may begin.
 
         Return whether its partition may be read again.
         """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.producer import EventProducer
 
 PAUSE_SECONDS: Final = 0.002
-"""Between calls of a client that does not wait, such as a fake."""
+"""The pause between calls of a client that does not wait, such as a fake."""
 _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 

@@ -22,8 +22,8 @@ MEMBER: Final = ("was read as ", "N-01")
 QUOTED: Final = ("is in quotation marks", "K-06")
 BARE_TYPE: Final = ("is in quotation marks or after a blank", "R-07")
 REPEATED: Final = ("occurs more than once: the last one was read", "N-05")
-NUMBER: Final = ("is a number of another type than Integer: kept as its JSON text", "J-03")
-NESTED: Final = ("is an object or a list: kept as its JSON text", "J-03")
+NUMBER: Final = ("is a number of another type than Integer: read as its JSON text", "J-03")
+NESTED: Final = ("is an object or a list: read as its JSON text", "J-03")
 
 
 class Leniency(msgspec.Struct):

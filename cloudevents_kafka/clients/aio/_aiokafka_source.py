@@ -34,8 +34,8 @@ class AiokafkaSource(Source):
 
     The client joins its group again in the background. So at each ``await`` partitions may be revoked, or
     assigned again at another offset; records that were fetched from them are dropped, and so are their
-    offsets. While the client joins, ``getmany`` does not return. So no code that the group waits for may wait
-    for a fetch.
+    offsets. While the client joins, ``getmany`` does not return. The group may wait for our code meanwhile,
+    so that code must not wait for ``getmany``.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:

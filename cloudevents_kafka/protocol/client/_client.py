@@ -244,8 +244,8 @@ class Client(Closing):
         is the time between commits of the returned records, in seconds, or None if you commit yourself; it
         needs a ``group``. A fetch waits up to ``max_wait`` seconds for ``min_bytes``, and returns up to
         ``partition_bytes`` of each partition, or up to ``max_bytes`` if one message is larger.
-        ``committed_only`` hides records of open and aborted transactions: a partition, and so
-        ``reset="latest"``, ends before the first open transaction. An offset that a transaction commits for
+        ``committed_only`` hides records of open and aborted transactions. Then a partition ends before the
+        first open transaction, and ``reset="latest"`` begins there. An offset that a transaction commits for
         the group is used when the transaction has ended. ``max_unpacked_bytes`` limits the decompressed size
         of a batch. A consumer has the last responses, one decompressed batch, and 500 records in memory.
         """

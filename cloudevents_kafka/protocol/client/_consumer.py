@@ -1,7 +1,7 @@
 """`Consumer`: returns records one by one or in lists, from assigned partitions or a group's.
 
-It has the methods that `EventConsumer` calls, under the names of confluent-kafka's consumer. Errors that do
-not pass are raised, not returned as messages.
+It has the methods that `EventConsumer` calls, under the names of confluent-kafka's consumer. Errors are
+raised, not returned as messages, unless they are temporary.
 """
 
 from __future__ import annotations

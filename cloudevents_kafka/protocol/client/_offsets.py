@@ -94,7 +94,7 @@ def starts_of(
     deadline: Deadline,
     patience: Deadline | None = None,
 ) -> Offsets:
-    """Return the offsets, with numbers, `EARLIEST` or `LATEST` for `STORED` and `UNKNOWN`.
+    """Return the offsets without `STORED` and `UNKNOWN`: each becomes a number, `EARLIEST` or `LATEST`.
 
     Raises as `GroupOffsets.committed`.
     """

@@ -16,7 +16,7 @@ MAX_PAUSE: Final = 1.0
 
 
 class Deadline:
-    """A point in time at which a call fails; never for None, below 0, or above `MAX_SECONDS`."""
+    """A point in time at which a call fails; none for None, and seconds below 0 or above `MAX_SECONDS`."""
 
     def __init__(self, seconds: float | None) -> None:
         finite = seconds is not None and 0 <= seconds <= MAX_SECONDS  # False for NaN

@@ -220,7 +220,7 @@ def _of_record(steps: list[Any], defaults: list[bytes], missing: str | None) -> 
 
 
 def _constant(resolve: Resolve, empties: int) -> Resolve:
-    """Resolve values without bytes, which are all equal: a schema may double them at each level."""
+    """Resolve values without bytes once, as all are equal: each level of a schema may double their number."""
     known: list[bytes] = []
 
     def constant(datum: Datum, at: int, where: Where) -> tuple[bytes, int]:

@@ -1,8 +1,8 @@
 """`Target`: where the rows of batches go, which are files, tables or a function of the user.
 
-`BatchLander` calls it for each batch: `Target.start`, then what `appends` returns for rows that are computed
-while they are written, or `take` for all rows at once, then `commit`, and `finish` when the batch has its
-manifest.
+`BatchLander` calls it for each batch. First it calls `Target.start`. If rows are computed while they are
+written, it then calls the functions that `appends` returns; otherwise it passes all rows at once to `take`.
+Then it calls `commit`, and `finish` once the batch has its manifest.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Target(ABC):
     def is_decided(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002  # tables need it
         """Return whether a batch that was begun must be read as its note says.
 
-        A note has no effect until a table has a row of its batch: until then only its offsets count.
-        Without tables nobody knows what a function has done with the batch, so the note decides.
+        While no table has a row of the batch, only the offsets of its note have an effect. Without tables
+        nobody knows what a function has done with the batch, so the note decides.
         """
         return True
 

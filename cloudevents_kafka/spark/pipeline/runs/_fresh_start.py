@@ -1,7 +1,7 @@
 """What a start changes in the checkpoint: another option ``start``, and topics that are forgotten.
 
-Spark stores in the checkpoint where it began, and what it has planned of each topic. Both can be
-changed only by another checkpoint, which begins behind what has landed.
+Spark stores in the checkpoint where it began, and what it has planned of each topic. Neither can be changed
+in a checkpoint; another checkpoint is made, which begins after the last record that has landed.
 """
 
 from __future__ import annotations
