@@ -18,7 +18,7 @@ settings.register_profile("house", max_examples=scaled(100), deadline=None, dera
 settings.load_profile("house")
 # Before a release, examples are others each time.
 settings.register_profile("random", max_examples=scaled(100), deadline=None, print_blob=True)
-# Of a mutant's failure only the exit status matters, and it is no failure that the machine is busy.
+# Of a mutant's failure only the exit status matters, and a busy machine is not a failure.
 settings.register_profile(
     "first",
     settings.get_profile("house"),
