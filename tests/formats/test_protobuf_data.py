@@ -8,7 +8,7 @@ from google.protobuf.descriptor_pb2 import UninterpretedOption
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from cloudevents_kafka import InvalidEvent, from_record, to_record
+from cloudevents_kafka import EncodeError, InvalidEvent, Record, from_record, to_record
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.json import JsonFormat
@@ -145,3 +145,12 @@ def test_equal_messages_are_equal_data() -> None:
             data[name] = name
         payloads.add(least(datacontenttype="application/protobuf", data=data).payload)
     assert len(payloads) == 1
+
+
+def test_data_in_an_unknown_charset_is_not_written() -> None:
+    """Lenient reading keeps JSON data with such a content type; only text that is known becomes text_data."""
+    value = b'{"specversion":"1.0","id":"1","source":"/","type":"t","data":"x"'
+    value += b',"datacontenttype":"text/plain;charset=x-none"}'
+    event = from_record(Record(value=value), lenient=True)
+    with pytest.raises(EncodeError, match="charset must be one that Python has a codec for, got 'x-none'"):
+        PROTOBUF.encode(event)
