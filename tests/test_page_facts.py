@@ -185,6 +185,6 @@ def test_figures_of_speed() -> None:
 def test_benchmarks() -> None:
     """The page about speed names the benchmarks that can be run."""
     text = (DOCS / "speed.md").read_text("utf-8").partition("\n## ")[0]
-    named = set(re.findall(r"BENCH_FLAGS=(\w+)|`(\w+)`", text.partition("Measure yours")[2]))
+    named = set(re.findall(r"BENCH_FLAGS=(\w+)|`(\w+)`", text.partition("To measure the ratios")[2]))
     modules = {path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py")}
     assert {first or second for first, second in named} == modules
