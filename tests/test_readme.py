@@ -37,6 +37,15 @@ SHELL = [
 ]
 
 
+# Characters of a line of code that GitHub shows at once in a window of 1,280 pixels.
+WIDTH = 97
+
+
+def test_no_code_of_the_readme_scrolls():
+    """GitHub shows each line of code completely on a desktop."""
+    assert [line for _, _, code in BLOCKS for line in code.splitlines() if len(line) > WIDTH] == []
+
+
 # Short runs of Java do not benefit from more optimization.
 QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
