@@ -218,7 +218,7 @@ def _send_lines(
     options: _Options, overrides: Overrides, sender: TopicSender, interrupts: Interrupts
 ) -> Iterator[tuple[str, Exception | None]]:
     """Send the lines of files or stdin; yield the file and line of each bad one, and its error."""
-    for line in read_lines(options.files, interrupts):
+    for line in read_lines(options.files, interrupts, while_waiting=sender.poll):
         try:
             sender.send(_place(resolve_line(read_line(line.text), overrides), options), line.where)
         except (CloudEventsKafkaError, BadUsage) as error:

@@ -139,6 +139,11 @@ class TopicSender:
             else:
                 return
 
+    def poll(self) -> bool:
+        """Report the answers that have arrived; return whether records are without an answer."""
+        self._producer.poll(0)
+        return self.unanswered > 0
+
     def flush(self) -> None:
         """Wait for the answers to all records. Raises `BrokerFailure` after the timeout."""
         try:

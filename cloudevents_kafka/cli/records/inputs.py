@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import select
 import sys
 import uuid
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -25,6 +27,8 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.visible import escape
 
 _STDIN: Final = "-"
+_CHUNK: Final = 64 * 1024  # bytes, which a pipe has
+_WAIT_SECONDS: Final = 0.02  # for input, between two calls of ``while_waiting``
 
 
 class InputLine(msgspec.Struct, frozen=True):
@@ -35,25 +39,58 @@ class InputLine(msgspec.Struct, frozen=True):
 
 
 def read_lines(
-    files: Sequence[str], interrupts: Interrupts, *, expected: str = "JSON lines"
+    files: Sequence[str],
+    interrupts: Interrupts,
+    *,
+    expected: str = "JSON lines",
+    while_waiting: Callable[[], bool] = lambda: False,
 ) -> Iterator[InputLine]:
-    """Yield the lines of files, ``-`` for stdin, without empty ones; a signal ends a wait for input."""
+    """Yield the lines of files, ``-`` for stdin, without empty ones; a signal ends a wait for input.
+
+    While there is no input, ``while_waiting`` is called again and again until it returns False.
+    """
     for path in files or (_STDIN,):
         with ExitStack() as stack:
             stream, name = _open(path, stack, expected)
-            number = 0
-            while True:
-                with interrupts.waiting(), read_errors(name):
-                    text = stream.readline()
-                if not text:
-                    break
-                number += 1
+            lines = _lines(stream, name, interrupts, while_waiting)
+            for number, line in enumerate(lines, 1):
+                text = line
                 if number == 1:
                     text = text.removeprefix(BOM_UTF8)  # programs on Windows begin files with it
                     _refuse_utf16(text, name)
                     _refuse_long_document(text, name, path)
                 if text.strip():
                     yield InputLine(f"{name}:{number}", text)
+
+
+def _lines(
+    stream: BufferedIOBase, name: str, interrupts: Interrupts, while_waiting: Callable[[], bool]
+) -> Iterator[bytes]:
+    begin: list[bytes] = []  # of a line whose end was not read yet
+    while True:
+        while not _has_input(stream, interrupts) and while_waiting():
+            pass
+        with interrupts.waiting(), read_errors(name):
+            chunk = stream.read1(_CHUNK)
+        *ends, last = chunk.split(b"\n")
+        for end in ends:
+            interrupts.check()
+            yield b"".join([*begin, end, b"\n"])
+            begin.clear()
+        begin.append(last)
+        if not chunk:
+            if text := b"".join(begin):
+                yield text
+            return
+
+
+def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
+    """Return whether a stream has input or ends, also if the system cannot tell; wait shortly for it."""
+    try:
+        with interrupts.waiting():
+            return bool(select.select([stream], [], [], _WAIT_SECONDS)[0])
+    except (OSError, ValueError):  # not a file of the system, or a pipe on Windows
+        return True
 
 
 def _refuse_utf16(text: bytes, name: str) -> None:
@@ -76,10 +113,10 @@ def _refuse_long_document(text: bytes, name: str, path: str) -> None:
         )
 
 
-def _open(path: str, stack: ExitStack, expected: str) -> tuple[BinaryIO, str]:
+def _open(path: str, stack: ExitStack, expected: str) -> tuple[BufferedIOBase, str]:
     if path == _STDIN:
         _announce_stdin(expected)
-        return sys.stdin.buffer, "stdin"
+        return cast("BufferedIOBase", sys.stdin.buffer), "stdin"
     with read_errors(path):
         return stack.enter_context(Path(path).open("rb")), escape(path)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
+from threading import Timer
 
 import pytest
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import parse_binary
-from tests.cli.command_line import lines
+from tests.cli.command_line import lines, start
 
 ONE = ["--source", "/shop", "--type", "order.placed"]
 PLAIN = '{"specversion":"1.0","id":"%s","source":"/","type":"t"}\n'
@@ -248,6 +249,36 @@ def test_places_are_printed(run, mock_cluster, topic):
     result = run("produce", "-b", mock_cluster, "-t", topic, "--partition", "1", "-v", stdin=PLAIN % 1 * 2)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [f"{topic}[1]@0", f"{topic}[1]@1"]
+
+
+def test_a_place_is_printed_while_stdin_is_quiet(mock_cluster, topic):
+    """It does not wait for the next line: a person types lines, and a program may write one in an hour."""
+    process = start("produce", "-b", mock_cluster, "-t", topic, "--partition", "1", "-v", bufsize=0)
+    stop = Timer(60, process.kill)
+    stop.start()
+    with process:
+        for number in range(3):
+            process.stdin.write((PLAIN % number).encode())
+            assert process.stdout.readline().decode() == f"{topic}[1]@{number}\n"
+        process.stdin.write((PLAIN % 3).rstrip().encode())
+        process.stdin.close()
+        assert (process.stdout.read().decode(), process.stderr.read()) == (f"{topic}[1]@3\n", b"")
+    stop.cancel()
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("size", [65_535, 65_536, 65_537, 200_000])
+def test_lines_longer_than_a_pipe(produce, arrived, tmp_path, size):
+    """Each arrives completely, wherever the parts that are read end."""
+    event = '{"specversion":"1.0","id":"%s","source":"/","type":"t","data":"%s"}'
+    first, second = (event % (number, "x" * (size - len(event % (number, "")) - 1)) for number in (1, 2))
+    file = tmp_path / "events"
+    file.write_text(f"{first}\n{second}\n" + PLAIN % 3)
+    result = produce(file, "-", "--partition", "0", stdin=f"{first}\n{second}")
+    assert (result.exit_code, result.stderr) == (0, "")
+    events = [line["event"] for line in arrived()]
+    assert [event["id"] for event in events] == ["1", "2", "3", "1", "2"]
+    assert len(json.dumps(events[0], separators=(",", ":"))) >= size - 1
 
 
 @pytest.mark.parametrize(
