@@ -274,7 +274,7 @@ class Deliveries(Generic[DeliveryT]):
                 self.awaited.append(delivery)
 
     def is_busy(self) -> bool:
-        """Return whether a message is on its way, or a function that its report has made due waits."""
+        """Return whether a message has no report yet, or a function is still to be called for a report."""
         # In the order in which a report goes through them.
         return bool(self.pending or self._noting) or self.callbacks.is_busy()
 

@@ -64,7 +64,7 @@ class Workers(ABC):
             self.wake()
 
     def _begin(self, task: Task) -> tuple[Item, Sends | None]:
-        """Return the item of a try, and the `Sends` of its handler if handling waits for them."""
+        """Return the item of a try; also its `Sends` if deliveries of the handler are waited for."""
         if task.attempt > 1:
             task.item = self.policy.read_again(task.item)
         if not self._counts_sends:

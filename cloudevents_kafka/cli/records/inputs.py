@@ -85,7 +85,7 @@ def _lines(
 
 
 def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
-    """Return whether a stream has input or ends, also if the system cannot tell; wait shortly for it."""
+    """Return whether a stream has input or ends, also if the system does not say; wait shortly for it."""
     try:
         with interrupts.waiting():
             return bool(select.select([stream], [], [], _WAIT_SECONDS)[0])

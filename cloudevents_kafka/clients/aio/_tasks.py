@@ -122,7 +122,7 @@ class Tasks(Workers):
             self.wake()
 
     def _leave_cancelled(self, task: Task, error: Exception | None) -> None:
-        """Leave a record unfinished whose task was cancelled: by `end`, or by others, which ends the run."""
+        """Leave the record of a cancelled task unfinished; end the run unless `end` has cancelled it."""
         if self.is_over:
             self.schedule.leave(task)
             self.note_change()

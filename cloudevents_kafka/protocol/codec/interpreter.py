@@ -183,7 +183,7 @@ class Decoder:
         return length, end
 
     def number(self, codec: LengthPrefixed | Array, at: int, path: str) -> tuple[int, int]:
-        """Return the number of a length or count, and the index after it."""
+        """Return a length or a count, and the index after it."""
         if codec.compact:
             length, end = self.varint(at, path)
             return length - 1, end  # KIP-482: length + 1, 0 for null

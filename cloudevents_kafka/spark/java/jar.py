@@ -2,9 +2,9 @@
 
 ``make jar`` compiles it from the sources in ``java`` of the repository. One jar is for all versions of Spark
 4. Its name has a hash of the sources, because Spark Connect refuses a second jar with the same name and
-another content. Spark reads the file each time an executor starts, so it must stay in its place as long as
-the session: in the package; in the cache folder, if the package is a zip; or, if that folder is read-only, in
-the folder that Spark deletes with the session.
+  another content. Spark reads the file each time an executor starts, so the file must stay in its place until
+  the session ends. It is in the package. If the package is a zip, a copy is in the cache folder; if that
+  folder is read-only, the copy is in the folder that Spark deletes with the session.
 """
 
 from __future__ import annotations

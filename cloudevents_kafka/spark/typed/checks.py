@@ -36,7 +36,7 @@ class Misfit(Exception):
         self.where, self.rule, self.got = where, rule, got
 
     def reason(self, root: Shape | None = None) -> str:
-        """Return the reason; its rule has ``*`` for items and for keys of maps, so that rules are few."""
+        """Return the reason. In its rule ``*`` is any item or key of a map, so that rules are few."""
         place = self.where if root is None else _known_place(root, self.where)
         at = "" if place == self.where else f" at {_shown(self.where)}"
         return f"data: {place or 'it'} {self.rule}, got {self.got}{at}"

@@ -119,7 +119,7 @@ class BatchLander:
         return self._finish(self._begin(planned, records, offsets), records)
 
     def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
-        """Land a batch that was begun, as its note says if that decides; return its manifest."""
+        """Land a batch that was begun, as its note says if `Target.is_decided`; return its manifest."""
         records = self._records(spark, batch.offsets)
         if self._target.is_decided(batch):
             # Earlier versions did not note how records change rows, which stays the same.

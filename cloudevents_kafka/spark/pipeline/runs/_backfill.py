@@ -1,12 +1,12 @@
 """`Backfill`: the parts of a range that no pipeline has landed are read in batches, next to a pipeline.
 
-The law: a backfill reads the gaps in the ledger of events, before the next offset of the folder's
-pipeline. Each batch lands as the batches of the pipeline do, by one conditional commit of rows and
-ledger, under the name of this pipeline, so ranges join. Where a table next to the events has rows of a
-batch whose events did not land, a batch begins at the same offset, and the note in ``_backfill`` says
-how that batch was read: it is finished first. So each record lands once, after a kill at any step, and
-of two backfills at once one lands a batch. A backfill of Parquet takes the lock of its folder and the
-next number of its manifests.
+The law: a backfill reads the gaps in the ledger of events, before the next offset of the folder's pipeline.
+Each batch lands as the batches of the pipeline do, by one conditional commit of rows and ledger, under the
+name of this pipeline, so ranges join. Where a table next to the events has rows of a batch whose events did
+not land, a batch begins at the same offset, and the note in ``_backfill`` says how that batch was read: it is
+finished first. So each record lands once, also after a kill at any step. If two backfills run at once, only
+one of them lands a batch. A backfill of Parquet takes the lock of its folder and the next number of its
+manifests.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`DeltaHistory`: the ledger in the history of a Delta table, where statements of SQL commit rows.
 
-A statement commits one transaction identifier: its version counts the commits to the ledger, so that of two
-commits after one ledger only one succeeds. The metadata of that commit has the ledger itself. The history
-forgets old commits, so before the next commit the ledger becomes a property of the table.
+A statement commits one transaction identifier, whose version counts the commits to the ledger. So if two
+programs have read the same ledger, only one of them can commit. The metadata of the commit has the ledger
+itself. The history forgets old commits, so before the next commit the ledger becomes a property of the table.
 
 Tables of upserts have their ledger there, and so have tables that earlier versions filled through Spark
 Connect. `_delta` moves the ledger of these to the transaction identifiers, with the first batch.

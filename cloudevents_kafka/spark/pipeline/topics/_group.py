@@ -17,7 +17,7 @@ _PAUSE_SECONDS: Final = 60.0  # after a commit that was refused
 
 
 class GroupOffsets:
-    """A group for show: nothing reads it, and a refused commit warns once for each reason."""
+    """A group that only shows the lag; of refused commits, the first with each reason warns."""
 
     def __init__(
         self, group: str | None, source_options: Mapping[str, str], warn: Callable[[str], object]
