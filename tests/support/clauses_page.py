@@ -26,8 +26,8 @@ _FILE_HEAD: Final = "# Sections of the clauses that errors cite, by `python -m t
 _HEAD: Final = """# Clauses
 
 A clause is one requirement of a specification. Its id never changes. Each problem in an error names the
-clause that is broken and the section of the specification. Your code can count the clauses or make decisions
-by them:
+clause that is broken and the section of the specification. Your code can count the clauses, or use
+them to decide what to do:
 
 ```python
 from cloudevents_kafka import Event, InvalidEvent
@@ -41,28 +41,28 @@ except InvalidEvent as error:
     assert error.problems[0].section == "core: id"
 ```
 
-The letters of an id stand for the document. N, R, T, E and S are clauses of the core specification, and
-J, A, AC and P are clauses of the formats. K is the Kafka binding, and X stands for the documented
-extensions. `error.clauses` lists the clauses of an error, and the command line prints them. Tables of
-Spark contain them in the column `error.clause`.
+The letters of an id name the document. N, R, T, E and S stand for the core specification, and J, A, AC
+and P stand for the event formats. K stands for the Kafka binding, and X stands for the documented
+extensions. `error.clauses` lists the clauses of an error, and the command line prints these clauses. Spark
+tables contain the clauses in the column `error.clause`.
 
-To see that this library meets a clause, run its cases in a checkout of the project:
+To check that this library meets a clause, run the test cases of the clause in a checkout of the project:
 
 ```console
 $ python spec-conformance clauses --clause K-07
 ```
 
-Without `--clause` the command runs the cases of all clauses. It prints how many requirements pass, by
-area and level. For each requirement that does not pass, it prints the reason. Some cases need the extra
-`protobuf`. Others need the package `cryptography`, because they check signatures.
+Without `--clause`, the command runs the test cases of all clauses. It prints how many requirements pass in
+each area and level. For each requirement that does not pass, it prints the reason. Some test cases need the
+extra `protobuf`. Test cases that check signatures need the package `cryptography`.
 
-* [`clauses.toml`](../spec-conformance/clauses.toml) lists each requirement with its cases and tests.
+* [`clauses.toml`](../spec-conformance/clauses.toml) lists each requirement with its test cases and its tests in Python.
 * [`report.md`](../spec-conformance/report.md) contains the results.
-* The [README there](../spec-conformance/README.md) says how other SDKs can use the cases, which are plain
-  JSON.
+* The [README there](../spec-conformance/README.md) says how other SDKs can use the test cases, which are
+  plain JSON.
 
-`python -m tests.support.clauses_page` writes this page from `clauses.toml`. It also writes the sections
-that errors print."""
+`python -m tests.support.clauses_page` writes this page from `clauses.toml`. This command also writes the
+sections that errors print."""
 
 
 def markdown() -> str:
@@ -70,7 +70,7 @@ def markdown() -> str:
     clauses, cited = _clauses(), cited_clauses()
     count = (
         f"Errors cite these {len(cited)} of {len(clauses)} clauses. The other clauses are not about "
-        "a record. Most of them are requirements for the converters."
+        "a record. Most of these clauses are requirements for converters."
     )
     return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
 
