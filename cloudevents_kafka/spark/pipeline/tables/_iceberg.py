@@ -228,6 +228,11 @@ class IcebergTable(_table.Table):
 
     def vacuum(self, keep_hours: float) -> None:
         """Run expire_snapshots and remove_orphan_files; see `Table.vacuum`."""
+        if self._property(_EXPIRING) == "false":
+            raise WrongTable(
+                f"the table {self.name} must not have the property {_EXPIRING}=false, by which Iceberg "
+                "refuses to delete its files. Use the clean-up of its catalog, or set the property to true"
+            )
         arguments = f"older_than => {_time(keep_hours)}, retain_last => 1"
         history = self._spark.table(f"{self._sql_name}.history").orderBy("made_current_at", ascending=False)
         old = history.offset(_table.MOST_VERSIONS).where(f"made_current_at < {_time(_table.SHORTEST_HOURS)}")

@@ -25,9 +25,11 @@ from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 _WAP_ID: Final = "wap.id"  # the property of a snapshot with the id that it was staged with
 _DELTA: Final = "spark.databricks.delta"
+_APPEND_ONLY: Final = "delta.appendOnly"
 
 
 class _UpsertTable(_table.Table):
@@ -61,6 +63,15 @@ class _UpsertTable(_table.Table):
 
 class UpsertDeltaTable(_UpsertTable, DeltaTable):
     """A Delta table that has one row for each key."""
+
+    def check_schema(self, schema: StructType) -> None:
+        """Raise `WrongTable` if the table cannot take rows of a schema; see `Table.check_schema`."""
+        super().check_schema(schema)
+        if self.exists() and self._property(_APPEND_ONLY) == "true":
+            raise WrongTable(
+                f"the table {self.name} must not have the property {_APPEND_ONLY}=true, as upsert changes "
+                f"rows. Do: ALTER TABLE … UNSET TBLPROPERTIES ('{_APPEND_ONLY}'); or land without upsert"
+            )
 
     def _read_ledger(self) -> tuple[Ledger | None, int]:
         detail = self._detail()

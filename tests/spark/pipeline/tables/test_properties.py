@@ -51,6 +51,19 @@ def test_properties(session: SparkSession, tmp_path: Path, table_format: str) ->
         assert table.open().ledger().generation == 3
 
 
+def test_properties_that_forbid_a_command(session: SparkSession, tmp_path: Path) -> None:
+    """A table that only takes rows is refused with upsert, and one whose files must stay by vacuum."""
+    table = Changed(session, "delta", tmp_path / "delta")
+    table.alter("SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    upserted = table_in_folder(session, "delta", table.url, Upsert(("subject",), None))
+    with pytest.raises(WrongTable, match=r"must not have the property delta\.appendOnly=true, as upsert"):
+        upserted.check_schema(table.open().read().schema)
+    table = Changed(session, "iceberg", tmp_path / "iceberg")
+    table.alter("SET TBLPROPERTIES ('gc.enabled' = 'false')")
+    with pytest.raises(WrongTable, match=r"must not have the property gc\.enabled=false, by which Iceberg"):
+        table.open().vacuum(168.0)
+
+
 def test_defaults(session: SparkSession, tmp_path: Path) -> None:
     """A column that the rows do not have gets its default, which makes one that must not be null usable."""
     table = Changed(session, "delta", tmp_path)
