@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 QUICK = ("-X", f"spark.driver.extraJavaOptions={_QUICK}")
 SECONDS = 900.0  # only what hangs takes longer, also on a busy machine
-LIMIT = 1_200  # of a phase of a test
+LIMIT = 1_800  # of a phase of a test
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
