@@ -160,11 +160,28 @@ def from_payload(
     if codec is not None and codec.decode is not None:
         return call_decode(codec.decode, payload, content_type)
     media = None if content_type is None else media_type(content_type)
-    if kind is _JSON or (media is not None and media.is_json):
-        return decode_json(payload if media is None or media.utf8 else to_utf8(payload, content_type))
+    if kind is _JSON:
+        return decode_json(payload if media is None or media.utf8 else json_in_utf8(payload, content_type))
+    if media is not None and media.is_json:
+        return decode_json(payload if media.utf8 else to_utf8(payload, content_type))
     if kind is _TEXT or (media is not None and media.is_text):
         return decode_text(payload, content_type)
     return payload
+
+
+def json_in_utf8(payload: bytes, content_type: str | None) -> bytes:
+    """Return a payload of the kind JSON as UTF-8.
+
+    It has the charset of a JSON content type. JSON that lenient reading keeps under another content type, or
+    under an unknown charset, is UTF-8.
+    """
+    if content_type is None or not media_type(content_type).is_json:
+        return payload
+    try:
+        python_codec(media_type(content_type))
+    except LookupError:
+        return payload
+    return to_utf8(payload, content_type)
 
 
 def to_utf8(payload: bytes, content_type: str | None) -> bytes:

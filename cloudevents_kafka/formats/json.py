@@ -16,7 +16,14 @@ import msgspec
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue
 from cloudevents_kafka.codecs.json import encode_json, is_json
-from cloudevents_kafka.codecs.payload import DataKind, decode_text, encode_text, from_utf8, to_utf8
+from cloudevents_kafka.codecs.payload import (
+    DataKind,
+    decode_text,
+    encode_text,
+    from_utf8,
+    json_in_utf8,
+    to_utf8,
+)
 from cloudevents_kafka.event import Event, stored_parts
 from cloudevents_kafka.formats.base import build_event
 from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope, read_data, split_envelope
@@ -71,7 +78,7 @@ class JsonFormat:
     def _data_member(self, kind: DataKind, payload: bytes, content_type: str | None) -> bytes:
         try:
             if kind is DataKind.JSON:
-                return b'"data":' + to_utf8(payload, content_type)
+                return b'"data":' + json_in_utf8(payload, content_type)
             if kind is DataKind.TEXT:  # J-11: another value is a string
                 return b'"data":' + encode_json(decode_text(payload, content_type))
         except DataError as error:

@@ -26,7 +26,7 @@ from cloudevents_kafka.attributes.extension_types import current, type_of
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.codecs.json import decode_json, encode_json
-from cloudevents_kafka.codecs.payload import DataKind, to_utf8
+from cloudevents_kafka.codecs.payload import DataKind, encode_text, json_in_utf8, to_utf8
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats._protobuf_reader import NAME, read
 from cloudevents_kafka.formats._protobuf_scanner import read_valid
@@ -124,9 +124,13 @@ def _text_of(message: Any, event: Event, payload: bytes) -> str:
             return string
         message.attributes["datacontenttype"].ce_string = "application/json"  # not implied here
     try:
-        return to_utf8(payload, content_type).decode()
+        if event.kind is not DataKind.JSON:
+            return to_utf8(payload, content_type).decode()
+        text = json_in_utf8(payload, content_type).decode()
+        encode_text(text, content_type)  # as a reader does
     except DataError as error:
         raise EncodeError(str(error)) from None
+    return text
 
 
 def _string_of(payload: bytes) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from typing import Any
@@ -140,6 +141,20 @@ def test_a_changed_event_in_quotes_stays_in_quotes() -> None:
     record = Record(value=b"{}", headers=headers)
     again = to_record(from_record(record, lenient=True).replace(subject="s"), like=record)
     assert again.headers == [*headers, ("ce_subject", b'"s"')]
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain;charset=latin-1", "text/plain;charset=utf-16", "a/b;charset=x"]
+)
+@pytest.mark.parametrize("data", ['{"gr\u00fc\u00dfe":12}', '["\u20ac"]', "17"])
+def test_json_under_another_content_type_stays_as_it_came(content_type: str, data: str) -> None:
+    """Lenient reading keeps data that must be a string; it is the data of the event, and of a changed one."""
+    value = b'{"specversion":"1.0","id":"1","source":"/","type":"%b","datacontenttype":"%b","data":%b}'
+    came, expected = (value % (name, content_type.encode(), data.encode()) for name in (b"t", b"changed"))
+    record = Record(value=came, headers=[JSON])
+    event = from_record(record, lenient=True)
+    assert event.data == json.loads(data)
+    assert to_record(event.replace(type="changed"), like=record).value == expected
 
 
 def test_a_copy_of_another_content_type_goes() -> None:

@@ -148,9 +148,18 @@ def test_equal_messages_are_equal_data() -> None:
 
 
 def test_data_in_an_unknown_charset_is_not_written() -> None:
-    """Lenient reading keeps JSON data with such a content type; only text that is known becomes text_data."""
-    value = b'{"specversion":"1.0","id":"1","source":"/","type":"t","data":"x"'
-    value += b',"datacontenttype":"text/plain;charset=x-none"}'
-    event = from_record(Record(value=value), lenient=True)
+    """Lenient reading keeps JSON data with such a content type, but not text_data, so it is refused."""
+    head = b'{"specversion":"1.0","id":"1","source":"/","type":"t","data":"x","datacontenttype":"text/plain'
+    unknown = from_record(Record(value=head + b';charset=x-none"}'), lenient=True)
     with pytest.raises(EncodeError, match="charset must be one that Python has a codec for, got 'x-none'"):
-        PROTOBUF.encode(event)
+        PROTOBUF.encode(unknown)
+
+
+def test_json_that_should_be_a_text_becomes_one() -> None:
+    """JSON that lenient reading keeps under a type of text is that text, in each charset."""
+    head = (
+        '{"specversion":"1.0","id":"1","source":"/","type":"t","data":{"é":1},"datacontenttype":"text/plain'
+    )
+    for charset in ("utf-8", "latin-1", "utf-16be"):
+        event = from_record(Record(value=f'{head};charset={charset}"}}'.encode()), lenient=True)
+        assert PROTOBUF.decode(PROTOBUF.encode(event)).data == '{"é":1}'
