@@ -56,7 +56,8 @@ Without `--clause`, the command runs the test cases of all clauses. It prints ho
 each area and level. For each requirement that does not pass, it prints the reason. Some test cases need the
 extra `protobuf`. Test cases that check signatures need the package `cryptography`.
 
-* [`clauses.toml`](../spec-conformance/clauses.toml) lists each requirement with its test cases and its tests in Python.
+* [`clauses.toml`](../spec-conformance/clauses.toml) lists each requirement with its test cases and its
+  tests in Python.
 * [`report.md`](../spec-conformance/report.md) contains the results.
 * The [README there](../spec-conformance/README.md) says how other SDKs can use the test cases, which are
   plain JSON.

@@ -107,9 +107,6 @@ def spark_settings(
         # Only the few rows of the counts are shuffled; 200 tasks would take longer than the batch.
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.sql.streaming.numRecentProgressUpdates": "20",
-        # Spark keeps consumers for the next batch, one for each partition: by default 64, which means none if
-        # there are more partitions. One needs 50 KB.
-        "spark.kafka.consumer.cache.capacity": "2000",
         # The staging folders contain Parquet files only: they are renamed one by one.
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -76,11 +75,3 @@ def test_settings_follow() -> None:
     assert "600m" in command_line
     assert "hunter2" not in command_line
     assert "nobody" not in command_line
-
-
-def test_consumers_of_a_thousand_topics_are_kept() -> None:
-    """Spark keeps the consumers of more than a thousand partitions for later batches, or as users set."""
-    name = "spark.kafka.consumer.cache.capacity"
-    settings = partial(_session.spark_settings, master=None, ui=False, log4j=None)
-    assert int(settings(conf={})[name]) > 1000
-    assert settings(conf={name: "64"})[name] == "64"
