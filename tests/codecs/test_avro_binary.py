@@ -8,9 +8,11 @@ import pytest
 
 from cloudevents_kafka.codecs.avro_binary import (
     MalformedDatum,
+    read_attributes,
     read_bytes,
     read_datum,
     read_text,
+    union_reader,
     write_bytes,
 )
 from tests.support.cases import each
@@ -41,3 +43,17 @@ def test_wrong_bytes_are_refused(read: Any, datum: bytes, said: str) -> None:
     """The error says what is wrong, without the data."""
     with pytest.raises(MalformedDatum, match=f"^{said}$"):
         read_datum(datum, lambda datum: read(datum, 0))
+
+
+@each("length", [1, 63, 64, 100, 200])
+def test_attributes_have_texts_of_any_length(length: int) -> None:
+    """A length of two bytes is read as one of one byte is, in names and in values."""
+    read_value = union_reader(read_bytes, read_bytes, read_bytes, read_text)
+    text, short = write_bytes(b"n" * length), write_bytes(b"v")
+    for name, value in ((text, short), (short, text), (text, text)):
+        entries = (name + b"\x06" + value) * 2  # the fourth branch
+        pairs, at = read_attributes(b"\x04" + entries + b"\x00" + b"z" * 200, 0, read_value)
+        assert [(len(key), len(found)) for key, found in pairs] == [
+            (length if name is text else 1, length if value is text else 1)
+        ] * 2
+        assert at == 2 + len(entries)
