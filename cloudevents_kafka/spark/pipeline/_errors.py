@@ -10,7 +10,7 @@ from typing import Final
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 IN_PROCESS: Final = (
-    "Run the pipeline in the process of Spark's driver, by spark-submit or as a job of the platform: see "
+    "Run the pipeline in the process of Spark's driver, with spark-submit or as a job of the platform: see "
     "docs/how-to/connect_and_clusters.md"
 )
 """What to do in place of Spark Connect; CHANGELOG.md has the same sentence."""

@@ -76,7 +76,8 @@ PARENT = """
     sleep = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(100)"]
     process = Process(sleep, log=folder / "log", remove=folder)
     print(process.pid, process._watchdog.pid, flush=True)
-    time.sleep(100)
+    while True:
+        time.sleep(0.1)  # a signal that arrives just before a sleep has its effect after it
 """
 
 

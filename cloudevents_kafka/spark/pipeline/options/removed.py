@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 TOPICS: Final = (
-    "Write to topics in a function for each_batch, by encode_events and Spark's Kafka sink; the same folder "
-    "can be used: see docs/how-to/each_batch.md"
+    "Write to topics in a function for each_batch, with encode_events and Spark's Kafka sink. You can use "
+    "the same folder: see docs/how-to/each_batch.md"
 )
 OPTIONS: Final = {
     "mode": (
