@@ -1,18 +1,19 @@
-"""The clients of a service: wrappers of the Kafka clients that users have.
+"""Consumers, producers and processors of events, which wrap Kafka clients.
 
 Read the modules in this order:
 
-* `_protocols`, `_settings` and `_errors`: the Kafka clients that are wrapped or created, and which of their
-  errors are final;
+* `_protocols`, `_settings` and `_errors`: the Kafka clients that are wrapped or created, and which errors of
+  a Kafka client are final;
 * `_deliveries`, `_polling` and `producer`; `_reading`, `_gathered` and `consumer`;
-* `typed_data` and `serdes`: data of your types; `schema_registry`: the client of a registry;
-* `EventConsumer.run`: `_schedule` has its rules, and decides with `_policy` and `passing`; `_workers` (with
-  `_sends`) and `_thread_run` (with `_run`, `_commits`, `_automatic` and `_closing`) do the work, by `_steps`;
-  `_signals` ends it;
-* `dead_letters`;
+* `typed_data` and `serdes`: event data of a user's own types; `schema_registry`: the client of a schema
+  registry;
+* `EventConsumer.run`: `_schedule` contains the rules of a run, and decides with `_policy` and `passing`;
+  `_workers` (with `_sends`) and `_thread_run` (with `_run`, `_commits`, `_automatic` and `_closing`) do the
+  work, whose client calls are described by `_steps`; `_signals` ends a run at SIGTERM;
+* `dead_letters`: failed records that are sent to a dead letter topic;
 * `processor`, `_transactions`, `_transaction_time` and `_serving`: records that are read and written
   exactly once;
-* `aio`: the same for asyncio; `oauth`: tokens of a command or an endpoint.
+* `aio`: consumers, producers and processors for asyncio; `oauth`: tokens from a command or an endpoint.
 
-Importing this folder imports none of them.
+Importing this package imports none of these modules.
 """

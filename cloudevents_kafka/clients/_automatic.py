@@ -1,13 +1,15 @@
 """`Automatic`: detects a client that commits by itself, which `run` does not allow.
 
-While a record is unfinished, the group's offset must not be after it: a crash would lose the record. A client
-that was made from settings commits nothing by itself. A client that was passed may commit by itself if it
-stores the offsets of the records that it returns; it does not show whether it does. So for such a client the
-group's offsets are requested while any record is unfinished. If a new offset is after an unfinished record,
-and has no mark of a run, the group is set back at once. If the group accepts that, this member has the
-partition, and an error is raised. (The error may be wrong if another member had the partition for less than a
-second, and the client was subscribed elsewhere, about which a run warns.) Then the client's partitions are
-assigned again, so that it forgets the offsets that it would commit next.
+While a record is unfinished, the group's committed offset must not be after this record: otherwise, a crash
+would lose the record. A Kafka client that this library made from settings commits nothing by itself. A Kafka
+client that the user passed may commit by itself if it stores the offsets of the records that it returns, but
+the client does not show whether it commits. So for such a client, the group's committed offsets are requested
+while any record is unfinished. If a new committed offset is after an unfinished record, and its metadata does
+not show that a run committed it, the group's offset is set back at once. If the group accepts the earlier
+offset, the partition belongs to this member, and an error is raised. (The error may be wrong if another
+member owned the partition for less than a second and the client was not subscribed with this library; a run
+logs a warning about such a subscription.) Before the error, the client's partitions are assigned again, so
+that the client forgets the offsets that it would commit next.
 """
 
 from __future__ import annotations
@@ -33,14 +35,15 @@ class Automatic:
         """Whether the client may commit by itself."""
 
     def begin(self) -> Steps[None]:
-        """Yield the call that shows whether a client that was passed may commit by itself."""
+        """Yield the call that shows whether a client that the user passed may commit by itself."""
         if self.may_commit:
             self.may_commit = yield Ask("stores_offsets")
 
     def check(self, committed: list[TopicPartition]) -> Steps[None]:
-        """Yield the calls that set the group back if the client has committed an unfinished record.
+        """Yield the calls that set the group's offset back if the client has committed an unfinished record.
 
-        Raises `ConsumeError` then, and what the client raises if the group refuses.
+        Raises `ConsumeError` after the group was set back, and the client's own error if the group refuses
+        the commit.
         """
         if not self.may_commit:
             return

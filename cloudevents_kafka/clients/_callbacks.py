@@ -1,9 +1,10 @@
-"""`Callbacks`: calls functions of users after a report of the client, one after another.
+"""`Callbacks`: calls users' functions after a delivery report of the Kafka client, one after another.
 
-A client calls its callbacks within a call of its own, such as ``poll``. If a user's function calls the client
-from there, the process ends (confluent-kafka has one slot for each thread). So a report only adds functions
-to a queue, and a thread calls them after its call of the client has returned. One thread at a time calls
-them, in the order of the reports, and holds no lock for which another thread waits.
+A Kafka client calls its callbacks while one of its methods runs, such as ``poll``. If a user's function
+called the client from such a callback, the process would end (confluent-kafka stores the state of only one
+call for each thread). So a delivery report only adds functions to a queue, and a thread calls these functions
+after its call of the client has returned. One thread at a time calls the queued functions, in the order of
+the reports, and owns no lock for which another thread waits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 
 
 class Callbacks:
-    """The functions that are due; any thread adds them, and any thread serves them."""
+    """A queue of functions to call; any thread may add functions, and any thread may call them."""
 
     def __init__(self) -> None:
         self.due: deque[Callable[[], object]] = deque()
@@ -28,11 +29,11 @@ class Callbacks:
         self._thread: int | None = None  # that serves
 
     def is_busy(self) -> bool:
-        """Return whether a function is due, or a thread calls one."""
+        """Return whether a function is queued, or a thread is calling a function."""
         return bool(self.due) or self._turn.locked()
 
     def serve(self) -> None:
-        """Call the functions that are due, unless another thread does; an error is logged."""
+        """Call the queued functions, unless another thread is calling them; log their errors."""
         while self.due and self._turn.acquire(blocking=False):
             self._thread = threading.get_ident()
             try:
@@ -43,7 +44,10 @@ class Callbacks:
                 self._turn.release()
 
     def finish(self, deadline: float | None) -> None:
-        """Serve, or wait up to a deadline for the thread that serves; a callback itself does not wait."""
+        """Call the queued functions, or wait up to a deadline for the thread that calls them.
+
+        If a callback calls this method, the method returns without waiting.
+        """
         while self._thread != threading.get_ident():
             self.serve()
             left = _SECONDS if deadline is None else min(_SECONDS, deadline - time.monotonic())

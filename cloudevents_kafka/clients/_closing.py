@@ -1,7 +1,7 @@
-"""Set a group's offsets back to records that must be read again, also if the client commits by itself.
+"""Set a group's offsets back to the records that must be read again, even if the client commits by itself.
 
-With ``enable.auto.commit`` a client commits the offsets after all records that it has returned: every few
-seconds, and when partitions are unassigned. It does not commit offsets of an earlier assignment.
+With ``enable.auto.commit``, a client commits the offsets after all records that it has returned: every few
+seconds, and when partitions are unassigned. The client does not commit offsets of an earlier assignment.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ def close_before(
 ) -> None:
     """Close a client so that the group continues at the first unread records.
 
-    ``unread`` returns the offsets of these records. ``sought`` has the offsets of partitions that were sought
-    and not read since. If the broker ``is_away``, the wait for its answer is one second instead of five.
+    ``unread`` is a function that returns the offsets of these records. ``sought`` lists the offsets to which
+    partitions were sought, if no record of the partition was read since. ``is_away`` is whether the broker
+    left an earlier question without an answer; if so, the wait for its next answer is one second instead of
+    five.
     """
     close = leave
     try:
@@ -48,10 +50,10 @@ def _close(client: Any) -> None:
 
 
 def leave(client: Any) -> None:
-    """Close a client, which leaves its group.
+    """Make a client leave its group, and close it.
 
-    If a subscribed client of librdkafka is closed during a rebalance, it stays a member until its session
-    times out: for 45 seconds no other member gets its partitions.
+    If a subscribed librdkafka client is closed during a rebalance, the client stays a member of the group
+    until its session times out: for 45 seconds, its partitions are not assigned to another member.
     """
     try:
         _unsubscribe(client)
@@ -78,10 +80,10 @@ def set_back(
     stays: bool = False,
     seconds: float = _COMMITTED_SECONDS,
 ) -> None:
-    """Commit the offsets of unread records if the group has later offsets, and unassign the client.
+    """Commit the offsets of unread records if the group's committed offsets are later; unassign the client.
 
-    The client then commits nothing by itself. If it ``stays``, its partitions are assigned again, and it
-    reads on from these offsets.
+    After this, the client commits nothing by itself. With ``stays``, the client's partitions are assigned
+    again, and the client reads on from the offsets of the unread records.
     """
     starts = {(place.topic, place.partition): place for place in unread}
     with suppress_client_errors():  # the broker may be away, the partition revoked
@@ -98,7 +100,7 @@ def set_back(
 
 
 def _either(eager: Callable[[], object], cooperative: Callable[[], object]) -> None:
-    """Call the function for the kind of assignments that the group has."""
+    """Call ``eager``, or ``cooperative`` if the group of the client rebalances cooperatively."""
     from confluent_kafka import KafkaException
 
     try:

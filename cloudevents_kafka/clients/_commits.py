@@ -1,10 +1,10 @@
 """The commits of `EventConsumer.run`.
 
-Only answers of the group show which offsets it has. Each second the offsets of partitions that have something
-to commit or to confirm are requested from the group. Nothing waits for a commit: it is confirmed when the
-next answer has its offset. Otherwise a warning is logged, and the commit is repeated. No commit begins while
-the broker does not answer: a client with a pending commit closes 45 seconds later, or never (librdkafka
-2.16).
+Only answers of the consumer group show which offsets are committed. Each second, a run requests the committed
+offsets of the partitions in which a commit is necessary or not confirmed yet. Nothing waits for a commit: the
+commit is confirmed when the next answer contains the committed offset. If the answer contains another offset,
+a warning is logged, and the commit is repeated. No commit begins while the broker does not answer: a client
+with a pending commit closes 45 seconds later, or never (librdkafka 2.16).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Commits:
-    """Commits the records that a run has handled, by steps; ``lock`` is the lock of the schedule."""
+    """The commits of the records that a run has handled; ``lock`` protects the schedule."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Commits:
         yield from self._automatic.begin()
 
     def look(self, assigned: list[TopicPartition]) -> Steps[None]:
-        """Yield the call that requests the group's offsets of partitions; store them if it answers."""
+        """Yield the call that requests the committed offsets of partitions, and store the answer."""
         with suppress_client_errors():  # the first answer to `commit` is of use, too
             committed = yield Ask("committed", assigned, timeout=_ANSWER_SECONDS)
             with self._lock:
@@ -64,7 +64,7 @@ class Commits:
     def commit(self) -> Steps[None]:
         """Yield the calls that confirm the last commits, and begin commits of the records done since then.
 
-        Raises `ConsumeError` if something else commits unfinished records.
+        Raises `ConsumeError` if the client or other code commits unfinished records.
         """
         from confluent_kafka import KafkaException
 
@@ -93,7 +93,7 @@ class Commits:
                 self._schedule.commit(places, failed=True)
 
     def commit_all(self, seconds: float, names: Collection[PartitionName] | None = None) -> Steps[bool]:
-        """Yield calls that commit all done records, of some or all partitions; return whether none failed.
+        """Yield calls that commit the done records of some or all partitions; return whether none failed.
 
         The calls are repeated for some seconds while the members of the group join again.
         """
@@ -121,7 +121,7 @@ class Commits:
         return not failed
 
     def lose(self, names: Collection[PartitionName]) -> None:
-        """Log the uncommitted records of partitions that another member has already."""
+        """Log which partitions still had uncommitted records when the group moved them to another member."""
         with self._lock:
             places = self._schedule.asked(unfinished=False)
         for place in places:
@@ -135,9 +135,10 @@ class Commits:
             self._observers.of_places("committed", places, self._ends, began)
 
     def _commit(self, places: list[TopicPartition], deadline: float) -> Steps[list[TopicPartition] | None]:
-        """Commit; repeat it up to a deadline while the members of the group join again.
+        """Commit offsets; repeat the commit up to a deadline while the members of the group join again.
 
-        Offsets alone are committed if a broker finds the records after them too long.
+        If a broker refuses the metadata of the offsets as too long, the offsets are committed without the
+        list of done records in their metadata.
         """
         from confluent_kafka import KafkaException, TopicPartition
 

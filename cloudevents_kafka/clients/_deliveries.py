@@ -1,7 +1,8 @@
-"""`Deliveries`: the deliveries of a producer that are on their way or have failed, and who waits for them.
+"""`Deliveries`: the pending and the failed deliveries of a producer, and the callers that wait for them.
 
-This module does no input or output. A `Shell` passes the client's function that queues a message, and waits:
-in threads (`_polling`) or on an event loop (`aio`). The client calls the reports.
+This module does no input or output. A `Shell` passes the Kafka client's function that queues a message. The
+shell also waits for deliveries, in threads (`_polling`) or on an event loop (`aio`). The client calls a
+report function for each delivery.
 """
 
 from __future__ import annotations
@@ -40,30 +41,31 @@ DeliveryT = TypeVar("DeliveryT", bound="Delivery[Any]")
 Produce = Callable[..., Any]
 """A function that queues a message; it raises BufferError if the client is full.
 
-Its arguments are topic, value, key, headers and on_delivery.
+The arguments of the function are topic, value, key, headers and on_delivery.
 """
 Outgoing = tuple[str, tuple[Event[Any] | Record, bytes | None, bytes | None, Headers]]
-"""A topic, the event or record that is sent there, and its key, value and headers."""
+"""A topic, the event or record that is sent to the topic, and the message's key, value and headers."""
 
 
 class Shell(Protocol):
-    """The part of a producer that waits, in threads or on an event loop: for deliveries, and for room."""
+    """The part of a producer that waits for deliveries and for room, in threads or on an event loop."""
 
     deliveries: Deliveries[Any]
 
     def wait(self, delivery: Delivery[Any], timeout: float | None, /) -> None:
-        """Return when a delivery is done; raise an error if that takes longer than ``timeout`` seconds."""
+        """Return when a delivery is done; raise an error if it is not done in ``timeout`` seconds."""
 
     def make_room(self, error: BufferError, /) -> None:
-        """Return when a client that was full may have room; raise an error if this shell does not wait."""
+        """Return when a client's full queue may have room; raise an error if this shell does not wait."""
 
 
 class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     """The delivery of one event, or of one record that `EventProducer.send_record` has sent.
 
-    ``done`` is whether the delivery report has arrived; then ``partition`` and ``offset`` are set if it
-    succeeded. ``callback_error`` is what its ``on_delivery`` has raised, which is also logged. A delivery
-    stores no exception, as its references would delay freeing the event.
+    ``done`` is whether the delivery report has arrived. If the report says that the delivery succeeded,
+    ``partition`` and ``offset`` are set. ``callback_error`` is the error that the function ``on_delivery``
+    has raised for this delivery; the error is also logged. A delivery that failed stores no exception,
+    because an exception's references would delay freeing the event.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, Record
@@ -88,13 +90,16 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
 
     @property
     def event(self) -> Event:
-        """The sent event, or the event in the sent record. Raises `DecodeError` if the record has none."""
+        """The sent event, or the event in the sent record.
+
+        Raises `DecodeError` if the sent record contains no event.
+        """
         sent: Event | Record = self._sent
         return from_record(sent) if isinstance(sent, Record) else sent
 
     @property
     def record(self: Delivery[Record]) -> Record:
-        """The sent record; an event that was sent has none."""
+        """The sent record. Raises `AttributeError` if an event was sent instead of a record."""
         if not isinstance(self._sent, Record):
             problem = f"record must be that of a sent record, got {self!r}; use event"
             raise AttributeError(problem, name="record")  # noqa: TRY004  # hasattr() is false
@@ -102,12 +107,12 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
 
     @property
     def aborted(self) -> bool:
-        """Whether ``abort_transaction`` or ``purge`` removed the message, so that no broker has it."""
+        """Whether ``abort_transaction`` or ``purge`` removed the message, so that no broker stores it."""
         return code_of(self._client_error) in PURGED
 
     @property
     def error(self) -> DeliveryError | None:
-        """A new `DeliveryError` if the delivery has failed or was aborted, else None."""
+        """A new `DeliveryError` if the delivery has failed or was aborted, otherwise None."""
         return None if self._client_error is None else self._failure()
 
     def _failure(self) -> DeliveryError:
@@ -123,8 +128,8 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     def result(self, timeout: float | None = None) -> Self:
         """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`.
 
-        If ``on_delivery`` has raised an error, the event has arrived, and `DeliveryError` is raised with that
-        error as its cause.
+        If the event has arrived, but ``on_delivery`` has raised an error, `DeliveryError` is raised with the
+        error of ``on_delivery`` as its cause.
         """
         if self._shell is not None:  # None only if the producer was freed before the report
             self._shell.wait(self, timeout)
@@ -159,24 +164,24 @@ OnDelivery = Callable[[Delivery[Any]], None]
 
 
 _OnItsWay = tuple[Delivery[Any], OnDelivery | None, "Sending | None", "Sends | None"]
-"""The delivery of a message that has no report yet, and the functions to call with the report."""
+"""The delivery of a message that is not reported yet, and the functions to call with its delivery report."""
 
 
 class Deliveries(Generic[DeliveryT]):
-    """The deliveries that are on their way, that have failed, and that are done and still awaited.
+    """The deliveries that are not reported yet, that have failed, or that are done and still awaited.
 
     ``kind`` is the class of the deliveries.
     """
 
     def __init__(self, kind: type[DeliveryT]) -> None:
         self.pending: dict[int, _OnItsWay] = {}
-        """The messages on their way, in order, by the number of the report, which removes them."""
+        """The messages that are not reported yet, in order; the key is the number of the message's report."""
         self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced: threads add to it
         self.awaited: deque[Delivery[Any]] = deque()  # done; added by the thread of the reports
         self.callbacks = Callbacks()
         self.kind = kind
         self.count: Callable[[], Sends | None] | None = None
-        """A function that counts a message that is sent; set if handlers send by this producer."""
+        """A function that counts each sent message, if handlers of a run send with this producer."""
         self.observers: Observers | None = None
         self.closed = False  # nothing more is sent
         self._noting: set[int] = set()  # reports that are neither pending nor noted
@@ -189,9 +194,9 @@ class Deliveries(Generic[DeliveryT]):
     def send(
         self, shell: Shell, produce: Produce, outgoing: Outgoing, on_delivery: OnDelivery | None = None
     ) -> DeliveryT:
-        """Queue a message by a client's ``produce``, and return its delivery; wait while the client is full.
+        """Queue a message with a client's ``produce``, and return its delivery; wait while the queue is full.
 
-        If ``produce`` or the shell raises an error, or the producer is closed, the message is not on its way.
+        If ``produce`` or the shell raises an error, or the producer is closed, the message is not queued.
         """
         topic, (sent, key, value, headers) = outgoing
         if self.closed or self._forks != forks.number:
@@ -244,7 +249,7 @@ class Deliveries(Generic[DeliveryT]):
             raise RuntimeError(OTHER_PROCESS)
 
     def report(self, number: int, error: Any, message: PolledMessage | None) -> None:
-        """Process the report of a message; functions of users are due then."""
+        """Process the delivery report of a message, and queue the users' functions for this report."""
         self._noting.add(number)
         found = self.pending.pop(number, None)
         if found is not None:
@@ -274,14 +279,15 @@ class Deliveries(Generic[DeliveryT]):
                 self.awaited.append(delivery)
 
     def is_busy(self) -> bool:
-        """Return whether a message has no report yet, or a function is still to be called for a report."""
+        """Return whether a message is not reported yet, or a function must still be called for a report."""
         # In the order in which a report goes through them.
         return bool(self.pending or self._noting) or self.callbacks.is_busy()
 
     def find_lost(self, client: Any) -> int:
-        """Report as lost the records that a client dropped without a report; return their number.
+        """Report as lost the messages that a client dropped without a delivery report; return their number.
 
-        Such a client reports failures only, or was closed with messages on their way.
+        A client that drops messages without a report either reports only failures, or was closed before all
+        messages were reported.
         """
         if not self.pending or not _why_lost(client):
             return 0
@@ -299,7 +305,7 @@ class Deliveries(Generic[DeliveryT]):
             self.awaited.popleft()._wake()
 
     def is_awaited(self) -> bool:
-        """Return whether somebody waits for a delivery that is on its way."""
+        """Return whether a thread or task waits for a delivery that is not reported yet."""
         return any(found[0]._is_awaited() for found in list(self.pending.values()))
 
     def raise_failures(self, pending: int, timeout: float | None) -> None:
@@ -321,11 +327,11 @@ OTHER_PROCESS: Final = (
 
 
 class DeliveryLost(Exception):
-    """The reason of a delivery that gets no report."""
+    """The reason for the failure of a delivery that the client will never report."""
 
 
 def is_closed(client: Any) -> bool:
-    """Return whether a client was closed: then ``len`` raises an error. False for classes of users."""
+    """Return whether a client was closed, which ``len`` shows by an error; False for classes of users."""
     try:
         len(client)
     except RuntimeError:
@@ -336,7 +342,7 @@ def is_closed(client: Any) -> bool:
 
 
 def _why_lost(client: Any) -> str | None:
-    """Return why the messages of a client get no report; None if it has messages, or may have."""
+    """Return why a client will not report its messages; None if messages are, or may be, in the client."""
     try:
         left = len(client)
     except RuntimeError:
@@ -352,7 +358,7 @@ def _why_lost(client: Any) -> str | None:
 
 
 def _report(deliveries: ReferenceType[Deliveries[Any]], number: int, error: Any, message: Any) -> None:
-    """Process a report; the client calls this within a call of its own, where nothing else may be done."""
+    """Process a report, and do nothing else, as a method of the client that calls this is still running."""
     if (found := deliveries()) is not None:
         found.report(number, error, message)
 
@@ -366,9 +372,9 @@ def _call(on_delivery: OnDelivery, delivery: Delivery[Any]) -> None:
 
 
 class DeliveryError(CloudEventsKafkaError):
-    """Events or records were not delivered, or not within the time to wait; ``failed`` are their deliveries.
+    """Events or records were not delivered, or not in the time to wait; ``failed`` lists their deliveries.
 
-    A delivery in ``failed`` that is not ``done`` was still on its way.
+    A delivery in ``failed`` that is not ``done`` was still waiting for its delivery report.
 
     Examples:
         >>> from cloudevents_kafka import DeliveryError, Event, EventProducer

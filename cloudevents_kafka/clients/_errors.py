@@ -1,9 +1,9 @@
-"""The errors of a Kafka consumer: those from which the client recovers by itself, and those that are final.
+"""The errors of a Kafka consumer: the errors from which the client recovers by itself, and the final errors.
 
-librdkafka returns errors among the records of a poll. Some of them only report what the client is doing
-already: it looks for a topic that is missing, connects to a broker again, or joins its group again. After
-these, further polls return the records. Other errors need an action: grant a right, change a setting, or
-seek.
+librdkafka returns errors among the records of a poll. Some of these errors only report what the client is
+already doing: for example, the client looks for a missing topic, connects to a broker again, or joins its
+group again. After such an error, further polls return the records. Other errors need an action of the user,
+who must grant a right, change a setting, or seek.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MENDED: Final = frozenset(
         *(-195, -193, -187, -185, -180, -166, 5, 6, 7, 8, 9, 13, 14, 15, 16, 56, 74, 75, 78, 88, 89),
     )
 )
-"""The errors from which librdkafka recovers by itself; `ConsumeError` has their names."""
+"""The codes of the errors from which librdkafka recovers by itself; `ConsumeError` lists their names."""
 
 PARTITION_EOF: Final = -191
-"""The code of a message about the end of a partition: not an error; librdkafka sends it on request."""
+"""The code of the message that librdkafka returns at the end of a partition, on request."""
 
 _FATAL: Final = -150
 _MAX_POLL_EXCEEDED: Final = -147
@@ -51,13 +51,13 @@ _HINTS: Final[dict[int | None, str]] = {
 class ConsumeError(CloudEventsKafkaError):
     """The Kafka client failed while polling or committing.
 
-    ``error`` is the client's error. ``where`` has the topic, the partition and the offset, as far as the
-    client names them. ``final`` is whether the client does not recover from it by itself.
+    ``error`` is the client's error. ``where`` names the topic, the partition and the offset, as far as the
+    client names them. ``final`` is whether the client does not recover from the error by itself.
 
     The client recovers from these errors, which a consumer without ``on_error`` logs before it reads on:
 
-    * a topic or partition that does not exist, or not yet: UNKNOWN_TOPIC_OR_PART, UNKNOWN_TOPIC_ID,
-      _UNKNOWN_TOPIC, _UNKNOWN_PARTITION;
+    * a topic or partition that does not exist, or does not exist yet: UNKNOWN_TOPIC_OR_PART,
+      UNKNOWN_TOPIC_ID, _UNKNOWN_TOPIC, _UNKNOWN_PARTITION;
     * a member that polled too late, or whose group has been rebalanced: _MAX_POLL_EXCEEDED, _ASSIGNMENT_LOST,
       ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED, FENCED_MEMBER_EPOCH,
       STALE_MEMBER_EPOCH;
@@ -92,7 +92,7 @@ class ConsumeError(CloudEventsKafkaError):
 
     @property
     def final(self) -> bool:
-        """Whether the client does not recover from it by itself."""
+        """Whether the client does not recover from the error by itself."""
         error = self.error
         if not _is_of_client(error):
             return True
@@ -107,7 +107,7 @@ class ConsumeError(CloudEventsKafkaError):
 
 
 OnError = Callable[[ConsumeError], bool | None]
-"""A function that returns whether to read on after an error; None leaves the decision to the consumer.
+"""A function that returns whether to read on after an error, or None to leave the decision to the consumer.
 
 Examples:
     >>> from cloudevents_kafka import ConsumeError, EventConsumer
@@ -119,7 +119,7 @@ Examples:
 
 
 def is_fatal(error: object) -> bool:
-    """Return whether a client's error ends the client; an error in a message has only a code for it."""
+    """Return whether a client's error is fatal for the client; in a message, only the code shows that."""
     return _is_of_client(error) and (error.fatal() or error.code() == _FATAL)
 
 
@@ -128,9 +128,10 @@ def _is_of_client(error: object) -> TypeGuard[ClientError]:
 
 
 def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
-    """Return whether a message is a record, and not an error after which the client reads on.
+    """Return whether a message is a record; False for an error after which the client reads on.
 
-    Raises `ConsumeError` if the error is final. ``on_error`` may decide otherwise, except for fatal errors.
+    Raises `ConsumeError` if the message is a final error. For errors that are not fatal, ``on_error`` may
+    decide otherwise.
     """
     error = message.error()
     if error is None:
@@ -147,9 +148,9 @@ def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
 
 
 def explain_unread(error: SystemError) -> Exception:
-    """Return the `ConsumeError` of a poll in which other code has read headers whose names are not UTF-8.
+    """Return the `ConsumeError` for a poll in which other code read headers whose names are not UTF-8.
 
-    The caller of the client does not get the record; its place is before the position of the client.
+    The client does not return the record to its caller; the record's offset is before the client's position.
     """
     if (cause := name_error(error)) is None:
         return error
@@ -161,7 +162,7 @@ def explain_unread(error: SystemError) -> Exception:
 
 
 def poll_interval_of(message: PolledMessage) -> float | None:
-    """Return ``max.poll.interval.ms`` in seconds, which only the error of a late poll shows, or None."""
+    """Return ``max.poll.interval.ms`` in seconds if a message is the error of a late poll, else None."""
     error = message.error()
     if error is None or error.code() != _MAX_POLL_EXCEEDED:
         return None
@@ -170,7 +171,7 @@ def poll_interval_of(message: PolledMessage) -> float | None:
 
 
 def _place_of(message: PolledMessage) -> str:
-    """Return the topic of an error, and its partition and offset if it is about a record."""
+    """Return the topic of an error, and the partition and offset if the error is about a record."""
     topic, offset = message.topic(), message.offset()
     if topic is None or offset is None or offset < 0:  # the client names partition 0 for a topic
         return topic or ""

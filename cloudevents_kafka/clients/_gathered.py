@@ -1,7 +1,7 @@
-"""`Gathered`: the messages that a client has returned, and a consumer has not returned yet.
+"""`Gathered`: the messages that the Kafka client has returned and that the consumer has not returned yet.
 
-The consumers for threads and for asyncio use it. It converts messages to records, and has the offsets at
-which partitions continue. It does no input or output.
+The consumers for threads and for asyncio use `Gathered`. `Gathered` converts messages to records, and knows
+the offsets at which partitions continue. This module does no input or output.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _numbers = count(1)  # of consumers
 
 
 class Gathered(Generic[ItemT_co]):
-    """The fetched messages, in the list ``waiting``, which is never replaced, and a function to read them."""
+    """The fetched messages, and a function that reads them; the list ``waiting`` is never replaced."""
 
     def __init__(
         self,
@@ -65,11 +65,11 @@ class Gathered(Generic[ItemT_co]):
         self.owner: dict[str, Any] = {"group": group, "consumer": next(_numbers)}
         self._on_error = on_error
         self.poll_interval: float | None = None
-        """``max.poll.interval.ms`` in seconds, once the client has shown it."""
+        """``max.poll.interval.ms`` in seconds after the client has shown the setting, before that None."""
         self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
 
     def observe(self, observers: Observers | None) -> None:
-        """Call these observers with records that are returned."""
+        """Call these observers with each record that is returned from now on."""
         self.observers, self._read, self._batch = observers, self.read_item, nullcontext
         if observers is not None:
             observers.owner = self.owner
@@ -78,7 +78,7 @@ class Gathered(Generic[ItemT_co]):
             self._batch = reading.batch
 
     def ask_ends_by(self, client: Any) -> None:
-        """Let observers get the ends of partitions from ``get_watermark_offsets`` of another object."""
+        """Let observers call ``get_watermark_offsets`` of another object for the ends of partitions."""
         self.ends_by = client
         self.observe(self.observers)
 
@@ -98,7 +98,7 @@ class Gathered(Generic[ItemT_co]):
         self.waiting += messages
 
     def take(self) -> ItemT_co | None:
-        """Return the next record, or None if there is none left."""
+        """Return the next record, or None if no record is left."""
         waiting = self.waiting
         while waiting:
             message = waiting.pop(0)
@@ -107,7 +107,7 @@ class Gathered(Generic[ItemT_co]):
         return None
 
     def take_batch(self, max_records: int | None = None) -> list[ItemT_co]:
-        """Return the next records, up to one that raises an error; raise it if it is the first."""
+        """Return the records before the next error; if the error comes first, raise the error."""
         with self._batch():
             return self._take_batch(max_records)
 
@@ -133,21 +133,21 @@ class Gathered(Generic[ItemT_co]):
         return batch
 
     def is_record(self, message: PolledMessage) -> bool:
-        """Return whether a message is a record; raise `ConsumeError` for an error that is final."""
+        """Return whether a message is a record; raise `ConsumeError` if the message is a final error."""
         self.poll_interval = poll_interval_of(message) or self.poll_interval
         return is_record(message, self._on_error)
 
     def bound_revocation(self, seconds: float | None) -> float:
-        """Return the longest wait for records of revoked partitions: ``seconds``, or less.
+        """Return the longest time to wait for records of revoked partitions: ``seconds``, or less.
 
-        The group expels a member after ``max.poll.interval.ms``, which the client shows only when this has
-        happened once.
+        The group expels a member that has not polled for ``max.poll.interval.ms``. The client shows this
+        setting only after the member was expelled once.
         """
         longest = math.inf if self.poll_interval is None else self.poll_interval / 2
         return min(longest if seconds is None else seconds, longest)
 
     def read(self, message: PolledMessage) -> ItemT_co:
-        """Return the record of a message without an error."""
+        """Return the record in a message that is not an error."""
         kind, timestamp = message.timestamp()
         return self._read(
             Record(  # as `Record.of` does, without a copy of the headers
@@ -162,7 +162,7 @@ class Gathered(Generic[ItemT_co]):
         )
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop the messages of these partitions, by default of all."""
+        """Drop the messages of these partitions, by default of all partitions."""
         names = None if partitions is None else {(each.topic, each.partition) for each in partitions}
         self.waiting[:] = [
             message
@@ -173,8 +173,8 @@ class Gathered(Generic[ItemT_co]):
     def drop_moved(self) -> None:
         """Drop messages of partitions that were sought or revoked after they were fetched.
 
-        The position of the client shows that: it is directly after the messages, unless a partition was
-        sought or revoked.
+        The client's position in a partition shows such a change: the position is directly after the messages,
+        unless the partition was sought or revoked.
         """
         position = getattr(self._client, "position", None)
         if position is None:  # only confluent-kafka's client has positions
@@ -196,16 +196,16 @@ class Gathered(Generic[ItemT_co]):
 
 
 def _place_of(message: PolledMessage, after: int = 0) -> TopicPartition:
-    """Return the place of a message, or the place after it, without a call of its headers."""
+    """Return a message's topic, partition, and offset plus ``after``, without reading its headers."""
     from confluent_kafka import TopicPartition  # not imported without a client
 
     return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + after)
 
 
 class Readable(Generic[ItemT_co]):
-    """The base of both kinds of consumers: the messages, the only loop, and whether it was stopped.
+    """The base class of consumers for threads and for asyncio, with their messages, loop and state.
 
-    The options are those of `EventConsumer`.
+    The options are the options of `EventConsumer`.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class Readable(Generic[ItemT_co]):
     ) -> None:
         self._settings = settings
         self.has_begun = settings is None
-        """Whether the client may be read: one that was made from settings has topics or partitions."""
+        """Whether reading may begin; a client made from settings must have topics or partitions first."""
         self._gathered: Gathered[ItemT_co] = Gathered(
             item_reader(**reading), on_error, client, group_of(settings, client)
         )
@@ -228,13 +228,13 @@ class Readable(Generic[ItemT_co]):
         self._closed = False
         self.vitals = Vitals()
         self.only_loop = OnlyLoop()
-        """The run or the processor that reads from this consumer; until it ends, other loops are refused."""
+        """The run or processor that reads from this consumer; until it ends, other loops are refused."""
         self.is_subscribed = False
-        """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
+        """Whether `subscribe` was called; only then, `run` is informed about revoked partitions."""
 
     @property
     def is_passed(self) -> bool:
-        """Whether the client was passed, and not made from settings."""
+        """Whether the user passed the client, instead of settings."""
         return self._settings is None
 
     def check_open(self, what: str, *, goes_on: bool = False) -> None:
@@ -244,13 +244,13 @@ class Readable(Generic[ItemT_co]):
             raise RuntimeError(f"{what} needs an open consumer, got one that is {state}; make another")
 
     def check_begun(self, client: Any) -> None:
-        """Raise `RuntimeError` if the client was made from settings, and has no topics."""
+        """Raise `RuntimeError` if the client was made from settings and is not subscribed to any topic."""
         if not self.has_begun:
             check_begun(client)
             self.has_begun = True
 
     def health(self) -> ConsumerHealth:
-        """Return the state of the consumer, at once, without a call of the client; any thread may call this.
+        """Return the state of the consumer at once, without calling the client; any thread may call this.
 
         Examples:
             >>> from cloudevents_kafka import EventConsumer
@@ -261,7 +261,7 @@ class Readable(Generic[ItemT_co]):
         return self.vitals.health()
 
     def note_poll(self, client: Any, returned: Iterable[PolledMessage] = ()) -> None:
-        """Record that the client was polled and has ``returned`` messages; for the thread that polls."""
+        """Record that the client was polled and has ``returned`` messages; the polling thread calls this."""
         gone = self.vitals.note_poll(client)
         if gone is None:
             return
@@ -271,7 +271,7 @@ class Readable(Generic[ItemT_co]):
             self._note_reached(observers, returned)
 
     def _note_reached(self, observers: Observers, returned: Iterable[PolledMessage]) -> None:
-        """Record how far partitions were read for which the client has no record to return."""
+        """Call observers with the position in each partition that has no fetched records left."""
         ends_by = self._gathered.ends_by
         if (position := getattr(ends_by, "position", None)) is None:  # of a user's class
             return
@@ -281,13 +281,13 @@ class Readable(Generic[ItemT_co]):
             observers.of_places("reached", [place for place in places if place.offset >= 0], ends_by)
 
     def note_revoked(self, places: Iterable[TopicPartition]) -> None:
-        """Record that partitions go to another member of the group."""
+        """Record that partitions were revoked, and now belong to another member of the group."""
         names = {(place.topic, place.partition) for place in places}
         self.vitals.note_rebalance(names)
         self._note_gone(names)
 
     def note_close(self) -> None:
-        """Note that the client is closed."""
+        """Record that the client is closed, and that its partitions are revoked."""
         self._note_gone(self.vitals.note_close())
 
     @property
@@ -305,7 +305,7 @@ class Readable(Generic[ItemT_co]):
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
-    """Return the ``TopicPartition`` of a record, for a seek; a ``TopicPartition`` is returned unchanged.
+    """Return the ``TopicPartition`` to which a seek to a record leads; return a ``TopicPartition`` unchanged.
 
     Raises `TypeError` for another object.
     """

@@ -1,7 +1,8 @@
-"""`BatchHandler`: how the records of a batch are handled in a transaction, each with its tries.
+"""`BatchHandler`: handles the records of a batch in a transaction, and tries failed records again.
 
-What a try that failed has sent is aborted with its transaction. So a failure is known until a transaction
-with its record is committed: the next one goes on with another try, or with what becomes of the record.
+When a try fails, the messages that it has sent are aborted with its transaction. So the failure of a record
+is remembered until a transaction that includes the record is committed. The transaction after the aborted one
+tries the record again, or skips the record or sends it as a dead letter.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cloudevents_kafka.clients.producer import EventProducer
 
 
 class Handled(NamedTuple):
-    """The result of handling a batch: the number of handled records, and the pause if the next one failed."""
+    """The result of a batch: the number of handled records, and the pause if the next record failed."""
 
     number: int
     is_aborted: bool = False  # the failed one has sent something, or is the first
@@ -28,7 +29,7 @@ class Handled(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """The last failure of a record; ``action`` is what becomes of it, None if it is tried again."""
+    """The last failure of a record; ``action`` says what to do with the record, None to try it again."""
 
     attempt: int
     error: Exception
@@ -36,10 +37,10 @@ class Failure(NamedTuple):
 
 
 class BatchHandler:
-    """A function of the user, and the records for which it has failed.
+    """Calls the user's handler, and remembers the records for which the handler has failed.
 
-    With ``passes_all`` it gets records that are not events, too, and its errors are raised. Raises
-    `ValueError` for dead letters of another producer.
+    With ``passes_all``, the handler is also called with records that are not events, and its errors are
+    raised. Raises `ValueError` for `DeadLetters` that do not send with the producer of the processor.
     """
 
     def __init__(
@@ -59,7 +60,10 @@ class BatchHandler:
             self._check_letters(policy.on_failure)
 
     def handle(self, batch: Sequence[Item], time: TransactionTime, is_ending: Callable[[], bool]) -> Handled:
-        """Return how many records were handled while there was time: at least one, up to one that fails."""
+        """Return how many records were handled until the time was over, or until a record failed.
+
+        At least one record is handled or fails.
+        """
         for number, item in enumerate(batch):
             if number and (is_ending() or time.is_over):
                 return Handled(number)
@@ -70,7 +74,7 @@ class BatchHandler:
         return Handled(len(batch))
 
     def note_committed(self, batch: Sequence[Item], counts: RunResult) -> None:
-        """Forget the failures of records that were committed; count and log those that were set aside."""
+        """Forget the failures of committed records; count and log skipped records and dead letters."""
         for item in batch:
             failure = self._failures.pop(_place(item), None)
             if failure is not None and failure.action is not None:
@@ -78,7 +82,7 @@ class BatchHandler:
                 self._policy.note_outcome(item, failure.attempt, failure.error, failure.action)
 
     def _handle_one(self, number: int, item: Item) -> Handled | None:
-        """Call the handler, or act on the failure that an aborted transaction has shown."""
+        """Call the handler for a record, or act on the record's failure in an aborted transaction."""
         failure = self._failures.get(_place(item))
         if failure is None or failure.action is None:
             attempt = 1 if failure is None else failure.attempt + 1
@@ -98,7 +102,7 @@ class BatchHandler:
         return None
 
     def _try(self, item: Item, attempt: int, sends: Sends) -> Exception | None:
-        """Return the error of a record, None if it was handled."""
+        """Return the error of a record, or None if the record was handled."""
         item = self._policy.read_again(item) if attempt > 1 else item
         if isinstance(item, Undecodable) and not self._passes_all:
             return item.error

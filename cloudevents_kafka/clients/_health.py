@@ -1,7 +1,7 @@
-"""`ConsumerHealth`, the state of a consumer for a health check, and `Vitals`, from which it is made.
+"""`ConsumerHealth`, the state of a consumer for a health check, and `Vitals`, which collects this state.
 
-The thread that polls writes to `Vitals`, and any thread reads it. The values are replaced as a whole or
-copied in one step, so that a reader waits for no lock and for no call of the client.
+The thread that polls writes to `Vitals`, and any thread reads it. The values in `Vitals` are replaced as a
+whole or copied in one step, so that a reader waits neither for a lock nor for a call of the client.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class ConsumerHealth:
     """The state of a consumer, as `EventConsumer.health` returns it.
 
     ``seconds_since_poll`` is the time since the client was last polled, or since the consumer was created.
-    ``records_in_work`` is the number of records that handlers of `run` or of a processor have, and
-    ``seconds_in_work`` the time since the oldest of them began; it is 0.0 if there are none. ``assignment``
-    has the topic and the number of each partition that was assigned at the last poll, or up to a second
-    before.
+    ``records_in_work`` is the number of records that handlers of `run` or of a processor are handling.
+    ``seconds_in_work`` is the time since the first of these records was passed to its handler, or 0.0 if no
+    record is in work. ``assignment`` lists the topic and the number of each partition that was assigned at
+    the last poll, or up to a second before the last poll.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer
@@ -44,7 +44,7 @@ class ConsumerHealth:
 
 
 class Vitals:
-    """The times and partitions that a loop records; ``in_work`` has the start of each record in work."""
+    """The times and partitions that a loop records; ``in_work`` maps each record in work to its start."""
 
     def __init__(self) -> None:
         self.in_work: dict[Any, float] = {}
@@ -64,11 +64,11 @@ class Vitals:
 
     @property
     def assigned(self) -> frozenset[PartitionName]:
-        """The partitions that the client had when it was last asked."""
+        """The partitions that were assigned to the client when the client was last asked for them."""
         return self._assigned
 
     def note_poll(self, client: Any) -> frozenset[PartitionName] | None:
-        """Record that the client was polled; return the partitions that it does not have any more.
+        """Record that the client was polled; return the partitions that are not assigned to it any more.
 
         The result is None if the client was asked for its partitions less than a second ago.
         """
@@ -85,18 +85,18 @@ class Vitals:
         return before - self._assigned
 
     def note_rebalance(self, gone: Iterable[PartitionName] = ()) -> None:
-        """Drop partitions that are revoked, and ask for those that are assigned after the poll."""
+        """Drop revoked partitions, and ask the client for its assigned partitions after the next poll."""
         self._assigned -= frozenset(gone)
         self._asked = -math.inf
 
     def note_close(self) -> frozenset[PartitionName]:
-        """Return the partitions that a client had which is now closed."""
+        """Record that the client is closed, and return the partitions that were assigned to it."""
         gone, self._assigned = self._assigned, frozenset()
         return gone
 
     @contextmanager
     def working(self, records: int) -> Iterator[None]:
-        """Count a number of records as in work together during the block. Yields once."""
+        """Count this number of records as in work, all since now, until the block ends. Yields once."""
         self.in_work = dict.fromkeys(range(records), time.monotonic())
         try:
             yield

@@ -1,4 +1,4 @@
-"""Places: the names of partitions, and the metadata that a run commits with an offset."""
+"""The names of partitions, the offsets of records, and the metadata that a run commits with an offset."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 Item = Decoded | Undecodable
-"""A record that was read: what consumers return, and handlers get."""
+"""A record that was read: consumers return it, and handlers are called with it."""
 PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
-"""The metadata of each offset that a run commits; bits of records after it that are done follow."""
+"""The beginning of the metadata that a run commits with an offset; after it come bits of done records."""
 MOST_BITS: Final = 12_000
-"""The number of these bits, which take 2,000 characters: brokers accept 4,096 by default."""
+"""The largest number of such bits: 2,000 characters, while brokers accept 4,096 by default."""
 
 _OBJECTS: Final = 1024  # bytes of the objects of a record, next to its key, value and headers
 
@@ -33,26 +33,26 @@ def offset_of(item: Item) -> int:
 
 
 def size_of(item: Item) -> int:
-    """Return the number of bytes that count for a record while it waits."""
+    """Return the number of bytes by which a waiting record counts towards ``max_bytes``."""
     record = item.record
     headers = sum(len(value) for _, value in record.headers if value)
     return _OBJECTS + len(record.key or b"") + len(record.value or b"") + headers
 
 
 def places_of(names: Iterable[PartitionName]) -> list[TopicPartition]:
-    """Return partitions, as the client has them."""
+    """Return partitions as the ``TopicPartition`` objects of confluent-kafka."""
     from confluent_kafka import TopicPartition
 
     return [TopicPartition(topic or "", partition or 0) for topic, partition in names]
 
 
 def mark_of(bits: int) -> str:
-    """Return the metadata of an offset; the first bit is for the record at the offset."""
+    """Return the metadata to commit with an offset; the first bit belongs to the record at the offset."""
     return MARK + (b64encode(bits.to_bytes(bits.bit_length() // 8 + 1, "little")).decode() if bits else "")
 
 
 def bits_of(metadata: str | None) -> int:
-    """Return the bits of done records in the metadata of an offset; 0 if no run has written it."""
+    """Return the bits of done records in an offset's metadata; 0 if no run has written the metadata."""
     if metadata is None or not metadata.startswith(MARK):
         return 0
     try:

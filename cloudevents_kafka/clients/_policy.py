@@ -1,6 +1,7 @@
-"""The policy of a run: the tries of a record, and the action after the last try has failed.
+"""The policy of a run: how often a record is tried, and the action after the last try has failed.
 
-`Policy` decides; the loops for threads and for asyncio, and `EventProcessor`, call the handler and act.
+`Policy` decides; the loops for threads and for asyncio, and `EventProcessor`, call the handler and carry the
+decisions out.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.observing.calls import Observers
 
 Action = Literal["fail", "skip"] | DeadLetters
-"""What becomes of a record that failed."""
+"""What to do with a record that failed."""
 OnFailure = Action | Callable[[Item, Exception], Action]
 """An `Action`, or a function that returns one for a record and its error."""
 
@@ -41,7 +42,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class RunResult(msgspec.Struct):
-    """The numbers of records that were handled, skipped, or sent as dead letters, and of retries.
+    """The numbers of records that were handled, skipped, or sent as dead letters, and the number of retries.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer
@@ -75,7 +76,10 @@ class RunOptions(TypedDict, total=False):
 
 
 class Policy(msgspec.Struct, kw_only=True):
-    """What becomes of failures; see `EventConsumer.run`. Raises `ValueError`, `TypeError`."""
+    """Decides what to do after failures; `EventConsumer.run` describes the options.
+
+    Raises `ValueError` or `TypeError` for a wrong option.
+    """
 
     read: Callable[[Record], Item]
     on_failure: OnFailure = "fail"
@@ -84,7 +88,7 @@ class Policy(msgspec.Struct, kw_only=True):
     retry_on: type[Exception] | tuple[type[Exception], ...] | None = None
     observers: Sequence[Observer] = ()
     observed: Observers | None = None
-    """The observers of the consumer; after construction with ``observers``."""
+    """The observers of the consumer; after construction, the observers in ``observers``, too."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -105,16 +109,17 @@ class Policy(msgspec.Struct, kw_only=True):
     def note_outcome(
         self, item: Item, attempt: int, error: Exception, action: Action, seconds: float | None = None
     ) -> None:
-        """Call observers for a record that was skipped or became a dead letter; see `log_outcome`."""
+        """Call observers with a record that was skipped or became a dead letter; see `log_outcome`."""
         if self.observed is not None:
             name = "skipped" if action == "skip" else "dead_lettered"
             self.observed.of_item(name, item, error=error, attempt=attempt, seconds=seconds)
 
     def next_try(self, item: Item, attempt: int, error: Exception) -> float | None:
-        """Return the seconds before another try, and log it; None if there is no further try.
+        """Return the seconds to wait before another try, and log the failed try; None if no try is left.
 
-        The pause is between half of ``backoff`` and all of it, and doubles with each try. It is random, so
-        that records which have failed together are not tried again together.
+        The first pause lasts between half of ``backoff`` seconds and ``backoff`` seconds. The pause doubles
+        with each further try, up to 30 seconds. Its length is random, so that records that have failed
+        together are not tried again together.
         """
         if attempt >= self.tries or not self._may_pass(error):
             return None
@@ -134,12 +139,13 @@ class Policy(msgspec.Struct, kw_only=True):
     def read_again(self, item: Item) -> Item:
         """Return the item of a record for another try, with its original data.
 
-        A handler may have changed the data in place, and data that could not be read may be readable now.
+        A handler may have changed the data in place, and data that could not be read before may be readable
+        now.
         """
         return read_or_refuse(partial(self.read, item.record)) or item
 
     def action(self, item: Item, error: Exception) -> Action:
-        """Return what becomes of a record that failed for good; "fail" raises its error."""
+        """Return what to do with a record that failed in its last try; raise its error for "fail"."""
         action = self.on_failure
         if not isinstance(action, str | DeadLetters):
             action = action(item, error)
@@ -148,7 +154,7 @@ class Policy(msgspec.Struct, kw_only=True):
         raise error
 
     def check_topics(self, assigned: list[TopicPartition]) -> None:
-        """Raise `ValueError` if the consumer reads its own dead letters: that would never end."""
+        """Raise `ValueError` if the consumer reads its own dead letters, which would make an endless loop."""
         topic = self.on_failure.topic if isinstance(self.on_failure, DeadLetters) else None
         if any(place.topic == topic for place in assigned):
             raise ValueError(
@@ -158,7 +164,10 @@ class Policy(msgspec.Struct, kw_only=True):
 
 
 class RunPolicy(Policy, kw_only=True):
-    """The policy and the bounds of a run; see `EventConsumer.run`. Raises `ValueError`, `TypeError`."""
+    """The policy and the bounds of a run; `EventConsumer.run` describes the options.
+
+    Raises `ValueError` or `TypeError` for a wrong option.
+    """
 
     expels: tuple[str, float] | None = None  # see `expels_after`
     concurrency: int = 1
@@ -170,7 +179,7 @@ class RunPolicy(Policy, kw_only=True):
     idle_timeout: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the values; the group waits during ``revoke_timeout``."""
+        """Check the values; the group must not expel the member during ``revoke_timeout``."""
         super().__post_init__()
         name, seconds = self.expels or ("", math.inf)
         if self.revoke_timeout is None:
@@ -209,7 +218,7 @@ def log_outcome(item: Item, attempt: int, error: Exception, action: Action, coun
 
 
 def fields_of(item: Item, attempt: int, error: Exception | None = None) -> dict[str, Any]:
-    """Return the fields of a log record that is about a record."""
+    """Return the extra fields of a log entry about a Kafka record."""
     record = item.record
     key = None if record.key is None else record.key.decode(errors="backslashreplace")
     place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
@@ -217,7 +226,10 @@ def fields_of(item: Item, attempt: int, error: Exception | None = None) -> dict[
 
 
 def note_failure(failure: BaseException, item: Item, attempt: int, error: Exception | None = None) -> None:
-    """Add the place of a record to the error that ends a run, and the error of its handler if it differs."""
+    """Add notes to the error that ends a run: which record was handled, and its handler's error.
+
+    The handler's error is not added if this error itself ends the run.
+    """
     failure.add_note(f"while {item.record.where or 'a record'} was handled, try {attempt}")
     if error is not None and failure is not error and not isinstance(failure, DeadLetterError):
         failure.add_note(f"its handler has failed: {error!r}")

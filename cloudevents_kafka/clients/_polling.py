@@ -1,14 +1,16 @@
-"""`Polling`: the shell of deliveries for programs with threads; a `PollingThread` polls for it.
+"""`Polling`: waits for deliveries in programs with threads; a `PollingThread` polls the client meanwhile.
 
-The law:
+The rules:
 
-1. While a message is on its way, one thread at a time polls the client. It has the turn, and is the thread
-   that polls, one that waits for a delivery, or a sender. The first of these ends when nothing is on its way,
-   and no report was due for a moment.
-2. A report marks its delivery as done and wakes the threads that wait for it. What users passed to be called
-   is due then, and called after the client's call has returned; see `_callbacks`.
-3. A message that is not in the client any more and has no report never gets one: waiting for it is an error.
-4. No thread of the user is within a call of the client that may hang, but for ``produce`` and short polls.
+1. While a message is not reported yet, one thread at a time polls the client. The thread that polls owns the
+   lock ``turn``; it is the `PollingThread`, a thread that waits for a delivery, or a thread that sends. The
+   `PollingThread` ends when all messages are reported, and no report has arrived for a moment.
+2. A delivery report marks its delivery as done and wakes the threads that wait for this delivery. The report
+   also queues the users' callbacks, which are called after the client's method has returned; see
+   `_callbacks`.
+3. A message that has left the client without a delivery report will never be reported: waiting for its
+   delivery raises an error.
+4. A user's thread makes no call of the client that may hang, except ``produce`` and short polls.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ _log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 
 
 class Polling:
-    """Waits for deliveries, for which a thread polls.
+    """Waits for deliveries, while a thread polls the client for their reports.
 
-    ``is_owned`` is whether the client was made for this object.
+    ``is_owned`` is whether this library created the client for this object.
     """
 
     def __init__(self, client: Producer, *, is_owned: bool) -> None:
@@ -56,7 +58,7 @@ class Polling:
         return poll
 
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
-        """Call what is due after a poll, and log its error."""
+        """Call the queued callbacks after a poll, and log the error that the poll has raised."""
         is_closing = self.deliveries.closed and isinstance(error, RuntimeError)  # before `len` raises it, too
         if error is not None and not is_closing:
             log_polling(self._client, error)
@@ -65,11 +67,11 @@ class Polling:
         self._callbacks.serve()
 
     def is_busy(self) -> bool:
-        """Return whether a message is on its way, or a callback is due."""
+        """Return whether a message is not reported yet, or a callback is queued."""
         return bool(self.deliveries.pending or self._callbacks.due)
 
     def sent(self) -> None:
-        """Serve the reports that have arrived, and start the thread that polls for the next ones."""
+        """Process the reports that have arrived, and start the thread that polls for further reports."""
         thread = self.thread
         if not thread.turn.acquire(
             blocking=False
@@ -92,9 +94,10 @@ class Polling:
                 thread.start()
 
     def make_room(self, error: BufferError) -> None:
-        """Serve delivery reports, each of which makes room in the client's queue.
+        """Process delivery reports, each of which makes room in the client's queue.
 
-        In a callback of the client nothing else would serve them, so the error is raised.
+        In a callback of the client, ``error`` is raised, because no reports can be processed before the
+        callback returns.
         """
         if self.thread.holder == get_ident():
             raise error
@@ -110,7 +113,7 @@ class Polling:
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
         """Wait until a delivery is done, and its callback was called.
 
-        Raises `DeliveryError` if it is not done within ``timeout`` seconds.
+        Raises `DeliveryError` if the delivery is not done within ``timeout`` seconds.
         """
         self._check_outside("result")
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -137,7 +140,7 @@ class Polling:
             self._callbacks.serve()
 
     def _check_outside(self, name: str) -> None:
-        """Raise `RuntimeError` in a callback of the client, in which another call would end the process."""
+        """Raise `RuntimeError` in a callback of the client, where a client call would end the process."""
         if self.thread.holder == get_ident():
             raise RuntimeError(
                 f"{name} must not be called in a callback of the client, such as error_cb; "
@@ -145,7 +148,7 @@ class Polling:
             )
 
     def _await(self, waiter: Waiter, seconds: float) -> None:
-        """Poll if no other thread polls the client; else wait until that thread wakes this one."""
+        """Poll if no other thread polls the client; otherwise, wait until the other thread wakes this one."""
         if not self.thread.turn.acquire(blocking=False):
             self.thread.start()
             waiter.wait(seconds)
@@ -164,7 +167,7 @@ class Polling:
             waiter.wait(min(seconds, SHORT_SECONDS))
 
     def drain(self, timeout: float | None) -> int:
-        """Flush, for up to ``timeout`` seconds, and return the number of messages that are pending."""
+        """Flush the client for up to ``timeout`` seconds, and return the number of pending messages."""
         self.deliveries.check_process()
         self._check_outside("flush")
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -183,7 +186,7 @@ class Polling:
                 return pending
 
     def _flush_for(self, seconds: float, *, is_bounded: bool) -> int:
-        """Flush for some seconds, also if the call hangs; return the number of messages that are pending."""
+        """Flush for some seconds, even if the call hangs; return the number of pending messages."""
         flush = partial(self._client.flush, seconds)
         try:
             return within(seconds + SECONDS, flush) if is_bounded else flush()  # type: ignore[no-any-return]
@@ -197,7 +200,7 @@ class Polling:
             return len(self.deliveries.pending)
 
     def release(self) -> None:
-        """Close a client that was made for this object; purge messages on their way, and report that."""
+        """Close a client that was made for this object; purge pending messages, and report them as lost."""
         if self._is_owned:
             self._is_owned = False
             close_client(self._client)
@@ -206,7 +209,7 @@ class Polling:
 
 
 class Waiter:
-    """A thread that waits; the methods of a future wake it."""
+    """A thread that waits; it is woken with the same methods as a future."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -222,12 +225,12 @@ class Waiter:
             self._lock.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the thread is woken; return whether it was."""
+        """Wait up to ``seconds`` until the thread is woken; return whether it was woken."""
         return self._lock.acquire(timeout=seconds)
 
 
 def poll_or_log(client: Any, seconds: float) -> int:
-    """Return the result of a client's ``poll``; log an error, which is of no message, and return 0."""
+    """Return the result of a client's ``poll``; if it raises an error, log the error and return 0."""
     try:
         served: int = client.poll(seconds)
     except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
@@ -243,7 +246,7 @@ def log_polling(client: Any, error: Exception) -> None:
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """Return the result of a call in a daemon thread; raise `TimeoutError` if it takes too long."""
+    """Call a function in a daemon thread and return its result; raise `TimeoutError` if it takes too long."""
     result: Future[T] = Future()
 
     def run() -> None:
@@ -257,7 +260,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
 
 def close_client(client: Any) -> None:
-    """Purge and close a client. If it hangs, say so in the log: it ends with the process."""
+    """Purge and close a client; log a warning if the client hangs, which then ends with the process."""
 
     def close() -> None:
         with suppress(RuntimeError):  # it was closed already

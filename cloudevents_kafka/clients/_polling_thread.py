@@ -1,4 +1,4 @@
-"""`PollingThread`: the thread that polls a client while something is on its way, and only then."""
+"""`PollingThread`: a thread that polls a client, but only while messages are not reported yet."""
 
 from __future__ import annotations
 
@@ -9,28 +9,31 @@ from typing import Final, Protocol
 from weakref import ReferenceType, ref
 
 SECONDS: Final = 0.1
-"""The longest call of a client that waits."""
+"""The longest time, in seconds, of a client call that waits."""
 
 _LOOK_SECONDS: Final = 0.02  # between looks whether another thread polls
 SHORT_SECONDS: Final = 0.002
-"""Between calls of a client that does not wait, such as a fake."""
+"""The pause, in seconds, between calls of a client that does not wait, such as a fake."""
 
 
 class Polled(Protocol):
-    """The object that a `PollingThread` polls for."""
+    """An object for which a `PollingThread` polls a client."""
 
     def poller(self) -> Callable[[float], int]:
-        """Return a function that waits for reports, for seconds, without a reference to this object."""
+        """Return a function that waits some seconds for reports, and has no reference to this object."""
 
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
-        """Continue after a call of the client, which has raised an error, or was ``idle``: no report came."""
+        """Continue after a poll, which has raised ``error`` unless ``error`` is None.
+
+        ``is_idle`` is whether the poll returned no delivery report.
+        """
 
     def is_busy(self) -> bool:
-        """Return whether a message is on its way, or a function is due."""
+        """Return whether a message is not reported yet, or a function must still be called."""
 
 
 class PollingThread:
-    """A daemon thread without a reference to the object that it polls for, so that this can be freed."""
+    """A daemon thread that polls for an object without a reference to it, so that the object can be freed."""
 
     def __init__(self, polled: Polled, name: str) -> None:
         self._polled: ReferenceType[Polled] = ref(polled)
@@ -38,15 +41,15 @@ class PollingThread:
         self._lock = threading.Lock()
         self.thread: threading.Thread | None = None
         self.was_polled = False
-        """Whether another thread has polled, as each `send` does; then this thread waits before it polls."""
+        """Whether another thread has polled, as each `send` does; this thread then waits before a poll."""
         self._asked = threading.Event()
         self.turn = threading.Lock()
-        """The lock of the thread that polls: this one, one that waits for a delivery, or one that sends."""
+        """The lock that a thread acquires to poll: this thread, a waiting thread or a sending thread."""
         self.holder: int | None = None
-        """The thread with the turn; in a callback of the client it must not poll again."""
+        """The id of the polling thread; in a callback of the client, this thread must not poll again."""
 
     def start(self) -> None:
-        """Start the thread, unless it runs; called after a message was sent."""
+        """Start the thread, unless it is running; this is called after a message was sent."""
         if self.thread is None:
             with self._lock:
                 if self.thread is None:
@@ -54,7 +57,7 @@ class PollingThread:
                     self.thread.start()
 
     def ask(self) -> None:
-        """Start the thread, unless it runs, and let it poll now, because another thread waits."""
+        """Start the thread, unless it is running, and let it poll at once, because another thread waits."""
         self.start()
         self._asked.set()
 
@@ -88,7 +91,10 @@ class PollingThread:
                 time.sleep(SHORT_SECONDS)
 
     def _may_end(self, polled: Polled) -> bool:
-        """Return whether the thread may end; an event that was sent in the meantime still has a thread."""
+        """Return whether this thread may end, because no message needs it any more.
+
+        For a message that was sent in the meantime, this thread or a new thread goes on.
+        """
         if polled.is_busy():
             return False
         mine, self.thread = self.thread, None

@@ -1,7 +1,7 @@
-"""The methods that `EventProducer` and `EventConsumer` call of a Kafka client, and checks of arguments.
+"""The methods of a Kafka client that `EventProducer` and `EventConsumer` call, and checks of arguments.
 
-Any object with these methods is accepted: confluent-kafka's clients, the fakes in `testing` or a
-user's class. The check runs when a client is passed, not when it is first used.
+Any object with these methods is accepted: a client of confluent-kafka, a fake from `testing`, or an object of
+a user's class. The methods are checked when the client is passed, not when it is first used.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ TOO_LARGE: Final = 10  # MSG_SIZE_TOO_LARGE
 
 
 def code_of(error: Any) -> object:
-    """Return the code of an error of any client, None for other errors."""
+    """Return the code of an error from any Kafka client, or None for other errors."""
     code = getattr(error, "code", None)
     return code() if callable(code) else None
 
 
 def size_limits(size: int) -> str:
-    """Return why a record of this size cannot be sent, and what to do."""
+    """Return a text that says why a record of this size cannot be sent, and what to do."""
     return (
         f"it has {size:,} bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
         "and max.message.bytes of the topic: set both to more"
@@ -78,7 +78,7 @@ else:
 
 
 class ClientError(Protocol):
-    """The methods of ``confluent_kafka.KafkaError`` that decide what an error means."""
+    """The methods of ``confluent_kafka.KafkaError`` that show what kind of error it is."""
 
     def code(self) -> int | None: ...
     def fatal(self) -> bool: ...
@@ -86,7 +86,7 @@ class ClientError(Protocol):
 
 
 class PolledMessage(Protocol):
-    """The methods of ``confluent_kafka.Message``: a record, or an error in place of one."""
+    """The methods of ``confluent_kafka.Message``: a record, or an error in place of a record."""
 
     def error(self) -> ClientError | None: ...
     def topic(self) -> str | None: ...
@@ -100,7 +100,7 @@ class PolledMessage(Protocol):
 
 @contextmanager
 def suppress_client_errors() -> Iterator[None]:
-    """Yield once; drop an error of the client."""
+    """Suppress a ``KafkaException`` that the block raises. Yields once."""
     from confluent_kafka import KafkaException
 
     with suppress(KafkaException):
@@ -108,13 +108,16 @@ def suppress_client_errors() -> Iterator[None]:
 
 
 def member_id(client: object) -> object:
-    """Return a client's id in its group: None or empty before it has joined, and with ``assign``."""
+    """Return a client's member id in its group; None or empty before the client has joined the group.
+
+    With ``assign``, a client joins no group.
+    """
     method = getattr(client, "memberid", None)
     return None if method is None else method()
 
 
 def group_of(settings: Mapping[str, Any] | None, client: object) -> str | None:
-    """Return the id of the group of a client that no thread uses yet, None if the client does not show it."""
+    """Return the group id of a client that no thread uses yet, or None if the client does not show the id."""
     if settings is not None:
         return str(settings.get("group.id", ""))
     found = getattr(client, "_group_id", None)  # aiokafka has no public name for it
@@ -126,9 +129,12 @@ def group_of(settings: Mapping[str, Any] | None, client: object) -> str | None:
 
 
 def expels_after(settings: Mapping[str, Any] | None, client: object) -> tuple[str, float] | None:
-    """Return the seconds in a rebalance after which a group expels a client, and the name of the setting.
+    """Return how long a group waits for a client in a rebalance before it expels the client.
 
-    The result is None for a client of confluent-kafka that was passed: it does not show the setting.
+    The result is the name of the setting, and its value in seconds.
+
+    The result is None for a confluent-kafka client that the user passed, because such a client does not show
+    the setting.
     """
     if settings is not None:
         return "max.poll.interval.ms", float(settings.get("max.poll.interval.ms", 300_000)) / 1000
@@ -143,11 +149,11 @@ _METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes,
 
 
 def stores_offsets(client: Any) -> bool:
-    """Return whether a client stores the offsets of the records that it returns, and so may commit by itself.
+    """Return whether a client stores the offsets of returned records, and so may commit them by itself.
 
-    librdkafka then refuses ``store_offsets`` with _INVALID_ARG; otherwise it answers that it has no such
-    partition. A client with ``enable.auto.commit`` False stores offsets, too, for a ``commit`` without
-    arguments.
+    If a client stores offsets, librdkafka refuses ``store_offsets`` with _INVALID_ARG; otherwise, librdkafka
+    answers that the partition does not exist. A client with ``enable.auto.commit`` False also stores offsets,
+    for a ``commit`` without arguments.
     """
     from confluent_kafka import KafkaException, TopicPartition
 
@@ -183,9 +189,10 @@ def check_client(client: object, protocol: type) -> None:
 
 
 def is_awaited(client: object, protocol: type, *methods: str) -> bool:
-    """Return whether these methods of a client are coroutine functions, as those of aiokafka are.
+    """Return whether these methods of a client are coroutine functions, like the methods of aiokafka.
 
-    Raises `TypeError` if they are not, and the client does not have the methods of ``protocol``.
+    Raises `TypeError` if the methods are not coroutine functions, and the client does not have the methods of
+    ``protocol`` either.
     """
     kind = type(client)
     if all(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in methods):
@@ -207,7 +214,7 @@ def is_awaited(client: object, protocol: type, *methods: str) -> bool:
 
 
 def check_handler(handler: object, *, awaited: bool = False) -> None:
-    """Raise `TypeError` unless a handler of records is a plain function, or a coroutine function to await."""
+    """Raise `TypeError` unless a handler is a plain function, or with ``awaited`` a coroutine function."""
     call = getattr(handler, "__call__", None)  # noqa: B004  # of an object with a coroutine as its call
     is_coroutine = any(map(inspect.iscoroutinefunction, (handler, call)))
     got = type(handler).__name__
@@ -220,14 +227,14 @@ def check_handler(handler: object, *, awaited: bool = False) -> None:
 
 
 def check_callbacks(**functions: object) -> None:
-    """Raise `TypeError` if one of these functions is a coroutine function, which nobody would await."""
+    """Raise `TypeError` if a callback is a coroutine function, which nothing would await."""
     for name, function in functions.items():
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"{name} must be a plain function, got a coroutine function")
 
 
 def check_topics(topics: Sequence[str]) -> None:
-    """Raise `TypeError` if topics are a str instead of a list, and `ValueError` if there are no topics."""
+    """Raise `TypeError` if ``topics`` is a str instead of a list, and `ValueError` if ``topics`` is empty."""
     if isinstance(topics, str):
         raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
     if not topics:
@@ -235,7 +242,7 @@ def check_topics(topics: Sequence[str]) -> None:
 
 
 def check_seconds(name: str, seconds: object) -> None:
-    """Raise `TypeError` or `ValueError` unless a time is a number of seconds, 0 or more, or None."""
+    """Raise `TypeError` or `ValueError` unless a time is None, or a number of seconds that is not below 0."""
     if seconds is None:
         return
     if not isinstance(seconds, int | float):
@@ -246,7 +253,10 @@ def check_seconds(name: str, seconds: object) -> None:
 
 
 def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:
-    """Return the `Observers` of a client with further ones; None if there are none. Raises `TypeError`."""
+    """Return the observers of a client together with further observers, or None without any observer.
+
+    Raises `TypeError` if ``observers`` is not a sequence, or contains an object that is not an observer.
+    """
     if not isinstance(observers, Sequence):
         raise TypeError(f"observers must be a list of observers, got {observers!r}; pass [observer]")
     if not observers:
@@ -257,7 +267,7 @@ def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Ob
 
 
 def check_producer(producer: object, kind: str) -> None:
-    """Raise `TypeError` unless the producer of a run is None or has the class with this name."""
+    """Raise `TypeError` unless a run's producer is None or an instance of the class named ``kind``."""
     names = [each.__name__ for each in type(producer).__mro__]
     if producer is not None and kind not in names:
         raise TypeError(
@@ -292,21 +302,21 @@ def _problem(client: object, name: str, needed: list[str]) -> str | None:
 
 
 class OnlyLoop:
-    """The run or the processor that reads from a consumer; ``name`` is None if there is none.
+    """The run or processor that reads from a consumer; ``name`` is None if no loop reads.
 
-    A consumer has one of them at a time. The first loop would not know of records that a second loop reads,
-    and would commit offsets after them.
+    Only one run or processor may read from a consumer at a time. Otherwise, the first loop would not know
+    about the records that a second loop has read, and would commit offsets after these records.
     """
 
     def __init__(self) -> None:
         self.name: str | None = None
         self.thread = 0
-        """The thread of the loop, which may read."""
+        """The id of the loop's thread, which may read."""
         self._lock = threading.Lock()
 
     @contextmanager
     def begin(self, name: str) -> Iterator[None]:
-        """Yield once, and refuse other loops until the block ends; raise `RuntimeError` if one runs."""
+        """Refuse other loops until the block ends; raise `RuntimeError` if a loop runs. Yields once."""
         with self._lock:
             if self.name is not None:
                 self._refuse(name)
@@ -317,7 +327,7 @@ class OnlyLoop:
             self.name = None
 
     def check(self, name: str) -> None:
-        """Raise `RuntimeError` if a loop runs, and the current thread is not its reader."""
+        """Raise `RuntimeError` if a loop runs, and the current thread is not the thread of this loop."""
         if self.name is not None and threading.get_ident() != self.thread:
             self._refuse(name)
 

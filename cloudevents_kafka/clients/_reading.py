@@ -1,6 +1,7 @@
-"""Read records for the consumers: decode them, map their keys, read their data.
+"""Read records for the consumers: decode records, map their keys, and read their event data.
 
-`item_reader` returns one function of a record for the options of an `EventConsumer`.
+For the options of an `EventConsumer`, `item_reader` returns one function, which takes a record and returns
+its item.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ else:
     ItemT_co = TypeVar("ItemT_co", covariant=True)
 
 DataReader = Callable[[Event, Record], Any]
-"""A function from an event and its record to the data as a Python value.
+"""A function that takes an event and its record, and returns the event data as a Python value.
 
 Examples:
     >>> import json
@@ -62,7 +63,9 @@ def item_reader(
     eager_data: bool = False,
     data_type: Any = None,
 ) -> Callable[[Record], Any]:
-    """Return a function from a record to its item; with ``strict`` it raises the error of a bad one.
+    """Return a function that takes a record and returns its item.
+
+    With ``strict``, the function raises the error of a record that cannot be decoded.
 
     Raises `TypeError` for a ``data_type`` that is not supported.
     """

@@ -1,9 +1,10 @@
-"""`Progress`: all calls of a run to its client except reading, for the loops of threads and of asyncio.
+"""`Progress`: all client calls of a run except reading, for the loops with threads and with asyncio.
 
-It decides when to commit, which partitions to pause, and what to do with partitions that are new or revoked,
-and at the end. Its methods are generators of steps, whose calls a loop makes: see `_steps`. The loops
-`_thread_run` and `aio._task_run` read and wait. An offset is committed when all records before it are done,
-so a record that was unfinished when the process ended is handled again by the next one.
+`Progress` decides when to commit, which partitions to pause, what to do with new and revoked partitions, and
+what to do at the end of a run. Its methods are generators that yield client calls, which a loop makes: see
+`_steps`. The loops in `_thread_run` and `aio._task_run` read records and wait. An offset is committed when
+all records before this offset are done. So if a record was unfinished when the process ended, the next
+process handles the record again.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Progress:
-    """The partitions of a run, which are read or paused, and its commits.
+    """The partitions of a run, which are read or paused, and the commits of the run.
 
-    ``ends`` has the method ``get_watermark_offsets``, which observers call. ``is_passed`` is whether the
-    client was not made from settings.
+    ``ends`` is an object with the method ``get_watermark_offsets``, which observers call. ``is_passed`` is
+    whether the user passed a client instead of settings.
     """
 
     def __init__(self, workers: Workers, ends: Any, *, is_subscribed: bool, is_passed: bool) -> None:
@@ -47,11 +48,11 @@ class Progress:
         self._has_warned = is_subscribed
         self._committed = 0.0
         self.idle_since = 0.0
-        """The time at which a record was last read or handled."""
+        """The time at which a record was last read or was still unfinished."""
         self.left: list[TopicPartition] = []
-        """The offsets of the first unfinished records, after the run."""
+        """After the run, the offset of the first unfinished record of each partition."""
         self.is_away = False
-        """Whether the group has not answered the last commit."""
+        """Whether the group has not answered the run's last commit."""
 
     @property
     def is_idle(self) -> bool:
@@ -68,15 +69,21 @@ class Progress:
         return timeout is not None and self.is_idle and now - self.idle_since >= timeout
 
     def begin(self) -> Steps[None]:
-        """Yield the calls that check what is assigned before the first record. Raises `ValueError`."""
+        """Yield the calls that check the assigned partitions before the first record is read.
+
+        Raises `ValueError` if the consumer reads its own dead letters.
+        """
         self.idle_since = self._committed = time.monotonic()
         self._policy.check_topics((yield Ask("assignment")))
         yield from self._commits.begin()
 
     def look(self) -> Steps[None]:
-        """Yield the calls for a new partition, before its first record is handled. Raises `ValueError`.
+        """Yield the calls for a new partition that are necessary before its first record is handled.
 
-        The group's offsets are still those that others have committed.
+        Raises `ValueError` if the consumer reads its own dead letters.
+
+        At this time, the group's offset of the partition is still an offset that another member or an earlier
+        run has committed.
         """
         yield from self._divide()
         yield from self._commits.look(self._assigned)
@@ -91,7 +98,7 @@ class Progress:
             self._schedule.divide(len(self._assigned))
 
     def pause(self) -> Steps[None]:
-        """Yield the calls that pause full partitions, and resume those that are not full any more."""
+        """Yield the calls that pause full partitions, and resume partitions that are not full any more."""
         if not self._schedule.full and not self._paused:
             return
         with self._workers.lock:
@@ -105,11 +112,15 @@ class Progress:
                 yield Ask("resume", places_of(less))
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to commit, and to poll for the group even if there is nothing to read."""
+        """Return whether it is time to commit, and to poll for the group even if nothing may be read."""
         return now - self._committed >= _COMMIT_SECONDS
 
     def commit(self, now: float) -> Steps[None]:
-        """Yield the calls that commit the done records. Raises `ConsumeError`, `ValueError`."""
+        """Yield the calls that commit the done records.
+
+        Raises `ConsumeError` if the client or other code commits unfinished records, and `ValueError` if the
+        consumer reads its own dead letters.
+        """
         self._committed = now
         yield from self._divide()
         before = -1.0 if self._policy.max_age is None else now - self._policy.max_age
@@ -125,14 +136,14 @@ class Progress:
         yield from self._commits.commit()
 
     def close(self, places: Iterable[TopicPartition]) -> set[PartitionName]:
-        """Begin no other record of partitions that are revoked, and return their names."""
+        """Begin no other record of revoked partitions, and return the names of these partitions."""
         names: set[PartitionName] = {(place.topic, place.partition) for place in places}
         with self._workers.lock:
             self._schedule.close(names)
         return names
 
     def is_at_work(self, names: set[PartitionName]) -> bool:
-        """Return whether a record of partitions is in work."""
+        """Return whether a record of one of these partitions is in work."""
         return self._schedule.working(names) > 0
 
     def hand_over(self, names: set[PartitionName], *, lost: bool) -> Steps[None]:
@@ -149,7 +160,7 @@ class Progress:
         yield from self.pause()  # not any more: the client would keep the pause when the partition comes back
 
     def keep(self) -> Steps[None]:
-        """Yield the call that finds partitions that are not assigned any more; close and forget them."""
+        """Yield the call that requests the assignment; close and forget partitions that are not in it."""
         assigned = yield Ask("assignment")
         with self._workers.lock:
             self._schedule.keep(assigned)
@@ -157,13 +168,16 @@ class Progress:
     def commit_last(self, seconds: float) -> Steps[None]:
         """Yield the calls that commit all done records.
 
-        While the members of a group join again, a broker answers late.
+        While the members of a group join again, a broker answers late, so ``seconds`` limits the calls.
         """
         self.is_away = True
         self.is_away = not (yield from self._commits.commit_all(seconds * 0.8))
 
     def go_back(self) -> Steps[None]:
-        """Yield the calls that seek back to unfinished records, for this consumer, or later for the group."""
+        """Yield the calls that seek back to unfinished records, so that they are read again.
+
+        This consumer reads these records again, or the group does so later.
+        """
         with self._workers.lock:
             self.left = self._schedule.left()
         for place in self.left:

@@ -1,24 +1,28 @@
 """`Schedule`: the unfinished records of a run, their order, and the offsets that may be committed.
 
-The loops for threads and for asyncio use it. It does no input or output, and has no lock and no clock: a
-method that depends on the time gets it as an argument. Its rules:
+The loops for threads and for asyncio use `Schedule`. This module does no input or output, and has no lock and
+no clock: the current time is an argument of each method that depends on it. The rules of `Schedule`:
 
-1. A lane has the records of one key, or the records of one partition without keys. They are handled in the
-  order in which they were read; a record has all its tries before the next one begins.
-2. An offset may be committed when its record and all records of its partition before it are done.
+1. A lane consists of the records with one key, or of the records without a key in one partition. The records
+   of a lane are handled in the order in which they were read; all tries of a record end before the next
+   record of its lane begins.
+2. The offset after a record may be committed when this record and all earlier records of its partition are
+   done.
 3. Of the records after the oldest unfinished record of a partition, at most ``max_ahead`` begin.
 4. A record that waits for another try does not delay the records of other lanes. Lanes take turns: a record
-  that is ready begins before any other lane begins twice.
-5. No record begins in a partition that was closed because it goes to another member.
-6. The metadata of a committed offset says which records after it are done, so that no member handles these
-  again. The offset is committed again when more of them are done, or when the group has an offset other than
-  the committed one. A refused commit is repeated without the metadata, which may be too long for the broker.
-  The next commits have no metadata either, for a time that doubles with each refusal in a row.
+   that is ready begins before two records of any other lane begin.
+5. No record begins in a closed partition, which is a partition that goes to another member of the group.
+6. The metadata of a committed offset says which records after the offset are done, so that no member handles
+   these records again. The offset is committed again when more of these records are done, or when the group's
+   offset is not the committed offset. A refused commit is repeated without this list of done records, which
+   may be too long for the broker. The next commits also omit the list; their number doubles with each refusal
+   in a row.
 7. A partition is full from the time when it reaches its high mark until it falls to its low mark. A full
-  partition is not read. The high mark is its share of ``max_bytes``. The low mark is half of this share, and
-  half of ``max_ahead`` records. A partition without unfinished records is not full. Nothing is read while
-  each partition is full or has ``max_ahead`` records. So if handlers are slow for all partitions, none is
-  paused, and the client drops nothing that it has fetched.
+   partition is not read. The high mark is the partition's share of ``max_bytes``. The low mark is half of
+   this share, and half of ``max_ahead`` records. A partition without unfinished records is not full. No
+   record is read while each partition is full or has ``max_ahead`` records after its oldest unfinished
+   record. So if handlers are slow for all partitions, no partition is paused, and the client drops none of
+   its fetched records.
 """
 
 from __future__ import annotations
@@ -67,7 +71,7 @@ class _Partition(msgspec.Struct, eq=False):
 
 
 class Task(msgspec.Struct, eq=False):
-    """A record that was read; ``error`` is that of its last try, or None if the handler is to be called."""
+    """A record that was read; ``error`` is its last try's error, or None if the handler must be called."""
 
     item: Item
     lane: object
@@ -95,11 +99,11 @@ class Schedule:
         self._tries: list[tuple[float, int, Task]] = []  # a heap by time
         self._number = count()
         self.ahead: set[PartitionName] = set()
-        """Partitions that have reached their bound: none of their records begins until half of it is free."""
+        """Partitions that have reached ``max_ahead``: no record begins until half of this bound is free."""
         self.full: set[PartitionName] = set()
-        """Partitions that must not be read, from their high mark until their low mark."""
+        """Partitions that must not be read: they have reached their high mark, and not yet their low mark."""
         self.in_work: dict[Task, float] = {}
-        """When each record in work began."""
+        """The records in work, and the time when each of them began."""
 
     @property
     def is_idle(self) -> bool:
@@ -107,7 +111,7 @@ class Schedule:
         return not self._lanes
 
     def divide(self, partitions: int) -> None:
-        """Divide the bytes into equal shares for this number of partitions."""
+        """Divide ``max_bytes`` into equal shares for this number of partitions."""
         self._share = self._max_bytes // max(1, partitions)
 
     def may_read(self, partitions: int) -> bool:
@@ -124,7 +128,7 @@ class Schedule:
         return name in self._seen or name in self._partitions
 
     def add(self, item: Item, now: float) -> None:
-        """Add a record that was read; it must wait if ``max_ahead`` records are after the oldest."""
+        """Add a record that was read; it must wait if its partition has reached ``max_ahead``."""
         name, offset = name_of(item), offset_of(item)
         partition = self._partitions.get(name)
         if partition is not None and offset < _next(partition):  # it was sought, or assigned again
@@ -147,7 +151,7 @@ class Schedule:
             self._read_on(partition)
 
     def _read_on(self, partition: _Partition) -> None:
-        """Read a partition again if it is at its low mark."""
+        """Let a partition be read again if it has fallen to its low mark."""
         if partition.name not in self.ahead and partition.size <= self._share // 2:
             self.full.discard(partition.name)
 
@@ -176,7 +180,7 @@ class Schedule:
         return bool(self._ready)
 
     def next(self, now: float) -> Task | None:
-        """Return a record to handle, or None."""
+        """Return a record to handle, or None if no record is ready."""
         while self._tries and self._tries[0][0] <= now:
             task = heappop(self._tries)[2]
             if not task.partition.is_closed:
@@ -192,11 +196,11 @@ class Schedule:
         return None
 
     def next_try(self) -> float | None:
-        """Return the time at which the next try is due, or None."""
+        """Return the time of the next try of a failed record, or None if no record waits for a try."""
         return self._tries[0][0] if self._tries else None
 
     def fail(self, task: Task, error: Exception) -> None:
-        """Make a record ready again: what its handler has sent was not delivered."""
+        """Make a record ready again, because a message that its handler has sent was not delivered."""
         task.error = error
         if self._leave_work(task):
             self._ready.append(task)
@@ -209,13 +213,13 @@ class Schedule:
             heappush(self._tries, (until, next(self._number), task))
 
     def leave(self, task: Task) -> None:
-        """Record that the handler left a record unfinished: no other record of its lane begins."""
+        """Note that a handler left a record unfinished, so that no other record of the same lane begins."""
         self._leave_work(task)
 
     def end(self, task: Task, now: float) -> bool:
-        """End a record that is done. The next one of its lane is ready, and records that wait may begin.
+        """End a done record, so that the next record of its lane is ready, and waiting records may begin.
 
-        Return whether its partition may be read again.
+        Return whether the record's partition may be read again.
         """
         task.is_done = True
         if self._leave_work(task):
@@ -237,7 +241,7 @@ class Schedule:
         return len(self.ahead) + len(self.full) < stopped
 
     def _leave_work(self, task: Task) -> bool:
-        """Take a record out of work; return False if its partition was revoked and is closed."""
+        """Note that a record is not in work any more; return False if its partition is closed."""
         task.is_in_work = False
         del self.in_work[task]
         if task.partition.is_closed:
@@ -253,7 +257,7 @@ class Schedule:
             del self._lanes[task.lane]
 
     def close(self, names: Iterable[PartitionName]) -> None:
-        """Drop the records of partitions that are not in work; begin no other record of them."""
+        """Close partitions: drop their records that are not in work, and begin no other record of them."""
         closed = [self._partitions[name] for name in names if name in self._partitions]
         for partition in closed:
             partition.is_closed = True
@@ -273,7 +277,7 @@ class Schedule:
                 self._ready.append(left[0])
 
     def working(self, names: Iterable[PartitionName]) -> int:
-        """Return the number of records of partitions that are in work."""
+        """Return the number of records in work in these partitions."""
         found = [self._partitions[name] for name in names if name in self._partitions]
         return sum(task.is_in_work for partition in found for task in partition.tasks)
 
@@ -291,7 +295,7 @@ class Schedule:
         self.forget(gone)
 
     def find_old(self, before: float) -> Iterator[Task]:
-        """Yield the oldest unfinished record of each partition, once, if it was read before a time."""
+        """Yield each partition's oldest unfinished record if it was read before a time, and only once."""
         for partition in self._partitions.values():
             oldest = partition.tasks[0] if partition.tasks else None
             if oldest is not None and oldest.began < before and not oldest.is_reported:
@@ -301,10 +305,10 @@ class Schedule:
     def done(
         self, names: Collection[PartitionName] | None = None, *, again: bool = False
     ) -> list[TopicPartition]:
-        """Return the offsets to commit, of these partitions or of all.
+        """Return the offsets to commit in these partitions, by default in all partitions.
 
-        They are those of partitions in which more records are done since `commit`, or of all partitions with
-        ``again``.
+        The result contains the partitions in which more records are done since `commit`; with ``again``, it
+        contains all chosen partitions.
         """
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if again or each.is_changed]
@@ -319,7 +323,7 @@ class Schedule:
         ]
 
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
-        """Record that the offsets of `done` are committed, or, later, that this has failed."""
+        """Note that offsets from `done` are being committed, or that their commit has ``failed``."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed
@@ -328,7 +332,10 @@ class Schedule:
                     _refuse(partition, place.metadata)
 
     def confirm(self, committed: list[TopicPartition]) -> list[TopicPartition]:
-        """Return the group's offsets that differ from the last commit; `done` has their partitions again."""
+        """Return the group's offsets that differ from the last commit.
+
+        `done` returns the partitions of these offsets again.
+        """
         refused = []
         for place in committed:
             partition = self._partitions.get((place.topic, place.partition))
@@ -347,21 +354,21 @@ class Schedule:
         return refused
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
-        """Return the offset of the first unfinished record of each partition; by default of all of them."""
+        """Return the offset of the first unfinished record of each of these partitions, by default of all."""
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if each.tasks]
 
     def note(self, committed: list[TopicPartition]) -> None:
-        """Store the group's offsets, which any member may have committed."""
+        """Store the group's committed offsets, which any member may have committed."""
         self._seen |= {(place.topic, place.partition): (place.offset, place.metadata) for place in committed}
 
     def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
-        """Return an offset after an unfinished record that no run has committed, or None.
+        """Return an offset that is after an unfinished record and was committed by no run, or None.
 
-        Such a foreign offset has no mark, and has changed since the last check: an unchanged offset may be
-        that of an earlier process, before a seek back. If there was no check before, `done` returns the
-        partition, so that the group is set back. If there is no foreign offset, the offsets are stored for
-        the next check.
+        The metadata of such a foreign offset does not begin with `MARK`, and the offset has changed since the
+        last check: an earlier process may have committed an unchanged offset before a seek back. If the
+        group's offset was not checked before, `done` returns the partition, so that the group's offset is set
+        back. If no foreign offset is found, the offsets are stored for the next check.
         """
         for place in committed:
             name = place.topic, place.partition
@@ -379,14 +386,14 @@ class Schedule:
 
 
 def _refuse(partition: _Partition, metadata: str | None) -> None:
-    """Let the next commits of a partition have no metadata, if the refused commit had some."""
+    """Let the next commits of a partition omit the done records, if the refused commit listed some."""
     if metadata != MARK:
         partition.refusals += 1
         partition.plain = 2 ** min(partition.refusals, _MOST_REFUSALS)
 
 
 def _first(partition: _Partition) -> int:
-    """Return the offset that may be committed: that of the oldest unfinished record, or after the last."""
+    """Return the offset that may be committed: of the oldest unfinished record, or after the last record."""
     return offset_of(partition.tasks[0].item) if partition.tasks else partition.end
 
 

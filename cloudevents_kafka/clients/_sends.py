@@ -1,7 +1,7 @@
-"""`Sends`: counts the events that one call of a handler has sent, until all of them have arrived.
+"""`Sends`: counts the messages that one call of a handler has sent, until all these messages have arrived.
 
-A context variable says which handler has sent an event. Sends of other threads and tasks do not count,
-but sends of tasks that the handler creates do.
+A context variable shows which call of a handler has sent a message. Messages from other threads and tasks are
+not counted, but messages from tasks that the handler creates are counted.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ _current: Final[ContextVar[Sends | None]] = ContextVar("cloudevents_kafka.sends"
 
 
 class Sends:
-    """The messages that a handler has sent; ``arrived`` is called when all are reported after `end`.
+    """The messages that one call of a handler has sent.
 
-    Without ``arrived`` they are only counted, and the producer keeps their failures.
+    ``arrived`` is called when the last message is reported, if that happens after `end`.
+
+    Without ``arrived``, the messages are only counted, and the producer reports their failures itself.
     """
 
     def __init__(self, arrived: Callable[[], object] | None = None) -> None:
@@ -31,7 +33,7 @@ class Sends:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count the sends of the block. Yields once."""
+        """Count the messages that are sent in the block. Yields once."""
         token = _current.set(self)
         try:
             yield
@@ -39,13 +41,16 @@ class Sends:
             _current.reset(token)
 
     def end(self) -> bool:
-        """Return whether all sends are reported when the handler returns; ``arrived`` is then not called."""
+        """Return whether all messages are reported when the handler returns.
+
+        If the result is True, ``arrived`` is not called.
+        """
         with self._lock:
             self._ended = True
             return not self._pending
 
     def add(self) -> Sends | None:
-        """Count another message; return the object that gets its report, or None if nothing waits for it."""
+        """Count another message; return the object to report it to, or None if no caller waits for it."""
         self.number += 1
         if self._arrived is None:
             return None
@@ -54,7 +59,7 @@ class Sends:
         return self
 
     def report(self, error: Exception | None) -> None:
-        """Note the report of a message, or that it was not sent."""
+        """Note that a message was reported, or was not sent."""
         self.error = self.error or error
         with self._lock:
             self._pending -= 1
@@ -69,6 +74,6 @@ def current_sends() -> Sends | None:
 
 
 def count_send() -> Sends | None:
-    """Count a message of the current handler; return the object that gets its report, or None."""
+    """Count a message of the current handler; return the object to report the message to, or None."""
     sends = _current.get()
     return None if sends is None else sends.add()

@@ -1,4 +1,4 @@
-"""`Serving`: keeps a consumer a member of its group while a processor waits for something else."""
+"""`Serving`: keeps a consumer in its group while a processor waits for a handler or for brokers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ _EXPELLED: Final = (
 
 
 class Serving:
-    """Polls a client, so that it answers its group; the next batch reads again what these polls return.
+    """Polls a client, so that the client stays a member of its group.
 
-    A partition that returns a record is paused until then, so at most one record of each is read ahead.
+    The next batch reads again the records that these polls return.
+
+    If a poll returns a record, the record's partition is paused until the next batch. So at most one record
+    of each partition is read ahead.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class Serving:
         self._longest = 0.0
 
     def resume(self) -> None:
-        """Let the client read the paused partitions again, from the records that it has returned."""
+        """Let the client read the paused partitions again, beginning with the records from the polls."""
         paused, self._paused = self._paused, []
         if not paused:
             return
@@ -64,7 +67,7 @@ class Serving:
                 self._client.resume([place])
 
     def poll(self) -> None:
-        """Poll. An error is raised later, by `begin`: the batch of the running handler ends first."""
+        """Poll the client; let `begin` raise an error of this poll, after the running handler's batch."""
         if time.monotonic() - self._began < _PATIENCE:
             return
         self._longest = self._seconds
@@ -94,7 +97,7 @@ class Serving:
         return max(self._longest, time.monotonic() - self._polled)
 
     def explain(self, name: str) -> str | None:
-        """Return why the group has expelled the member; None if the client's error has another reason."""
+        """Return why the group has expelled the member, or None if the client's error has another reason."""
         if name not in _EXPELLED or self._seconds < _LONG:
             return None
         known = self._interval is not None

@@ -1,4 +1,4 @@
-"""`make_client`: a client of confluent-kafka from settings, with errors that say what to correct."""
+"""`make_client`: creates a confluent-kafka client from settings, with errors that say what to correct."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def make_client(
 ) -> Any:
     """Return a new ``confluent_kafka.Producer`` or ``Consumer``.
 
-    ``settings`` have the names of librdkafka, and precedence over ``defaults``. ``changed`` is a function
-    that returns the class to use instead of the client's. Raises `ValueError` for settings that the client
-    does not accept, without their secrets, and `ImportError` if confluent-kafka is not installed.
+    The names in ``settings`` are the names of librdkafka; ``settings`` take precedence over ``defaults``.
+    ``changed`` is a function that takes the class of the client and returns the class to use instead. Raises
+    `ValueError` for settings that the client does not accept; the message does not contain the secrets of
+    these settings. Raises `ImportError` if confluent-kafka is not installed.
     """
     of = f"settings of a {kind} must"
     if not any(settings.get(name) for name in _SERVERS):
@@ -60,7 +61,8 @@ def make_client(
 def _noting(made: Any) -> Any:
     """Return a class of consumers that record whether they have topics or assigned partitions.
 
-    A client does not show this, and without topics it returns nothing for ever.
+    A client of confluent-kafka does not show whether it has topics, and without topics, it never returns a
+    record.
     """
     if not isinstance(made, type):  # a function that makes clients
         return made
@@ -85,7 +87,7 @@ def check_begun(client: Any) -> None:
 
 
 def is_on(value: object) -> bool:
-    """Return whether a setting of librdkafka that is true or false is true."""
+    """Return whether the value of a boolean librdkafka setting means true."""
     return str(value).lower() not in ("false", "f", "0")
 
 

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stop_at_sigterm(stop: Callable[[], object], loop: AbstractEventLoop | None = None) -> Iterator[None]:
-    """Yield once; call ``stop`` at SIGTERM, unless the program has a handler of its own, which may call it.
+    """Call ``stop`` at SIGTERM, unless the program has its own handler for this signal. Yields once.
 
-    This works only in the main thread. An event ``loop`` that runs there calls ``stop`` itself, as it may be
-    asleep at the signal.
+    The program's own handler may call ``stop``. The function has an effect only in the main thread. If an
+    event ``loop`` runs in the main thread, the loop itself calls ``stop``, because it may be asleep when the
+    signal arrives.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:

@@ -1,8 +1,8 @@
-"""`Steps`: the calls of a client, in an order that is the same for threads and for asyncio.
+"""`Steps`: sequences of client calls that are the same for threads and for asyncio.
 
-A function that needs answers of a client is a generator. It yields each call as an `Ask`, and gets the
-answer, or the error, from that ``yield``. A loop makes the calls: `perform` in the current thread, or
-`clients.aio` by awaiting them.
+A function that needs answers from a Kafka client is a generator. The generator yields each client call as an
+`Ask`; this ``yield`` then returns the answer, or raises the error, of the call. `perform` makes the calls in
+the current thread; `clients.aio` awaits the calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Ask:
-    """A call of a client: a method of confluent-kafka's consumer, or one of ``_OTHERS``."""
+    """A client call: a method of confluent-kafka's consumer, or a function in ``_OTHERS``."""
 
     __slots__ = ("arguments", "name", "options")
 
@@ -47,7 +47,7 @@ Steps = Generator[Ask, Any, T]
 
 
 def perform(steps: Steps[T], client: Any) -> T:
-    """Make the calls of steps, and return what the steps return."""
+    """Make the calls that a generator of steps yields, and return the result of the generator."""
     try:
         ask = next(steps)
         while True:

@@ -1,7 +1,7 @@
-"""The loop of `EventConsumer.run`: it reads, passes records to threads that handle them, and commits.
+"""The loop of `EventConsumer.run`, which reads records, passes them to handler threads, and commits.
 
-One thread, the caller's, reads and commits. Others call the handler, for the records that `Schedule` returns.
-`Progress` makes the calls of the client that both kinds of loops share.
+The caller's thread reads and commits. Other threads call the handler with the records that `Schedule`
+returns. `Progress` contains the client calls that the loops for threads and for asyncio have in common.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ThreadRun:
         perform(steps, self._events.consumer)
 
     def _wait_for_handlers(self) -> None:
-        """Wait for the handlers that an earlier run has left, as their records could be handled twice."""
+        """Wait for handlers that still run after an earlier run, as their records could be handled twice."""
         if self._before is not None and not self._before.wait_for_handlers(self._policy.stop_timeout):
             raise still_in_work(len(self._before.schedule.in_work))
 
@@ -113,7 +113,7 @@ class ThreadRun:
         self._workers.add(item, now)
 
     def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Begin no record of revoked partitions, let those in work end, and commit done records."""
+        """Begin no record of revoked partitions, wait for records in work, and commit done records."""
         names = self.progress.close(places)
         if not lost and not self._workers.wait(
             lambda: not self.progress.is_at_work(names),

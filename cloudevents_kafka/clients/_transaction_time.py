@@ -1,4 +1,4 @@
-"""How long a transaction is open: when its batch ends, and whether the broker has timed it out."""
+"""The time of a transaction: when its batch must end, and whether the broker has timed it out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SHARE: Final = 0.1
 
 
 class TransactionTime:
-    """The time since a transaction has begun, and the record that took the longest part of it.
+    """The time since a transaction began, and the record that took the longest part of this time.
 
-    ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if it is unknown, as the client does not
-    show it. ``max_seconds`` is the time for records, by default a tenth of ``timeout``.
+    ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if the setting is unknown: the client does
+    not show it. ``max_seconds`` is the time in which records may begin, by default a tenth of ``timeout``.
     """
 
     def __init__(self, timeout: float | None, max_seconds: float | None) -> None:
@@ -52,7 +52,7 @@ class TransactionTime:
 
     @property
     def is_over(self) -> bool:
-        """Whether no other record should begin."""
+        """Whether the time is over in which records may begin."""
         return self._seconds >= self._max_seconds
 
     @property
@@ -60,16 +60,17 @@ class TransactionTime:
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def find_slow_record(self) -> str | None:
-        """Return what to do about a record that took as long as a whole transaction may, or None."""
+        """Return what to do about a record that took as long as a whole transaction may take, or None."""
         seconds, record = self._slowest
         if record is None or seconds < self._limit:
             return None
         return f"{record.where} alone took {seconds:.1f} s, but {self._setting}: {_SLOW_ADVICE}"
 
     def explain_end(self) -> tuple[str, str] | None:
-        """Return the message for a transaction that the broker has ended, with what to do.
+        """Return why the broker has ended a transaction, and what to do, as two texts.
 
-        The result is None if the transaction cannot have timed out, so that another process has ended it.
+        The result is None if the transaction cannot have timed out; in this case, another process has ended
+        it.
         """
         seconds = self._seconds
         if seconds >= self._limit:
@@ -81,7 +82,7 @@ class TransactionTime:
 
     @property
     def may_have_timed_out(self) -> bool:
-        """Whether an unknown, short ``transaction.timeout.ms`` may be the reason why a transaction ended."""
+        """Whether a transaction may have ended because the unknown ``transaction.timeout.ms`` is short."""
         return self._timeout is None and self._seconds >= _SHORTEST_TIMEOUT
 
     @property

@@ -1,4 +1,4 @@
-"""`Transactions`: the transactions of a producer; their steps are repeated while no broker answers."""
+"""`Transactions`: the transactions of a producer, whose steps are repeated while no broker answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 
 T = TypeVar("T")
 POLL_SECONDS: Final = 0.2
-"""The longest time after which a waiting step checks whether the run must end."""
+"""A waiting step checks at least this often, in seconds, whether the run must end."""
 
 _CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
 _LEAVE_SECONDS: Final = 2.0
@@ -32,7 +32,7 @@ _MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeo
 
 
 class Unfinished(Exception):
-    """The time to stop is over."""
+    """A run has not ended within ``stop_timeout`` seconds after the request to stop."""
 
 
 class Transactions:
@@ -59,7 +59,7 @@ class Transactions:
         self.stop_timeout = 0.0
 
     def start(self, stop_timeout: float) -> None:
-        """Prepare the transactions of a run: end those that an earlier process has left open."""
+        """Prepare the transactions of a run; a transaction that an earlier process left open is ended."""
         self.stop_timeout, self._deadline = stop_timeout, None
         self.call("init_transactions")
 
@@ -69,13 +69,16 @@ class Transactions:
         self.call("begin_transaction", timed=False)
 
     def leave(self) -> None:
-        """Leave the transaction open, and send nothing more in it: the next process aborts it."""
+        """Leave the transaction open, and send nothing more; the next process aborts the transaction."""
         client = self._producer.producer
         with suppress(TimeoutError):  # it may hang
             within(_LEAVE_SECONDS, partial(_drop, client, 0, in_flight=True))
 
     def left(self, seconds: float) -> float:
-        """Return the seconds, or, after `stop`, those that are left; raise `Unfinished` if none are left."""
+        """Return ``seconds``, or the time that is left after a request to stop if this time is shorter.
+
+        Raises `Unfinished` if no time is left.
+        """
         if not self._is_ending():
             return seconds
         if self._deadline is None:
@@ -86,7 +89,7 @@ class Transactions:
         return min(seconds, left)
 
     def pause(self, seconds: float) -> None:
-        """Wait, unless the run must end."""
+        """Wait for some seconds, or until the run must end."""
         until = time.monotonic() + seconds
         while not self._is_ending() and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, POLL_SECONDS))
@@ -95,9 +98,9 @@ class Transactions:
     def in_thread(self, work: Callable[[], T], seconds: float | None = None) -> T:
         """Call a function in a thread of its own, and return its result.
 
-        Raises `Unfinished` if the call takes longer than the time to stop, and `TransactionError` if it takes
-        longer than ``seconds``. A call of the client may never return after a restart of brokers (librdkafka
-        2.16), as it waits for the coordinator on a connection that was closed.
+        Raises `Unfinished` if the function takes longer than the time to stop, and `TransactionError` if it
+        takes longer than ``seconds``. After a restart of brokers, a client call may never return (librdkafka
+        2.16), because the call waits for the coordinator on a connection that was closed.
         """
         result: Future[T] = Future()
 
@@ -117,10 +120,11 @@ class Transactions:
         return result.result()
 
     def abort(self, error: BaseException | None = None) -> Exception | None:
-        """Abort the transaction, and return the reason: the error, or the delivery that failed before it.
+        """Abort the transaction, and return the reason: ``error``, or an earlier failed delivery.
 
-        Messages on their way must arrive first: for brokers of Kafka 4 a record after the abort is an error
-        from which a client does not recover. Messages that are still in the client are dropped.
+        Messages that were already sent must arrive before the abort: with brokers of Kafka 4, a record that
+        arrives after the abort is an error from which a client does not recover. Messages that are still in
+        the client are dropped.
         """
         if error and (of_client := client_error(error)) is not None and of_client.fatal():
             raise self.failure(of_client) from error
@@ -138,10 +142,10 @@ class Transactions:
         return reason
 
     def _drain(self) -> None:
-        """Drop the messages that are still in the client, and wait for those on their way, up to the timeout.
+        """Drop the messages that are still in the client, and wait up to the timeout for the sent messages.
 
-        Both are repeated: the client may have stopped sending, and a purge misses messages that it moves
-        just then.
+        The purge and the wait are repeated, because the client may have stopped sending, and because a purge
+        misses messages that the client moves at that moment.
         """
         client = self._producer.producer
         deadline = time.monotonic() + self._timeout
@@ -151,7 +155,7 @@ class Transactions:
             pending = self.in_thread(drop, self._timeout) > 0
 
     def call(self, method: str, *arguments: object, timed: bool = True) -> None:
-        """Call a method of the producer; repeat the call, up to the timeout, if its error allows that."""
+        """Call a method of the producer; if its error is retriable, repeat the call up to the timeout."""
         from confluent_kafka import KafkaException
 
         call = partial(getattr(self._producer.producer, method), *arguments)
@@ -180,12 +184,12 @@ class Transactions:
                 return
 
     def explain(self, error: Exception) -> str:
-        """Return an error that has aborted a transaction, and its reason if that is known."""
+        """Return the text of an error that has aborted a transaction, with the reason if it is known."""
         slow = self._time.find_slow_record() or self._serving.explain(_name_of(client_error(error)))
         return str(error) if slow is None else f"{error}; {slow}"
 
     def failure(self, error: Any, what: str = "") -> TransactionError:
-        """Return the error of a producer that cannot continue; it names a transaction that timed out."""
+        """Return the error of a producer that cannot continue; it says whether a transaction timed out."""
         name = _name_of(error)
         if (expelled := self._serving.explain(name)) is not None:
             return TransactionError(error, f"{what}, and {expelled}" if what else expelled, _START_AGAIN)
@@ -197,14 +201,14 @@ class Transactions:
 
 
 def _drop(client: Any, seconds: float, *, in_flight: bool) -> int:
-    """Drop the messages in the client, and return how many are still on their way some seconds later."""
+    """Drop the messages in the client, and return how many messages are still pending some seconds later."""
     client.purge(in_queue=True, in_flight=in_flight)
     pending: int = client.flush(seconds)
     return pending
 
 
 def client_error(error: BaseException) -> Any:
-    """Return the ``KafkaError`` of a ``KafkaException``, None for other exceptions."""
+    """Return the ``KafkaError`` in a ``KafkaException``, or None for other exceptions."""
     reason = error.args[0] if error.args else None
     return reason if callable(getattr(reason, "txn_requires_abort", None)) else None
 
@@ -217,10 +221,10 @@ def is_abortable(error: Exception) -> bool:
 
 
 class TransactionError(CloudEventsKafkaError):
-    """The producer cannot continue with transactions; ``error`` is an error of the client or of a delivery.
+    """The producer cannot continue with transactions; ``error`` is the error of the client or of a delivery.
 
-    Nothing of the last batch was committed, or the next process ends the open transaction: no record is
-    lost or written twice.
+    Either the last batch was not committed, or the next process ends its open transaction; in both cases, no
+    record is lost or written twice.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError
@@ -245,7 +249,7 @@ class TransactionError(CloudEventsKafkaError):
 
 
 def _name_of(error: Any) -> str:
-    """Return the name of a client's error; empty for other errors."""
+    """Return the name of a client's error, or an empty text for other errors."""
     return str(error.name()) if callable(getattr(error, "name", None)) else ""
 
 

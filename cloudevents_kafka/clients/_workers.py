@@ -1,4 +1,4 @@
-"""`Workers`: passes the records of a run through their handlers; `Threads` are those with threads."""
+"""`Workers`: calls the handler for the records of a run; `Threads` is the subclass that uses threads."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Workers(ABC):
-    """The base of all workers: the schedule, its lock, the counts, and the next step for each record.
+    """The base of all workers: the schedule, its lock, the counts, and what happens next to each record.
 
-    ``cancelled`` is whether no other record begins, because the run ends. `Threads` and those of asyncio call
-    the handler, and wait.
+    ``cancelled`` is whether the run ends, so that no other record begins. The subclasses, `Threads` and the
+    `Tasks` of asyncio, call the handler and wait.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class Workers(ABC):
 
     @abstractmethod
     def wake(self) -> None:
-        """Look for a record that is ready, or due for another try; called with the lock."""
+        """Look for a record that is ready or due for another try; the caller owns the lock."""
 
     @abstractmethod
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake threads that wait for records, or for room to read more; called with the lock."""
+        """Wake callers that wait for records, or for room to read more; the caller owns the lock."""
 
     def report(self, task: Task, sends: Sends) -> None:
-        """Go on with a record when all that its handler has sent is reported; any thread may call this."""
+        """Continue with a record after all messages of its handler are reported; any thread may call this."""
         self._reported(task, sends)
 
     def add(self, item: Item, now: float) -> None:
@@ -64,7 +64,7 @@ class Workers(ABC):
             self.wake()
 
     def _begin(self, task: Task) -> tuple[Item, Sends | None]:
-        """Return the item of a try; also its `Sends` if deliveries of the handler are waited for."""
+        """Return the item for a try, and its `Sends` if the run waits for deliveries of the handler."""
         if task.attempt > 1:
             task.item = self.policy.read_again(task.item)
         if not self._counts_sends:
@@ -78,7 +78,7 @@ class Workers(ABC):
         return handling if sends is None else _counted(sends, handling)
 
     def _returned(self, task: Task, sends: Sends | None) -> None:
-        """Go on with a record whose handler has returned: it is done, or waits for reports."""
+        """Continue with a record whose handler has returned: it is done, or waits for delivery reports."""
         if sends is None:
             self._end(task)
             return
@@ -86,7 +86,7 @@ class Workers(ABC):
             self._reported(task, sends)
 
     def _reported(self, task: Task, sends: Sends) -> None:
-        """Go on with a record when all that its handler has sent is reported."""
+        """Continue with a record after all messages that its handler has sent are reported."""
         with self.lock:
             if sends.error is not None:
                 self.schedule.fail(task, sends.error)
@@ -95,9 +95,9 @@ class Workers(ABC):
                 self._end(task)
 
     def _next_action(self, task: Task, error: Exception) -> Action | None:
-        """Return the action for a record that failed, or None if it waits for another try.
+        """Return the action for a failed record, or None if the record waits for another try.
 
-        Raises the error if the run ends.
+        Raises the record's error if this error must end the run.
         """
         seconds = self.policy.next_try(task.item, task.attempt, error)
         if seconds is None:
@@ -110,14 +110,14 @@ class Workers(ABC):
         return None
 
     def _set_aside(self, task: Task, error: Exception, action: Action) -> None:
-        """End a record that is skipped, or whose dead letter was delivered."""
+        """Finish a record that is skipped, or whose dead letter was delivered."""
         self.policy.note_outcome(task.item, task.attempt, error, action, time.monotonic() - task.began)
         with self.lock:
             log_outcome(task.item, task.attempt, error, action, self.counts)
             self._leave(task)
 
     def _fail(self, failure: BaseException, task: Task, error: Exception | None) -> None:
-        """End the run by an error, which may be a handler's SystemExit; the record stays unfinished."""
+        """End the run with an error, such as a handler's SystemExit; the record stays unfinished."""
         note_failure(failure, task.item, task.attempt, error)
         with self.lock:
             self.error = self.error or failure
@@ -154,7 +154,7 @@ def _counted(sends: Sends, handling: AbstractContextManager[object]) -> Iterator
 
 
 class Threads(Workers):
-    """Workers that are threads: daemons, as a handler may hang."""
+    """Workers that are daemon threads, because a handler may hang."""
 
     def __init__(
         self, policy: RunPolicy, handler: Callable[[Any], object], producer: EventProducer[Any] | None
@@ -176,14 +176,17 @@ class Threads(Workers):
             thread.start()
 
     def wake(self) -> None:
-        """Wake a thread, or all at the end."""
+        """Wake one thread, or all threads at the end of the run."""
         if self.cancelled:
             self._work.notify_all()
         else:
             self._work.notify()
 
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake the threads that wait for a condition; one that waits for room is not woken by each record."""
+        """Wake the threads that wait for a condition.
+
+        A thread that waits only for room is not woken by each record.
+        """
         if has_room or self._waiting:
             self._ended.notify_all()
 
@@ -201,17 +204,17 @@ class Threads(Workers):
                 self._waiting -= 1
 
     def wait_to_read(self, may_read: Callable[[], bool], seconds: float) -> None:
-        """Wait until a partition may be read again, up to ``seconds``."""
+        """Wait up to ``seconds`` until a partition may be read again."""
         with self.lock:
             if not self.cancelled and not may_read():
                 self._ended.wait(seconds)
 
     def wait_for_handlers(self, seconds: float) -> bool:
-        """Return whether no record is in work, after waiting up to ``seconds`` for that."""
+        """Wait up to ``seconds`` until no record is in work; return whether no record is in work."""
         return self._wait(lambda: not self.schedule.in_work, seconds)
 
     def end(self, deadline: float) -> None:
-        """Begin no other record, and wait up to the deadline for those in work."""
+        """Begin no other record, and wait up to the deadline for the records in work."""
         self.cancel()
         if not self.wait_for_handlers(deadline - time.monotonic()):
             log_unfinished(len(self.schedule.in_work), "stop_timeout", "process")
@@ -221,7 +224,7 @@ class Threads(Workers):
             self._context.copy().run(self._handle, task)
 
     def _handle(self, task: Task) -> None:
-        """Call the handler, or act on a failed delivery of what it has sent; never raise an error."""
+        """Call the handler, or act on a failed delivery of its messages; never raise an error."""
         error = task.error
         try:
             if error is None:
@@ -234,7 +237,7 @@ class Threads(Workers):
             self._fail(failure, task, error)
 
     def _attempt(self, task: Task) -> Exception | None:
-        """Return the error of a record, None if its handler has returned."""
+        """Call the handler; return the error of the record, or None if the handler has returned."""
         item, sends = self._begin(task)
         if isinstance(item, Undecodable):
             return item.error
@@ -247,7 +250,7 @@ class Threads(Workers):
         return None
 
     def _take(self) -> Task | None:
-        """Return the next record, after waiting for it; None at the end."""
+        """Wait for the next record and return it, or return None at the end of the run."""
         with self.lock:
             while not self.cancelled:
                 now = time.monotonic()
@@ -262,7 +265,7 @@ class Threads(Workers):
 
 
 def log_unfinished(number: int, bound: str, next_one: str) -> None:
-    """Log that records were not handled in time, and who handles them again."""
+    """Log that records were not handled in time, and which member or process handles them again."""
     records, them = pluralize(number, "record was", "records were"), "it" if number == 1 else "them"
     text = "%s still unfinished after %s, and the next %s handles %s again"
     _log.warning(text, records, bound, next_one, them)

@@ -1,9 +1,9 @@
 """EventConsumer: reads events through a Kafka consumer, which is passed or made from settings.
 
 Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop. Subscribe, seek
-and commit by methods of `EventConsumer`; pause partitions on the wrapped consumer. Iteration polls one record
-at a time, so the position of the client, which the client commits, is after the record that the loop has.
-With `batches`, which is faster, the position is after the batch.
+and commit with methods of `EventConsumer`; pause partitions with the wrapped Kafka client. Iteration polls
+one record at a time, so the client's position, which the client commits, is directly after the current record
+of the loop. With `batches`, which is faster, the client's position is after the last record of the batch.
 """
 
 from __future__ import annotations
@@ -65,31 +65,32 @@ T = TypeVar("T")
 
 
 class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
-    """A reader of CloudEvents through ``consumer``: settings of librdkafka, or a client.
+    """A reader of CloudEvents through ``consumer``: settings of librdkafka, or a Kafka client.
 
-    The attribute ``consumer`` is the client; `close` closes it. A client that is made from settings has
-    ``enable.auto.commit`` False. ``topics`` are subscribed, as by `subscribe`; leave them out for a client
-    that is subscribed already.
+    The attribute ``consumer`` is the client; `close` closes this client. In a client that is made from
+    settings, ``enable.auto.commit`` is False. The client is subscribed to ``topics``, as with `subscribe`;
+    leave ``topics`` out for a client that is subscribed already.
 
-    ``strict`` raises the `DecodeError` of a bad record instead of returning it as `Undecodable`. ``lenient``
-    is passed to `decode`. ``reverse_key_mapper`` is a function from an event and its record to the event to
-    return.
+    With ``strict``, a record that is not a valid event raises its `DecodeError`, instead of being returned as
+    `Undecodable`. ``lenient`` is passed to `decode`. ``reverse_key_mapper`` is a function that takes an event
+    and its record, and returns the event to return to the caller.
 
-    ``event.data`` is decoded when it is first used, and raises `DataError` if it cannot be. With
-    ``eager_data`` it is decoded when the record is read, and a record whose data cannot be decoded is an
-    `Undecodable` with `BrokenData`. ``data_type`` implies ``eager_data``: then ``event.data`` is a value of a
-    pydantic model, a msgspec Struct, a dataclass or another type (see `typed_data`). ``data_type`` may also
-    be a mapping from the ``type`` of events to such types; data of other events is read as without
-    ``data_type``. ``data_reader`` returns ``event.data`` for an event and its record (see `Event.read_with`);
-    with ``data_type`` its value is converted to the type.
+    ``event.data`` is decoded when it is first used, and raises `DataError` if the data cannot be decoded.
+    With ``eager_data``, the data is decoded when the record is read, and a record whose data cannot be
+    decoded is returned as an `Undecodable` with `BrokenData`. With ``data_type``, which implies
+    ``eager_data``, ``event.data`` is an instance of a pydantic model, a msgspec Struct, a dataclass or
+    another type (see `typed_data`). ``data_type`` may also be a mapping from the ``type`` of events to such
+    types; the data of an event that is not in the mapping is read as without ``data_type``. ``data_reader``
+    is a function that takes an event and its record, and returns ``event.data`` (see `Event.read_with`); with
+    ``data_type``, the returned value is converted to this type.
 
-    ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on. Without it,
-    or if it returns None, an error from which the client recovers is logged as a warning, and a final error
-    is raised; `ConsumeError` lists both kinds. ``observers`` are called with the records that are read and
-    handled, and with committed offsets: see `Observer`.
+    ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on. Without
+    ``on_error``, or if ``on_error`` returns None, an error from which the client recovers is logged as a
+    warning, and a final error is raised; `ConsumeError` lists both kinds of errors. ``observers`` are called
+    with the records that are read and handled, and with the committed offsets: see `Observer`.
 
-    Raises `ValueError` for wrong settings, and `TypeError` for other objects, such as a class or an asyncio
-    client.
+    Raises `ValueError` for wrong settings, and `TypeError` for an object that is not a suitable client, such
+    as a class or an asyncio client.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer
@@ -198,7 +199,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         self._workers: Threads | None = None  # of the last run, if its handlers have not returned
         self._lock = threading.RLock()  # of the run; a signal handler may close
         self.hand_over: Callable[..., object] = self._hand_over
-        """A function that is called with revoked or ``lost`` partitions, in the thread that polls."""
+        """A function that the polling thread calls with partitions that are revoked or ``lost``."""
         if topics is not None:
             self.subscribe(topics)
 
@@ -212,9 +213,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Subscribe the client to topics, or to patterns that begin with ``^``, in place of earlier ones.
 
-        After this call `run` knows when partitions are revoked: it begins no other record of them, waits for
-        those in work, and commits the done ones. The functions are called with the client and the partitions;
-        ``on_revoke`` and ``on_lost`` are called after these steps.
+        After this call, `run` knows when partitions are revoked: it begins no other record of these
+        partitions, waits for their records in work, and commits their done records. The functions are called
+        with the client and the partitions; ``on_revoke`` and ``on_lost`` are called after `run` has
+        committed.
         """
         check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -249,8 +251,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if no record arrives within ``timeout`` seconds.
 
-        Raises `ConsumeError` if the client has an error from which it does not recover, and `RuntimeError`
-        while `run` or a processor reads. With ``strict`` it raises the `DecodeError` of a bad record.
+        Raises `ConsumeError` for an error from which the client does not recover, and `RuntimeError` while
+        `run` or a processor reads. With ``strict``, `poll` raises the `DecodeError` of a record that is not a
+        valid event.
         """
         if self.only_loop.name is not None:
             self.only_loop.check("poll()")
@@ -297,11 +300,11 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> Iterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
-        Ends as `items` does. When a list is yielded, the position of the client is after the whole list:
-        process all its records before you commit. 100 records fit into the caches of a CPU; with more of
-        them, each takes longer. An error is raised after the list of the records before it. The next
-        iteration, of any kind, returns the records after the error, unless the partition is sought or revoked
-        before.
+        The iteration ends when `items` would end. When a list is yielded, the client's position is after the
+        whole list: process all records of the list before you commit. 100 records fit into the caches of a
+        CPU; in a longer list, each record takes longer. If the client returns an error, the records before
+        the error are yielded first, and then the error is raised. The next iteration, with any method,
+        returns the records after the error, unless their partition is sought or revoked before.
         """
         self.check_open("batches()")
         check_seconds("idle_timeout", idle_timeout)
@@ -326,24 +329,25 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 return
 
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
-        """Continue at a record, or at the offset of a partition.
+        """Continue at a record, or at an offset of a partition.
 
-        Records of the partition that were fetched and not returned are dropped. Raises `TypeError` for
-        another object, and the errors of the client's ``seek``, such as ``KafkaException`` if the partition
-        is not assigned.
+        Records of the partition that were fetched but not returned yet are dropped. Raises `TypeError` for an
+        object of another type, and the errors of the client's ``seek``, such as ``KafkaException`` if the
+        partition is not assigned.
         """
         place = start_of(to)
         self._client.seek(place)
         self.discard([place])
 
     def bound_revocation(self, seconds: float | None) -> float:
-        """Return the longest wait of a run for records of revoked partitions."""
+        """Return how many seconds a run waits at most for records in work of revoked partitions."""
         return self._gathered.bound_revocation(seconds)
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop the records that were fetched and not returned, of these partitions or of all.
+        """Drop fetched records of these partitions, or of all partitions, that were not returned yet.
 
-        The position of the client is after them, so seek next, unless the partitions were revoked.
+        The client's position is after the dropped records, so call `seek` next, unless the partitions were
+        revoked.
         """
         self._gathered.discard(partitions)
 
@@ -355,10 +359,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        The records of a batch may have any order. ``commit`` of the client without arguments may also commit
-        records that were fetched and not returned; this method does not. Raises the errors of the client,
-        `TypeError` for another object, and `ConsumeError` if the commit of a partition fails. With
-        ``asynchronous`` the client reports failures to its ``on_commit``.
+        The records of a batch may be in any order. The client's own ``commit``, without arguments, may also
+        commit records that were fetched but not returned yet; this method does not commit such records.
+        Raises the errors of the client, `TypeError` for an object of another type, and `ConsumeError` if the
+        commit of a partition fails. With ``asynchronous``, the client reports failures to its ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
@@ -387,39 +391,46 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> RunResult:
         """Call ``handler`` with each event, commit the done records, and return the counts.
 
-        The run ends at SIGTERM, by `stop`, or after ``idle_timeout`` seconds without a record. Then no other
-        record begins, and the run waits up to ``stop_timeout`` seconds for the records in work. Records that
-        are not done by then are not committed; the next run, or the group, reads them again. The consumer
-        stays open. Its client must have ``enable.auto.commit`` False. Otherwise it commits records that were
-        read by itself, also unfinished ones; `ConsumeError` is raised when the group's offsets show that.
+        The run ends at SIGTERM, after a call of `stop`, or after ``idle_timeout`` seconds without a record.
+        At the end, no other record begins, and the run waits up to ``stop_timeout`` seconds for the records
+        in work. Records that are not done by then are not committed; the next run, or the group, reads them
+        again. The consumer stays open. In the settings of its client, ``enable.auto.commit`` must be False.
+        Otherwise, the client itself commits all records that were read, even unfinished records;
+        `ConsumeError` is raised when the group's offsets show such a commit.
 
         ``on_failure`` is the action for a record that is not an event, or whose handler has raised an error
-        ``tries`` times: ``"fail"`` raises the error, ``"skip"`` counts and logs the record, and `DeadLetters`
-        sends the record to their topic and waits for the delivery. A function returns one of these for a
-        record and its error. After an error of the types ``retry_on`` the record is tried again. By default
-        these are all errors; but an error of data or of a record is tried again only if its cause is a failed
-        connection, a time-out, or an HTTP answer of 429 or 5xx. The wait before a further try has a random
-        length between half of ``backoff`` seconds and all of them. It doubles with each try, up to 30 s.
-        During the wait, records of other keys are handled.
+        ``tries`` times. ``"fail"`` raises the error, ``"skip"`` counts and logs the record, and a
+        `DeadLetters` object sends the record to its topic and waits for the delivery. ``on_failure`` may also
+        be a function that takes a record and its error, and returns one of these actions. After an error of
+        the types in ``retry_on``, the record is tried again. By default, a record is tried again after all
+        errors, with one exception: after an error of the record or of its data, the record is tried again
+        only if the cause is a failed connection, a time-out, or an HTTP answer of 429 or 5xx. The wait before
+        the second try has a random length between half of ``backoff`` seconds and ``backoff`` seconds. The
+        wait doubles with each further try, up to 30 s. During the wait, records of other keys are handled.
 
         ``handler`` is called in another thread, or in as many threads as ``concurrency`` says. Records with
-        the same key are handled in their order, and so are records of a partition without a key. If
-        ``producer`` is passed, a record is done when all events that its handler has sent by this producer
-        have arrived; a failed delivery is a failure of the record.
+        the same key are handled in their order, and records without a key are handled in the order of their
+        partition. If ``producer`` is passed, a record is done when all events that its handler has sent with
+        this producer have arrived; a failed delivery counts as a failure of the record.
 
-        The offset of a record is committed when the record and all before it are done. At most ``max_ahead``
-        records after the oldest unfinished one of a partition begin; after a kill at most so many, and what
-        was done since the last commit, are handled again; by another `run` only the latter. A record that is
-        unfinished after ``max_age`` seconds is logged. Waiting records have at most ``max_bytes`` together,
-        by default 64 MiB; 1 KiB is added for each record. A partition that has used its share is not read
-        until there is room, and all others are. When partitions are revoked, `run` waits up to
-        ``revoke_timeout`` seconds for records in work, and commits what is done, if it was subscribed by
-        `subscribe`. The default is 60, or half of ``max.poll.interval.ms``, which a client that was passed
-        does not show before the group has expelled it, and of aiokafka's ``rebalance_timeout_ms``.
-        ``observers`` are called, too. Raises the error of a record, `ConsumeError`, `DeadLetterError`,
-        `ValueError` for wrong options, and `RuntimeError` if a run or a processor uses the consumer already,
-        which has one loop at a time. After an error the run waits up to ``stop_timeout`` for the handlers at
-        work, and the next run waits for them before it begins. So a record is never in two handlers at once.
+        The offset of a record is committed when this record and all earlier records of its partition are
+        done. In each partition, at most ``max_ahead`` records after the oldest unfinished record begin. After
+        a kill, at most this number of records, and the records that were done since the last commit, are
+        handled again. If the next reader is also a `run`, only the records that were done since the last
+        commit are handled again. A record that is unfinished after ``max_age`` seconds is logged. All waiting
+        records together may take at most ``max_bytes``, by default 64 MiB; 1 KiB is added for each record. A
+        partition that has used its share of ``max_bytes`` is not read until there is room; all other
+        partitions are still read. When partitions are revoked, `run` waits up to ``revoke_timeout`` seconds
+        for their records in work, and commits the done records; this requires a subscription with
+        `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if
+        this is shorter; for aiokafka, half of ``rebalance_timeout_ms`` also limits the default. A
+        confluent-kafka client that the user passed does not show ``max.poll.interval.ms`` before its group
+        has expelled it. ``observers`` are called in addition to the observers of the consumer.
+
+        Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
+        `RuntimeError` if another run or a processor already uses the consumer. After an error, the run waits
+        up to ``stop_timeout`` seconds for the running handlers, and the next run waits for these handlers
+        before it begins. So a record is never in two handlers at once.
 
         Examples:
             >>> with EventConsumer(consumer) as events:
@@ -475,7 +486,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 run.ended.set()
 
     def stop(self) -> None:
-        """End all iteration after the current record; a signal handler or another thread may call this."""
+        """End all iterations after the current record; a signal handler or another thread may call this."""
         self._stopped = True
 
     @property

@@ -1,6 +1,7 @@
-"""DeadLetters: sends records that failed to a topic of their own, with the reason in headers.
+"""DeadLetters: sends failed records to a separate topic, with the reason of the failure in headers.
 
-A dead letter has the key, the value and the headers of its record, and in addition these headers:
+A dead letter is a record with the key, the value and the headers of the failed record, and with these
+additional headers:
 
 | header | value |
 |---|---|
@@ -12,8 +13,8 @@ A dead letter has the key, the value and the headers of its record, and in addit
 | ``dlq_clause`` | the clauses that it breaks, as in ``DecodeError.clauses`` |
 | ``dlq_value_size`` | the size in bytes of its value, which was left out because the letter was too large |
 
-A header is missing if its value is unknown. If the record fails again, all of them are replaced.
-`DeadLetter.of` reads them.
+A header is missing if its value is unknown. If a dead letter fails again, all these headers are replaced.
+`DeadLetter.of` reads these headers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest s
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason in the headers of a dead letter; an attribute is None if its header is missing or malformed.
+    """The contents of a dead letter's headers; an attribute is None if its header is missing or malformed.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetter, Record
@@ -62,7 +63,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: RecordInput) -> DeadLetter | None:
-        """Return the reason in the headers of a record, or None if it has no such header."""
+        """Return the contents of a record's ``dlq_`` headers, or None if the record has no such header."""
         found = {name: value for name, value in Record.of(record).headers if name in _NAMES}
         parts = {_NAMES[name]: _read(_NAMES[name], value) for name, value in found.items()}
         return cls(**parts) if parts else None
@@ -73,7 +74,7 @@ _NUMBERS: Final = frozenset(("partition", "offset", "timestamp", "attempt", "val
 
 
 def _read(field: str, value: bytes | None) -> Any:
-    """Return the value of a header, which is untrusted input; None if it does not have the right type."""
+    """Return the value of a header, which is untrusted input, or None if the value has the wrong type."""
     try:
         text = (value or b"").decode()
     except UnicodeDecodeError:
@@ -84,19 +85,20 @@ def _read(field: str, value: bytes | None) -> Any:
 
 
 class RecordSender(Protocol):
-    """An `EventProducer` or an `AsyncEventProducer`; ``send_record`` of the latter is awaited."""
+    """An `EventProducer`, or an `AsyncEventProducer`, whose ``send_record`` is awaited."""
 
     async def send_record(self, record: RecordInput, topic: str | None = ..., /) -> Any:
-        """Return the delivery of a record."""
+        """Send a record and return its delivery."""
 
 
 class DeadLetters:
-    """A sender of dead letters to ``topic``, through an `EventProducer`, which is the attribute ``producer``.
+    """A sender of dead letters to ``topic``, through the `EventProducer` in the attribute ``producer``.
 
-    If a dead letter is too large for the client or the broker, it is sent without its value; its headers say
-    where the record is, and how large the value was. Or pass ``too_large``, a function that is called with
-    such a dead letter and returns the record to send instead, for example one that says where the function
-    has stored the value. If it returns None, the dead letter is sent without its value.
+    If a dead letter is too large for the client or the broker, the dead letter is sent without its value; its
+    headers say where the failed record is, and how large the value was. To send another record instead, pass
+    ``too_large``, a function that is called with such a dead letter and returns the record to send, for
+    example a record that says where the function has stored the value. If this function returns None, the
+    dead letter is sent without its value.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetters, EventConsumer, EventProducer
@@ -128,7 +130,7 @@ class DeadLetters:
         self.too_large = too_large
 
     def check_plain(self) -> None:
-        """Raise `TypeError` if the producer is one of asyncio, which a thread cannot await."""
+        """Raise `TypeError` if the producer is an `AsyncEventProducer`, which a thread cannot await."""
         if self.is_async:
             raise TypeError(
                 "on_failure must have an EventProducer here, got an AsyncEventProducer; "
@@ -136,7 +138,7 @@ class DeadLetters:
             )
 
     def by(self, producer: EventProducer[Any]) -> DeadLetters:
-        """Return a sender of the same dead letters through another producer."""
+        """Return a `DeadLetters` with the same options and another producer."""
         return DeadLetters(producer, topic=self.topic, too_large=self.too_large)
 
     def send(
@@ -149,10 +151,11 @@ class DeadLetters:
     ) -> Delivery[Record]:
         """Queue the dead letter of a record, and return its delivery without waiting for it.
 
-        ``error`` is by default the error of an `Undecodable`. Its message becomes a header, up to 1,000
-        characters. ``attempt`` is how often the record was tried; if it is a dead letter that was sent back,
-        the earlier tries are added. Commit the offset of the record only after the delivery has succeeded.
-        The delivery fails if the broker finds the dead letter too large and the client does not.
+        ``error`` is by default the error of an `Undecodable`. Up to 1,000 characters of the error's message
+        become a header. ``attempt`` is how often the record was tried; if the record is a dead letter that
+        was sent back, the earlier tries are added. Commit the offset of the record only after the delivery
+        has succeeded. The delivery fails if the dead letter is too large for the broker, but not for the
+        client.
         """
         if self.is_async:
             raise TypeError(
@@ -164,7 +167,7 @@ class DeadLetters:
         return self.send_any(letter, send)
 
     def send_any(self, letter: Record, send: Callable[[Record], Delivery[Record]]) -> Delivery[Record]:
-        """Return the delivery of a dead letter, or of a shorter one if the client finds it too large."""
+        """Send a dead letter, or a shorter one if the client refuses it as too large; return the delivery."""
         try:
             return send(letter)
         except DeliveryError as failure:
@@ -172,7 +175,7 @@ class DeadLetters:
         return send(shorter)
 
     async def send_awaited(self, letter: Record) -> None:
-        """Send a letter as `send_any` does, by an `AsyncEventProducer`, and wait for its delivery."""
+        """Send a dead letter with an `AsyncEventProducer`, as `send_any` does, and wait for its delivery."""
         try:
             await self.producer.send_record(letter, self.topic)
         except DeliveryError as failure:
@@ -182,7 +185,7 @@ class DeadLetters:
         await self.producer.send_record(shorter, self.topic)
 
     def _shorten(self, letter: Record, failure: DeliveryError) -> Record:
-        """Return the record to send in place of a dead letter that is too large; raise other failures."""
+        """Return the record to send in place of a dead letter that is too large; raise any other failure."""
         shorter = self.too_large(letter) if self.too_large and _is_too_large(failure) else None
         if not _is_too_large(failure) or (shorter is None and not letter.value):
             raise failure
@@ -196,10 +199,11 @@ def dead_letter(
     topic: str,
     attempt: int = 1,
 ) -> Record:
-    """Return the record that `DeadLetters.send` sends, for another producer, such as one for asyncio.
+    """Return the record that `DeadLetters.send` sends, to send it with another producer.
 
-    ``topic`` is that of the dead letters. If a dead letter was read from it and fails again, its headers
-    still name the topic of its first record.
+    For example, an `AsyncEventProducer` may send this record. ``topic`` is the topic of the dead letters. If
+    a dead letter was read from this topic and fails again, the headers of the new dead letter still name the
+    topic of the original record.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetter, Record, dead_letter
@@ -231,7 +235,7 @@ def dead_letter(
 
 
 def without_value(letter: Record) -> Record:
-    """Return a dead letter without its value, with the header that says how large the value was."""
+    """Return a dead letter without its value, but with a header that says how large the value was."""
     size = (f"{_PREFIX}value_size", str(len(letter.value or b"")).encode())
     headers = [header for header in letter.headers if header[0] != size[0]]
     return msgspec.structs.replace(letter, value=None, headers=[*headers, size])
@@ -240,8 +244,8 @@ def without_value(letter: Record) -> Record:
 def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int) -> None:
     """Send the dead letter of a record that was read, and wait for its delivery.
 
-    Raises `DeadLetterError`, also if the record was read from the topic of the dead letters: the letter
-    would be read, would fail, and would be sent without an end.
+    Raises `DeadLetterError` if the dead letter cannot be sent, or if the record was read from the topic of
+    the dead letters: the consumer would read its own dead letter, fail, and send it again without end.
     """
     with _failures_named(letters, item, error, attempt) as letter:
         letters.check_plain()
@@ -251,7 +255,7 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
 async def deliver_awaited(
     letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int
 ) -> None:
-    """Send a dead letter as `deliver` does, by an `AsyncEventProducer`."""
+    """Send a dead letter with an `AsyncEventProducer`, and wait for its delivery, as `deliver` does."""
     with _failures_named(letters, item, error, attempt) as letter:
         await letters.send_awaited(letter)
 
@@ -277,7 +281,7 @@ def _failures_named(
 
 
 def _send(letters: DeadLetters, letter: Record) -> Delivery[Record]:
-    """Return the delivery of a dead letter when it has arrived."""
+    """Send a dead letter, wait until it has arrived, and return its delivery."""
     delivery: Delivery[Record] = letters.producer.send_record(letter, letters.topic).result()
     return delivery
 
@@ -287,17 +291,17 @@ def _is_too_large(failure: Exception) -> bool:
 
 
 def _client_error(failure: Exception) -> object:
-    """Return the client's error that is the cause of a failure to send, or the failure itself."""
+    """Return the client's error that caused a failure to send, or the failure itself."""
     if isinstance(failure, DeliveryError) and failure.failed:
         return failure.failed[0]._client_error or failure  # noqa: SLF001  # None while it is pending
     return failure.args[0] if failure.args and hasattr(failure.args[0], "code") else failure
 
 
 class DeadLetterError(DeliveryError):
-    """`EventConsumer.run` could not send the dead letter of a record, and ends; the offset is not committed.
+    """`EventConsumer.run` could not send a record's dead letter, and ends; the offset is not committed.
 
-    ``record`` is the record, ``error`` the error of its handler, and the cause the error of the
-    producer.
+    ``record`` is the failed record, ``error`` is the error of its handler, and ``__cause__`` is the error of
+    the producer.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetterError, DeadLetters, EventConsumer, EventProducer

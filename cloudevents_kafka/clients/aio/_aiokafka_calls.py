@@ -13,7 +13,7 @@ from cloudevents_kafka.clients.aio._aiokafka_message import AiokafkaFailure, Aio
 from cloudevents_kafka.message_headers import UnreadHeaders, name_error
 
 Found = dict[Any, list[Any]]
-"""Records by their partitions, as ``getmany`` returns them."""
+"""A mapping from partitions to their records, as ``getmany`` returns it."""
 
 _SINGLE_SECONDS: Final = 2.0  # for a record that the broker has
 _HINT: Final = (
@@ -23,13 +23,15 @@ _HINT: Final = (
 
 
 class FetchCalls:
-    """Calls ``getmany`` so that an error loses no record: each is returned, read again, or a message.
+    """Calls ``getmany`` so that an error loses no record.
 
-    ``getmany`` takes records of one partition after the other, moves the positions, and drops what it has
-    taken if a record raises an error. So a call that waits takes one record. A call that takes more does not
-    wait, and after its error the positions are set back; nothing else moves them during such a call. `find`
-    then reads each partition alone, one record at a time, up to the one that raises the error: the position
-    is the place of this record.
+    Each record is returned, is read again, or becomes a message about its error.
+
+    ``getmany`` takes records from one partition after the other and moves the positions. If a record raises
+    an error, ``getmany`` drops the records that it has already taken. So a call that waits takes only one
+    record. A call that takes several records does not wait, and after an error its positions are set back;
+    nothing else moves these positions during the call. `find` then reads each partition alone, one record at
+    a time, up to the record that raises the error: the position is the offset of this record.
     """
 
     def __init__(self, client: Any) -> None:
@@ -41,7 +43,7 @@ class FetchCalls:
         self._stopped: type[Exception] = aiokafka.errors.ConsumerStoppedError
 
     async def collect(self, count: int) -> Found:
-        """Return up to ``count`` records that have arrived."""
+        """Return up to ``count`` records that the client has already fetched."""
         assigned = self.client.assignment()
         before = {place: self.position(place) for place in assigned}
         try:
@@ -55,16 +57,18 @@ class FetchCalls:
         return found
 
     async def wait(self, seconds: float) -> Found:
-        """Return the next record that arrives within some seconds."""
+        """Return the next record, if a record arrives within some seconds."""
         found: Found = await self.client.getmany(timeout_ms=int(seconds * 1000), max_records=1)
         return found
 
     async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[PolledMessage]:
-        """Return messages for records that raise errors, one for a partition, after adding those before.
+        """Return a message for the record that raises an error in each partition.
 
-        A message is an error of the client; if a header name is not UTF-8, it has no key, value and headers.
-        The result is empty if more than ``count`` records are before the error, or if partitions have moved.
-        Raises errors that no record has caused.
+        The records before such a record are first passed to ``add``.
+
+        Such a message describes the error of the client; if a header name is not UTF-8, the message is a
+        record without key, value and headers. The result is empty if more than ``count`` records are before
+        the error, or if partitions were assigned again. Raises errors that no record has caused.
         """
         if self._is_of_no_record(error):
             return [AiokafkaFailure(error)]
@@ -90,7 +94,7 @@ class FetchCalls:
         return messages
 
     def _is_of_no_record(self, error: Exception) -> bool:
-        """Return whether an error is of no record; raise it if the client was stopped."""
+        """Return whether an error was not caused by a record; raise the error if the client was stopped."""
         if isinstance(error, self._stopped):
             raise error
         return isinstance(error, self.client_error) and not isinstance(error, self._corrupt)
@@ -103,7 +107,10 @@ class FetchCalls:
         return found
 
     def _message(self, place: Any, at: int, failure: Exception) -> PolledMessage:
-        """Return the item for the record at a position; move the position if its header names are wrong."""
+        """Return the message about a record that cannot be read.
+
+        If a header name is not UTF-8, move the position after the record.
+        """
         if self._is_of_no_record(failure):
             return AiokafkaFailure(failure)
         if (cause := name_error(failure)) is None:
@@ -129,7 +136,7 @@ class FetchCalls:
         return at not in (None, sys.maxsize) and not is_paused and (end is None or at < end)
 
     def end(self, place: Any) -> int | None:
-        """Return the end of a partition, None if the client does not know it."""
+        """Return the end offset of a partition, or None if the client does not know it."""
         highwater = getattr(self.client, "highwater", None)
         found: int | None = None if highwater is None else highwater(place)
         return found
@@ -142,7 +149,7 @@ class FetchCalls:
         return bool(assigned != before) or assigned is self.client.assignment()
 
     def position(self, place: Any) -> int | None:
-        """Return the position of a partition, None if it has none yet."""
+        """Return the position of a partition, or None if the position is not known yet."""
         position = getattr(self.client, "position", None)
         if position is None:  # another client than aiokafka's
             return sys.maxsize
@@ -152,7 +159,7 @@ class FetchCalls:
 
 
 def _result_now(coroutine: Coroutine[Any, Any, int]) -> int | None:
-    """Return what a coroutine returns at once; None if it would wait."""
+    """Return the result of a coroutine that returns at once, or None if the coroutine would wait."""
     try:
         coroutine.send(None)
     except StopIteration as returned:

@@ -1,4 +1,4 @@
-"""Records and errors of aiokafka, with the methods of confluent-kafka's messages."""
+"""aiokafka's records and errors, wrapped in objects with the methods of confluent-kafka's messages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from cloudevents_kafka.record import Headers, to_headers
 
 
 class AiokafkaFailure:
-    """An error of aiokafka with the methods of a message of confluent-kafka that is an error.
+    """An aiokafka error with the methods of a confluent-kafka message that is an error.
 
-    It may be about the record at an offset of a partition; otherwise its text names the topic.
+    The error may be about the record at an offset of a partition; otherwise, the error's text names the
+    topic.
     """
 
     def __init__(self, error: Any, place: Any = None, offset: int | None = None) -> None:
@@ -31,23 +32,23 @@ class AiokafkaFailure:
         return self._offset
 
     def key(self) -> None:
-        """Return None: an error has no record."""
+        """Return None, because an error contains no record."""
 
     value = headers = key
 
     def timestamp(self) -> tuple[int, int]:
-        """Return the timestamp of confluent-kafka's messages without one."""
+        """Return the value that confluent-kafka returns for a message without a timestamp."""
         return 0, -1
 
     def code(self) -> int | None:
-        """Return the code of the protocol, None for an error of the client."""
+        """Return the error code of the Kafka protocol, or None for an error of the client itself."""
         return getattr(self._error, "errno", None)
 
     def retriable(self) -> bool:
         return bool(getattr(self._error, "retriable", False))
 
     def fatal(self) -> bool:
-        """Return False: no error of aiokafka ends the client."""
+        """Return False, because no error of aiokafka ends the client."""
         return False
 
     def __str__(self) -> str:
@@ -55,9 +56,9 @@ class AiokafkaFailure:
 
 
 class AiokafkaMessage:
-    """A record of aiokafka with the methods of a ``Message``, or the place of a record that was sent.
+    """An aiokafka record, or the metadata of a sent record, with the methods of a ``Message``.
 
-    Its key and value are the results of the client's deserializers.
+    The key and the value are the results of the client's deserializers.
     """
 
     __slots__ = ("_record",)
@@ -66,7 +67,7 @@ class AiokafkaMessage:
         self._record = record
 
     def error(self) -> None:
-        """Return None: aiokafka raises its errors."""
+        """Return None, because aiokafka raises its errors instead of returning messages."""
 
     def topic(self) -> str:
         return str(self._record.topic)
@@ -87,6 +88,6 @@ class AiokafkaMessage:
         return to_headers(self._record.headers)
 
     def timestamp(self) -> tuple[int, int]:
-        """Return 1, for any type of timestamp, and the ms since the epoch; 0 if it has none."""
+        """Return a type and the milliseconds since the epoch; the type is 0 without a timestamp, else 1."""
         milliseconds = int(self._record.timestamp)
         return (1 if milliseconds >= 0 else 0), milliseconds

@@ -1,4 +1,4 @@
-"""`AiokafkaSender`: sends through aiokafka's producer, whose ``send`` one task awaits."""
+"""`AiokafkaSender`: sends through aiokafka's producer, with one task that awaits ``send``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ OnReport = Callable[[Any, Any], Any]
 
 
 class AiokafkaSender(AsyncSender):
-    """Sends through a client whose ``send`` is a coroutine that returns the future of a delivery.
+    """Sends through a client whose coroutine ``send`` returns the future of a delivery.
 
-    That coroutine waits for metadata and for room in a batch, so one task awaits it for each record, in
-    order. The task ends when no record is left. If it is cancelled, as all tasks are when a loop ends,
-    nothing is lost: the current record stays the first in the queue, because aiokafka does not send a record
-    whose call was cancelled. Another task begins with the next record, or as soon as a caller waits.
+    The coroutine ``send`` waits for metadata and for room in a batch, so one task awaits ``send`` for each
+    record, in order. The task ends when no record is left. If the task is cancelled, as all tasks are when a
+    loop ends, no record is lost: the current record stays the first in the queue, because aiokafka does not
+    send a record whose call was cancelled. Another task begins when the next record is sent, or as soon as a
+    caller waits.
     """
 
     def __init__(self, client: Any, max_in_flight: int) -> None:
@@ -50,7 +51,7 @@ class AiokafkaSender(AsyncSender):
         self.resume()
 
     def resume(self) -> None:
-        """Begin to send the queued records, unless a task does that already."""
+        """Begin to send the queued records, unless a task is already sending them."""
         if self._queue and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._send_queued())
             self._task.add_done_callback(self._ended)

@@ -1,4 +1,4 @@
-"""`AiokafkaSource`: gathers the records of aiokafka's consumer, whose ``getmany`` one task awaits."""
+"""`AiokafkaSource`: fetches records from aiokafka's consumer, with one task that awaits ``getmany``."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
 
 class AiokafkaSource(Source):
-    """Fetches by ``getmany``, and stops the client at the end.
+    """Fetches records with ``getmany``, and stops the client at the end.
 
-    The client joins its group again in the background. So at each ``await`` partitions may be revoked, or
-    assigned again at another offset; records that were fetched from them are dropped, and so are their
-    offsets. While the client joins, ``getmany`` does not return. The group may wait for our code meanwhile,
-    so that code must not wait for ``getmany``.
+    The client joins its group again in the background. So at each ``await``, partitions may be revoked, or
+    assigned again at another offset. Records that were fetched from such partitions are dropped, and their
+    offsets are not committed. While the client joins, ``getmany`` does not return. Meanwhile, the group may
+    wait for the code that hands partitions over, so this code must not wait for ``getmany``.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
@@ -52,7 +52,7 @@ class AiokafkaSource(Source):
     def subscribe(
         self, topics: Sequence[str], on_assign: OnRebalance | None, on_revoke: OnRebalance | None
     ) -> None:
-        """Subscribe to topics, or to a pattern; the functions are called by the loop."""
+        """Subscribe to topics, or to a pattern; the event loop calls the two functions."""
         patterns = [name for name in topics if name.startswith("^")]
         if patterns and len(topics) > 1:
             raise ValueError(
@@ -62,19 +62,19 @@ class AiokafkaSource(Source):
         self.client.subscribe(**chosen, listener=_listener(self, on_assign, on_revoke))
 
     async def revoke(self, partitions: Collection[Any]) -> None:
-        """Hand over the partitions of the current run, if there is one."""
+        """Hand over revoked partitions of the current run, if a run reads."""
         if self.hand_over is not None and partitions:
             places = places_of(partitions)
             self.gathered.discard(places)
             await self.hand_over(places, lost=False)
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
-        """Return the task that waits for records."""
+        """Return a new task that waits for records."""
         check_started(self.client)
         return asyncio.ensure_future(self._get_many(count, seconds))
 
     async def _get_many(self, count: int, seconds: float) -> Sequence[PolledMessage]:
-        """Add the records that arrive to ``waiting``, and return an error if there is one."""
+        """Add the records that arrive to ``waiting``, and return the errors of the client as messages."""
         deadline = time.monotonic() + (seconds or FETCH_SECONDS)
         while count > 0:
             try:
@@ -113,7 +113,10 @@ class AiokafkaSource(Source):
         self._drop_moved({})
 
     def _drop_moved(self, starts: Mapping[Any, int]) -> None:
-        """Drop messages of partitions that are not read on after them, by ``starts`` or the client."""
+        """Drop fetched messages of a partition if the client does not read on directly after them.
+
+        ``starts`` maps partitions to the offsets of their next records.
+        """
         messages = self.waiting
         assigned = self.client.assignment()
         if not messages or not self._calls.is_new(self._assigned):
@@ -130,11 +133,11 @@ class AiokafkaSource(Source):
                 self.gathered.discard(places_of([name]))
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return the end of a partition, as the client knows it."""
+        """Return 0 and the end offset of a partition, -1 if the client does not know the end."""
         return 0, self._calls.end(to_partition(place)) or -1
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the positions of the client."""
+        """Return the client's position in each of these partitions."""
         from confluent_kafka import TopicPartition
 
         offsets = [self._calls.position(to_partition(place)) for place in places]
@@ -144,7 +147,7 @@ class AiokafkaSource(Source):
         ]
 
     async def answer(self, ask: Ask) -> Any:
-        """Return the result of a call; raise its errors as errors of confluent-kafka."""
+        """Return the result of a run's client call; raise its errors as errors of confluent-kafka."""
         from confluent_kafka import KafkaError, KafkaException
 
         try:
@@ -159,11 +162,11 @@ class AiokafkaSource(Source):
         return places_of(self.client.assignment())
 
     async def _memberid(self) -> object:
-        """Return the id of the client in its group; aiokafka has no public name for it."""
+        """Return the client's member id in its group; aiokafka has no public name for this id."""
         return getattr(getattr(self.client, "_coordinator", None), "member_id", None)
 
     async def _stores_offsets(self) -> bool:
-        """Return whether the client may commit by itself; aiokafka has no public name for that."""
+        """Return whether the client may commit by itself; aiokafka has no public name for this setting."""
         return bool(getattr(self.client, "_enable_auto_commit", True))
 
     async def _sleep(self, seconds: float) -> None:
@@ -179,12 +182,15 @@ class AiokafkaSource(Source):
         self.client.resume(*self._held(places))
 
     def _held(self, places: Iterable[TopicPartition]) -> list[Any]:
-        """Return partitions that the client has; it has forgotten the pauses of others."""
+        """Return the partitions that are assigned to the client.
+
+        The client has forgotten the pauses of other partitions.
+        """
         assigned = self.client.assignment()
         return [place for place in map(to_partition, places) if place in assigned]
 
     async def _committed(self, places: list[TopicPartition], timeout: float) -> list[TopicPartition]:
-        """Return the group's offsets with their metadata; no public method returns both."""
+        """Return the group's offsets with their metadata; no public method of aiokafka returns both."""
         from confluent_kafka import TopicPartition
 
         partitions = [to_partition(place) for place in places]
@@ -199,11 +205,11 @@ class AiokafkaSource(Source):
             await self.commit_assigned(offsets)
 
     async def _set_back(self, places: list[TopicPartition]) -> None:
-        """Commit the offsets of unfinished records: the client commits nothing by itself."""
+        """Commit the offsets of unfinished records; as the client itself commits nothing, that is enough."""
         await self.commit_assigned(places)
 
     async def commit(self, offsets: list[TopicPartition]) -> None:
-        """Commit offsets of the partitions that the client has."""
+        """Commit offsets of partitions that are assigned to the client."""
         check_started(self.client)
         await asyncio.shield(asyncio.ensure_future(self._commit_or_log(offsets)))
 
@@ -215,7 +221,7 @@ class AiokafkaSource(Source):
             _log.warning("offsets were not committed, and their records are read again: %s", reason)
 
     async def commit_assigned(self, places: list[TopicPartition]) -> None:
-        """Commit offsets, with their metadata, of the partitions that the client has."""
+        """Commit offsets, with their metadata, of partitions that are assigned to the client."""
         offsets = {
             to_partition(place): (place.offset, place.metadata) if place.metadata else place.offset
             for place in places
@@ -227,11 +233,11 @@ class AiokafkaSource(Source):
             await self.client.commit(left)
 
     async def seek(self, place: TopicPartition) -> None:
-        """Seek at once; the client drops the records that it has fetched from other offsets."""
+        """Seek at once; the client then drops its fetched records from other offsets."""
         self.client.seek(to_partition(place), place.offset)
 
     async def close(self) -> None:
-        """Seek back, so that ``enable_auto_commit`` commits no unread record, and stop the client."""
+        """Seek back to unread records, so that ``enable_auto_commit`` commits none; stop the client."""
         if self._fetching is not None:  # it may wait for the group
             self._fetching.cancel()
         assigned = self.client.assignment()
@@ -242,9 +248,9 @@ class AiokafkaSource(Source):
 
 
 def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: OnRebalance | None) -> Any:
-    """Return the listener for rebalances.
+    """Return the object whose methods aiokafka calls in a rebalance.
 
-    The group waits for the listener, and the listener waits for handlers.
+    The group waits for these calls, and the calls wait for handlers.
     """
     from aiokafka import ConsumerRebalanceListener  # installed, as the client is aiokafka's
 
@@ -266,7 +272,7 @@ def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: 
 
 
 def to_partition(place: TopicPartition) -> Any:
-    """Return a partition, as aiokafka has it."""
+    """Return a partition as an aiokafka ``TopicPartition``."""
     from aiokafka import TopicPartition as Partition  # installed, as the client is aiokafka's
 
     return Partition(place.topic, place.partition)

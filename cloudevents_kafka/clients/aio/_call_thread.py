@@ -1,12 +1,14 @@
-"""`CallThread`: makes the calls of a client that wait, so that the event loop does not wait.
+"""`CallThread`: makes client calls that wait, so that the event loop need not wait for them.
 
-One thread makes all calls of a client, as confluent-kafka's client lets a call wait for the one that is on,
-with Python's interpreter lock (2.16). The law:
+One thread makes all calls of a client, because in confluent-kafka (2.16), a call waits for the running call
+of the same client, and owns Python's interpreter lock while it waits. The rules:
 
-1. The calls are made one after the other, in order; the loop only awaits them, and never blocks.
-2. A function that the client calls during such a call, for example in a rebalance, may wait for the loop by
-  `CallThread.wait`. During this wait the thread makes further calls, except those that read or close.
-3. The thread is a daemon, and nothing joins it: a call that hangs stops neither the loop nor the process.
+1. The calls are made one after the other, in order; the event loop only awaits the calls, and never blocks.
+2. During a call, the client may call a function, for example in a rebalance. This function may wait for the
+   event loop with `CallThread.wait`. During this wait, the thread makes further calls, except calls that read
+   or close.
+3. The thread is a daemon thread that nothing joins, so a call that hangs stops neither the event loop nor the
+   process.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ class CallThread:
         self._lock = threading.Lock()  # of the beginning and the end of the thread
 
     def call(self, function: Callable[[], T], *, nests: bool = True) -> asyncio.Future[T]:
-        """Return the future of a call; a call that reads or closes must not nest."""
+        """Call a function in the thread, and return the future of its result.
+
+        ``nests`` must be False for a call that reads or closes.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
@@ -64,13 +69,13 @@ class CallThread:
         return future
 
     def is_current(self) -> bool:
-        """Return whether the current thread is this one."""
+        """Return whether the current thread is the thread of this object."""
         return threading.current_thread() is self._thread
 
     def wait(self, coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
-        """Wait until a coroutine of the loop has ended; called by a function in this thread.
+        """Wait until a coroutine on the event loop has ended; a function in this thread calls this method.
 
-        If the loop is closed, return at once.
+        If the event loop is closed, the method returns at once.
         """
         future = asyncio.run_coroutine_threadsafe(coroutine, loop)
         future.add_done_callback(lambda _: self._calls.put(_WAKE))
@@ -90,7 +95,7 @@ class CallThread:
             future.result()
 
     def end(self) -> None:
-        """End the thread after the calls; a later call begins another."""
+        """End the thread after its calls; a later call starts a new thread."""
         self._calls.put(_END)
 
     def _serve(self) -> None:
@@ -115,7 +120,7 @@ class CallThread:
 
 
 def call_once(function: Callable[[], T], name: str) -> asyncio.Future[T]:
-    """Return the future of a call in a thread of its own."""
+    """Call a function in its own thread, and return the future of its result."""
     thread = CallThread(name)
     future = thread.call(function)
     thread.end()

@@ -1,4 +1,4 @@
-"""Checks of aiokafka's clients, which a service may have configured for its own loops."""
+"""Checks of aiokafka clients, whose settings may not be suitable for this library."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def check_serializers(client: Any) -> None:
-    """Raise `ValueError` if a producer changes keys or values."""
+    """Raise `ValueError` if an aiokafka producer converts keys or values with a serializer."""
     _check_plain(client, "producer", "key_serializer", "value_serializer")
 
 
 def check_deserializers(client: Any) -> None:
-    """Raise `ValueError` if a consumer changes keys or values."""
+    """Raise `ValueError` if an aiokafka consumer converts keys or values with a deserializer."""
     _check_plain(client, "consumer", "key_deserializer", "value_deserializer")
 
 
@@ -26,7 +26,7 @@ def _check_plain(client: Any, name: str, *options: str) -> None:
 
 
 def check_started(client: Any) -> None:
-    """Raise `RuntimeError` if ``start()`` of a client was forgotten."""
+    """Raise `RuntimeError` if ``start()`` of an aiokafka client was not called."""
     name, is_started = "consumer", getattr(client, "_fetcher", client) is not None
     if hasattr(client, "_message_accumulator"):
         name, is_started = "producer", client._sender.sender_task is not None  # no public one
@@ -37,7 +37,10 @@ def check_started(client: Any) -> None:
 
 
 def check_run(client: Any) -> None:
-    """Raise an error if a consumer cannot serve a run: it must be started, have a group, and not commit."""
+    """Raise an error if an aiokafka consumer is not suitable for a run.
+
+    The consumer must be started, must have a group, and must not commit by itself.
+    """
     if getattr(client, "_group_id", client) is None:
         raise ValueError(
             "group_id must be the name of a group for run(), which commits offsets there, got None; "

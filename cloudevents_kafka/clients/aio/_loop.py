@@ -1,4 +1,4 @@
-"""Functions for an event loop: let other tasks run, make calls of steps, and run work in a thread."""
+"""Functions for an event loop: let other tasks run, await client calls, and run a function in a thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Turn:
         self._end = 0.0
 
     def is_over(self) -> bool:
-        """Return whether the turn has ended; then await `end`."""
+        """Return whether the turn has ended; if so, the caller must await `end`."""
         return time.perf_counter() > self._end
 
     async def end(self) -> None:
@@ -36,7 +36,10 @@ class Turn:
 
 
 async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T:
-    """Await the calls of steps, as `clients._steps.perform` makes them; return the result of the steps."""
+    """Await the client calls that a generator of steps yields, and return the generator's result.
+
+    `clients._steps.perform` makes such calls in the current thread instead.
+    """
     try:
         ask = next(steps)
         while True:
@@ -52,9 +55,9 @@ async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T
 
 
 async def not_cancelled(work: Awaitable[T]) -> T:
-    """Return the result of a user's work; a cancellation of another task becomes an ordinary error.
+    """Return the result of a user's awaitable; raise an ordinary error if another task was cancelled.
 
-    The work may await a task that others have cancelled; the current task is not cancelled by that.
+    The awaitable may wait for a task that other code has cancelled, which does not cancel the current task.
     """
     try:
         return await work
@@ -67,7 +70,7 @@ async def not_cancelled(work: Awaitable[T]) -> T:
 
 
 async def run_in_thread(run: Callable[[], T], stop: Callable[[], object], name: str) -> T:
-    """Return the result of a run in a thread; stop the run at SIGTERM, or if the task is cancelled."""
+    """Call ``run`` in a thread and return its result; stop it at SIGTERM, or if the task is cancelled."""
     with stop_at_sigterm(stop, asyncio.get_running_loop()):
         running = call_once(partial(copy_context().run, run), name)
         try:

@@ -1,7 +1,7 @@
-"""`AsyncSender`: the shell of deliveries for an event loop, with a bound on what is in flight.
+"""`AsyncSender`: sends messages and waits for deliveries on an event loop, with a bound on pending messages.
 
-`PolledSender` passes records to confluent-kafka's ``Producer``, which one thread polls, and its reports to
-the deliveries.
+`PolledSender` passes records to confluent-kafka's ``Producer``. One thread polls this producer, and passes
+the producer's reports to the deliveries.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _CALLED_SECONDS: Final = 0.002  # between looks whether the observers have been 
 
 
 class AsyncDelivery(Delivery[SentT_co]):
-    """The delivery of one event, or of one record, which any number of tasks may await.
+    """The delivery of one event or of one record; any number of tasks may await the delivery.
 
-    ``await delivery`` waits for the report, and returns the delivery or raises `DeliveryError`. If this is
-    cancelled, the event stays on its way.
+    ``await delivery`` waits for the report, and returns the delivery or raises `DeliveryError`. If a task is
+    cancelled while it awaits a delivery, the event is still delivered.
 
     Examples:
         >>> import asyncio
@@ -54,10 +54,10 @@ class AsyncDelivery(Delivery[SentT_co]):
 
 
 class AsyncSender:
-    """Passes records to a client on one event loop, and wakes the tasks that wait for deliveries or room.
+    """Passes records to a client on one event loop, and wakes tasks that wait for deliveries or room.
 
-    A subclass sets ``produce``, which is the client's method or queues a record, and calls `report_called`
-    after reports.
+    A subclass sets ``produce`` to the client's method, or to a function that queues a record, and calls
+    `report_called` after reports.
     """
 
     produce: Callable[..., Any]  # raises BufferError if the client has no room
@@ -87,7 +87,10 @@ class AsyncSender:
             raise asyncio.QueueFull(f"{len(self.pending)} events are in flight; await drain() first")
 
     def make_room(self, error: BufferError) -> NoReturn:
-        """Raise `asyncio.QueueFull` for a client without room, until some time or some reports later."""
+        """Raise `asyncio.QueueFull`, because the client has no room.
+
+        The client counts as full until some reports have arrived or a short time has passed.
+        """
         self._client_full = True
         self.sent()
         self.running_loop().call_later(_RETRY_SECONDS, self._retry)
@@ -99,11 +102,11 @@ class AsyncSender:
             raise asyncio.InvalidStateError(f"{delivery!r} has no report yet; await it")
 
     def resume(self) -> None:
-        """Continue to send if sending was cancelled; called before each wait."""
+        """Continue to send if sending was cancelled; each wait begins with this call."""
         self.deliveries.check_process()
 
     def running_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the running event loop; raise `RuntimeError` if it is not the one of the first call."""
+        """Return the running event loop; raise `RuntimeError` if the first call was on another event loop."""
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._loop = loop
@@ -112,7 +115,7 @@ class AsyncSender:
         return loop
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room; the tasks return in the order of their calls."""
+        """Wait until there is room for a record; waiting tasks return in the order of their calls."""
         while self.full or self._for_room:
             await self._wait(self._for_room)
             if not self.full:
@@ -127,7 +130,7 @@ class AsyncSender:
                 await asyncio.sleep(_CALLED_SECONDS)
 
     def report_called(self, *, from_thread: bool = False) -> None:
-        """Let the loop wake the tasks that wait; called after one or more reports."""
+        """Let the event loop wake the waiting tasks; this is called after one or more reports."""
         self._client_full = False
         self._schedule(from_thread=from_thread)
 
@@ -143,17 +146,17 @@ class AsyncSender:
         (loop.call_soon_threadsafe if from_thread else loop.call_soon)(self._wake)
 
     async def close(self) -> None:
-        """Release what the sender has started; the client stays open."""
+        """Release the resources of the sender; the client stays open."""
 
     def sent(self) -> None:
-        """Make sure that reports are served, after a message was sent."""
+        """After a message was sent, make sure that its report will be processed."""
 
     def _wake(self) -> None:
-        """Wake the tasks whose condition holds; run by the loop.
+        """Wake the tasks that need not wait any more; the event loop calls this.
 
-        Tasks that wait for room are woken when there is much room, so that the loop and the thread switch
-        rarely. A woken task may have been cancelled, or may send nothing. So if no report is expected, the
-        next tasks are woken at once.
+        Tasks that wait for room are woken only when there is much room, so that the program rarely switches
+        between the event loop and the polling thread. A woken task may have been cancelled, or may send
+        nothing. So if no report is expected, the next tasks are woken at once.
         """
         self._scheduled = False
         self.deliveries.wake(_WOKEN)
@@ -190,8 +193,8 @@ def _wake_some(waiting: deque[asyncio.Future[None]], count: int) -> None:
 class PolledSender(AsyncSender):
     """Sends through a client whose ``poll`` calls the reports.
 
-    The thread wakes the loop once for all reports of one call of ``poll``. If the first report woke the loop,
-    the loop and the thread would compete for Python's interpreter lock at each report.
+    The polling thread wakes the event loop once for all reports of one call of ``poll``. If the first report
+    already woke the loop, the loop and the thread would compete for Python's interpreter lock at each report.
     """
 
     def __init__(self, client: Producer, max_in_flight: int, *, is_owned: bool = False) -> None:
@@ -203,11 +206,11 @@ class PolledSender(AsyncSender):
         self._last_error = ""
 
     def sent(self) -> None:
-        """Start the thread that polls, unless it runs."""
+        """Start the polling thread, unless it is already running."""
         self._thread.start()
 
     async def close(self) -> None:
-        """Close a client that was made for this object; purge messages on their way, and report that."""
+        """Close a client that was made for this object; purge pending messages, and report them as lost."""
         if self._is_owned:
             self._is_owned = False
             await call_once(partial(close_client, self._client), "AsyncEventProducer.close")
@@ -219,7 +222,7 @@ class PolledSender(AsyncSender):
         return poll
 
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
-        """Call the functions that are due after a poll, wake the loop, and report an error to it."""
+        """Call the queued functions after a poll, wake the event loop, and report an error to the loop."""
         if error is not None:
             self._report_error(error)
         if is_idle or self._for_none:
@@ -229,7 +232,7 @@ class PolledSender(AsyncSender):
             self.report_called(from_thread=True)
 
     def is_busy(self) -> bool:
-        """Return whether to poll: a message is on its way, a function is due, or the client was full."""
+        """Return whether to poll: a message is pending, a function is queued, or the client was full."""
         busy = self.pending or self.deliveries.callbacks.due or self._client_full
         return bool(busy) and not (self._loop is not None and self._loop.is_closed())
 

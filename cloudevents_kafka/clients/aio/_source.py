@@ -1,6 +1,6 @@
-"""`Source`: gathers a consumer's messages in batches, for any number of tasks that wait for them.
+"""`Source`: fetches a consumer's messages in batches, for any number of waiting tasks.
 
-`PolledSource` fetches by confluent-kafka's ``Consumer``, in a thread.
+`PolledSource` fetches messages with confluent-kafka's ``Consumer``, in a thread.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.consumer import EventConsumer
 
 FETCH_SECONDS: Final = 0.2
-"""The longest wait for a message. `commit`, `seek` and `close` may have to wait for it."""
+"""The longest time, in seconds, of a fetch; `commit`, `seek` and `close` may have to wait for its end."""
 _CLOSE_SECONDS: Final = 20.0
 _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, such as a fake
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
 
 class Source(ABC):
-    """Gathers messages by one fetch at a time, on behalf of all tasks that wait.
+    """Fetches messages for all waiting tasks, with one fetch at a time.
 
-    A fetch belongs to no task. So if a task is cancelled, no message is lost: messages are in ``waiting``
-    when the next task asks. Nothing is fetched before a task asks for it. So the client has fetched at most
-    one batch more than was returned.
+    A fetch belongs to no task. So if a task is cancelled, no message is lost: the fetched messages are in
+    ``waiting`` when the next task asks for a message. No message is fetched before a task asks for it. So the
+    client's position is at most one batch ahead of the returned messages.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
@@ -50,12 +50,12 @@ class Source(ABC):
         self.gathered.ask_ends_by(self)
         self.waiting = self.gathered.waiting
         self.hand_over: Callable[..., Awaitable[None]] | None = None
-        """A function that hands over partitions that are revoked or ``lost``; set while a run reads."""
+        """While a run reads, a function that hands over partitions that are revoked or ``lost``."""
         self._fetching: asyncio.Future[Sequence[PolledMessage]] | None = None
         self._failure: BaseException | None = None
 
     def begin(self, count: int = 0, seconds: float = 0) -> None:
-        """Begin a fetch, unless one is under way or has failed; see `wait`."""
+        """Begin a fetch, unless a fetch is already running or has failed; `wait` describes the arguments."""
         if self._fetching is None and self._failure is None:
             self._fetching = asyncio.ensure_future(self.fetch(count or self.max_records, seconds))
             self._fetching.add_done_callback(self._fetched)
@@ -63,8 +63,8 @@ class Source(ABC):
     async def wait(self, timeout: float | None, count: int = 0, seconds: float = 0) -> None:
         """Wait until a fetch has ended, for up to ``timeout`` seconds; raise the error of the client.
 
-        A new fetch ends with the next message; or, if ``seconds`` is not 0, with ``count`` messages or after
-        this time.
+        A new fetch ends with the next message. If ``seconds`` is not 0, the fetch ends with ``count``
+        messages, or after this number of seconds.
         """
         self.begin(count, seconds)
         if self._fetching is not None:
@@ -83,41 +83,41 @@ class Source(ABC):
 
     @abstractmethod
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
-        """Begin to wait for up to ``count`` messages, for a short time, and return their future.
+        """Begin to wait a short time for up to ``count`` messages, and return the future of these messages.
 
-        The result has the messages that are there already, or the next one, or, if ``seconds`` is not 0,
-        those that arrive within this time.
+        The result contains the messages that have already arrived, or otherwise the next message. If
+        ``seconds`` is not 0, the result contains the messages that arrive within this number of seconds.
         """
 
     def drop_moved(self) -> None:  # noqa: B027  # a client that moves partitions only in a fetch has none
-        """Drop messages of ``waiting`` whose partitions have moved since they were fetched."""
+        """Drop messages in ``waiting`` whose partitions were revoked or assigned again after the fetch."""
 
     @abstractmethod
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:
-        """Return 0 and the end of a partition as far as it is known, -1 if it is not, without waiting."""
+        """Return 0 and the end offset of a partition, or -1 for an unknown end, without waiting."""
 
     @abstractmethod
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offsets at which the client reads on, without waiting; below zero if unknown."""
+        """Return the offsets at which the client reads on, below zero for unknown ones, without waiting."""
 
     @abstractmethod
     async def answer(self, ask: Ask) -> Any:
-        """Return the result of a run's call; raise errors of confluent-kafka's client."""
+        """Return the result of a run's client call; raise its errors as errors of confluent-kafka."""
 
     @abstractmethod
     async def commit(self, offsets: list[TopicPartition]) -> None:
-        """Commit offsets, also if the task is cancelled; raise `ConsumeError` if one was not committed."""
+        """Commit offsets, even if the task is cancelled; raise `ConsumeError` if a commit has failed."""
 
     @abstractmethod
     async def seek(self, place: TopicPartition) -> None:
-        """Continue at the offset of a partition, after the messages of a pending fetch."""
+        """Continue at the offset of a partition, after a running fetch has ended."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Close the client so that the group continues at the messages of ``waiting``."""
+        """Close the client so that its group reads the messages in ``waiting`` again."""
 
     def release(self) -> None:  # noqa: B027  # aiokafka's has none
-        """End the threads; the next call starts them again."""
+        """End the threads of this source; the next client call starts them again."""
 
 
 class PolledSource(Source):
@@ -132,7 +132,7 @@ class PolledSource(Source):
         self._ends: dict[tuple[str | None, int | None], int] = {}
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
-        """Return the future of the messages for which the thread waits."""
+        """Let the thread wait for messages, and return the future of these messages."""
         self._loop = asyncio.get_running_loop()
         return self._thread.call(partial(self._fetch, count, seconds), nests=False)
 
@@ -147,16 +147,16 @@ class PolledSource(Source):
         return messages
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return the end of a partition as of its last fetch; a call of the client would have to wait."""
+        """Return 0 and a partition's end offset at its last fetch; a client call would have to wait."""
         return 0, self._ends.get((place.topic, place.partition), -1)
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the positions of the client, in the thread."""
+        """Return the client's position in each of these partitions."""
         found: list[TopicPartition] = self.client.position(places)
         return found
 
     def _hand_over(self, partitions: list[TopicPartition], *, lost: bool) -> None:
-        """Hand over partitions in a rebalance, which the client serves in the thread that polls."""
+        """Hand over partitions in a rebalance; the client calls this method in the polling thread."""
         loop = self._loop
         if loop is None or loop.is_closed() or not self._thread.is_current():  # a processor's thread polls
             self.gathered.discard(partitions)
@@ -169,18 +169,18 @@ class PolledSource(Source):
             await self.hand_over(partitions, lost=lost)
 
     async def answer(self, ask: Ask) -> Any:
-        """Return the result of a call in the thread."""
+        """Make a client call of a run in the thread, and return its result."""
         if ask.name == "sleep":
             return await asyncio.sleep(*ask.arguments)
         return await self._thread.call(partial(ask.call, self.client))
 
     async def commit(self, offsets: list[TopicPartition]) -> None:
-        """Commit in the thread, after a pending fetch."""
+        """Commit offsets in the thread, after a running fetch has ended."""
         commit = partial(self.client.commit, offsets=offsets, asynchronous=False)
         check_committed(await asyncio.shield(self._thread.call(commit)) or ())
 
     async def seek(self, place: TopicPartition) -> None:
-        """Seek between two fetches."""
+        """Seek in the thread, between two fetches."""
         await self._thread.call(partial(self.client.seek, place))
 
     async def close(self) -> None:
@@ -197,7 +197,7 @@ class PolledSource(Source):
 
 
 async def end_in_time(closing: asyncio.Future[None]) -> None:
-    """Wait for a client that is closing, which may hang."""
+    """Wait a limited time for a client that is closing, because the client may hang."""
     await asyncio.wait((closing,), timeout=_CLOSE_SECONDS)
     if closing.done():
         closing.result()
@@ -206,7 +206,7 @@ async def end_in_time(closing: asyncio.Future[None]) -> None:
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessage]:
-    """Return the messages of one call: a second one could revoke their partitions."""
+    """Return the messages of one client call, as a second call could revoke the messages' partitions."""
     check_begun(client)
     began = time.monotonic()
     messages: Sequence[PolledMessage] = client.consume(count, seconds)  # waits until there are as many
@@ -219,7 +219,7 @@ def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessa
 
 
 def _ends_of(client: Any, messages: Sequence[PolledMessage]) -> dict[tuple[str | None, int | None], int]:
-    """Return the ends of the partitions of messages, as the client knows them without a request."""
+    """Return the end offsets of the messages' partitions that the client knows without a request."""
     from confluent_kafka import KafkaException, TopicPartition
 
     names = {(message.topic(), message.partition()) for message in messages if message.error() is None}

@@ -1,9 +1,9 @@
-"""The loop of `AsyncEventConsumer.run`: it reads, passes records to tasks that handle them, and commits.
+"""The loop of `AsyncEventConsumer.run`, which reads records, passes them to handler tasks, and commits.
 
-All of this runs in the event loop. A `Source` makes the calls of the client: it awaits those of aiokafka, and
-lets one thread make those of confluent-kafka. `Progress` makes the calls that both kinds of loops share. A
-rebalance waits for `TaskRun.revoke`, which waits for handlers, and never for a call that waits for the
-rebalance.
+All code of this module runs in the event loop. A `Source` makes the client calls: it awaits the calls of
+aiokafka, and one thread makes the calls of confluent-kafka. `Progress` contains the client calls that the
+loops for threads and for asyncio have in common. A rebalance waits for `TaskRun.revoke`. `TaskRun.revoke`
+waits for handlers, but never for a call that itself waits for the rebalance.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REVOKE_SECONDS: Final = 15.0  # for the commit of partitions that are revoked
 
 
 class TaskRun:
-    """One call of `AsyncEventConsumer.run`; ``before`` are the tasks of an earlier one."""
+    """One call of `AsyncEventConsumer.run`; ``before`` contains the tasks of an earlier call."""
 
     def __init__(
         self, events: Readable[Any], source: Source, tasks: Tasks, before: Tasks | None = None
@@ -71,14 +71,14 @@ class TaskRun:
         await perform(steps, self._source.answer)
 
     async def _wait_for_handlers(self) -> None:
-        """Wait for the handlers that an earlier run has left, as their records could be handled twice."""
+        """Wait for handlers that still run after an earlier run, as their records could be handled twice."""
         if self._before is not None:
             schedule = self._before.schedule
             if not await self._before.wait(lambda: not schedule.in_work, self._policy.stop_timeout):
                 raise still_in_work(len(schedule.in_work))
 
     async def _read_until_stop(self) -> None:
-        """Read; after a stop, wait only a moment for the client, as it may hang."""
+        """Read records; after a request to stop, wait only a moment for the client, which may hang."""
         reading = asyncio.create_task(self._read())
         try:
             while not self._events._stopped and not reading.done():
@@ -117,7 +117,7 @@ class TaskRun:
                 return
 
     async def _begin_all(self, now: float, least: int) -> bool:
-        """Pass the records that were fetched to the tasks, while there is room; return whether any was."""
+        """Pass fetched records to the tasks while there is room; return whether a record was passed."""
         number, schedule = 0, self._tasks.schedule
         self._source.drop_moved()
         waiting = self._source.waiting
@@ -140,7 +140,7 @@ class TaskRun:
         return number > 0
 
     async def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Begin no record of revoked partitions, let those in work end, and commit done records."""
+        """Begin no record of revoked partitions, wait for records in work, and commit done records."""
         names, tasks = self.progress.close(places), self._tasks
         at_work = partial(self.progress.is_at_work, names)
         if not lost and not await tasks.wait(
@@ -153,7 +153,7 @@ class TaskRun:
                 await self._perform(self.progress.hand_over(names, lost=lost or tasks.is_over))
 
     async def _end(self, seconds: float) -> None:
-        """Begin no other record, wait for those in work, and commit done records, within ``seconds``."""
+        """Begin no other record, wait for records in work, and commit done records, within ``seconds``."""
         tasks, schedule = self._tasks, self._tasks.schedule
         deadline = time.monotonic() + seconds
         tasks.cancel()

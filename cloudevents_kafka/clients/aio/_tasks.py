@@ -22,14 +22,14 @@ from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver, deliver
 
 
 class Tasks(Workers):
-    """Workers that are tasks, of which ``concurrency`` handle records at the same time."""
+    """Workers that are tasks; up to ``concurrency`` of these tasks handle records at the same time."""
 
     def __init__(
         self, policy: RunPolicy, handler: Callable[[Any], Awaitable[object]], *, counts_sends: bool
     ) -> None:
         super().__init__(policy, nullcontext(), counts_sends=counts_sends)
         self.is_over = False
-        """Whether the run has ended, and nothing waits for its records any more."""
+        """Whether the run has ended, and its records are not waited for any more."""
         self._handler = handler
         self._free = policy.concurrency
         self._loop = asyncio.get_running_loop()
@@ -40,19 +40,22 @@ class Tasks(Workers):
         self._waiting: dict[asyncio.Future[None], bool] = {}  # for a change, or for room alone
 
     def wake(self) -> None:
-        """Let the loop look for records that are ready."""
+        """Let the event loop look for records that are ready."""
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._begin_ready)
 
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake tasks that wait for a condition; those that wait for room are not woken by each record."""
+        """Wake tasks that wait for a condition.
+
+        Tasks that wait only for room are not woken by each record.
+        """
         for waiter, for_room in self._waiting.items():
             if (has_room or not for_room) and not waiter.done():
                 waiter.set_result(None)
 
     def report(self, task: Task, sends: Sends) -> None:
-        """Let the loop continue with a record; a thread that polls the producer may call this."""
+        """Let the event loop continue with a record; a thread that polls the producer may call this."""
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._reported, task, sends)
 
@@ -78,7 +81,7 @@ class Tasks(Workers):
         return task in self._tasks
 
     async def end(self) -> None:
-        """Cancel the handlers that have not returned in time, and wait a moment for them."""
+        """Cancel the handlers that have not returned in time, and wait a moment for their tasks to end."""
         self.is_over = True
         self.note_change(has_room=True)
         for task in self._tasks:
@@ -87,7 +90,7 @@ class Tasks(Workers):
             await asyncio.wait(self._tasks, timeout=self.policy.stop_timeout / 5)
 
     def _begin_ready(self) -> None:
-        """Begin the records that are ready or due, up to the number of free places."""
+        """Begin records that are ready or due, until ``concurrency`` records are in work."""
         self._scheduled = False
         now = time.monotonic()
         while self._free and not self.cancelled:
@@ -104,7 +107,7 @@ class Tasks(Workers):
         self._timer = None if due is None else self._loop.call_later(max(0.0, due - now), self._begin_ready)
 
     async def _handle(self, task: Task) -> None:
-        """Call the handler, or act on the failure of what it has sent; never raise an error."""
+        """Call the handler, or act on a failed delivery of its messages; never raise an error."""
         error = task.error
         try:
             if error is None:
@@ -122,7 +125,7 @@ class Tasks(Workers):
             self.wake()
 
     def _leave_cancelled(self, task: Task, error: Exception | None) -> None:
-        """Leave the record of a cancelled task unfinished; end the run unless `end` has cancelled it."""
+        """Leave a cancelled task's record unfinished; end the run unless `end` has cancelled the task."""
         if self.is_over:
             self.schedule.leave(task)
             self.note_change()
@@ -131,7 +134,7 @@ class Tasks(Workers):
             self._fail(failure, task, error)
 
     async def _attempt(self, task: Task) -> Exception | None:
-        """Return the error of a record, None if its handler has returned."""
+        """Call the handler; return the error of the record, or None if the handler has returned."""
         item, sends = self._begin(task)
         if isinstance(item, Undecodable):
             return item.error

@@ -1,6 +1,6 @@
 """`AsyncEventConsumer`: reads events through a Kafka consumer, for asyncio.
 
-A `Source` fetches messages, which are read as in an `EventConsumer`.
+A `Source` fetches messages, which are converted to items as in an `EventConsumer`.
 """
 
 from __future__ import annotations
@@ -55,18 +55,20 @@ class AsyncReadOptions(ReadOptions, total=False):
 class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     """A reader of CloudEvents through ``consumer``; the attribute ``consumer`` is the Kafka client.
 
-    ``consumer`` is a plain ``confluent_kafka.Consumer``, the settings of one, or an
-    ``aiokafka.AIOKafkaConsumer``, which you start. Calls of confluent-kafka that wait are made in a thread.
-    ``topics`` are subscribed, as by `subscribe`. Pause and resume partitions on the client. The other options
-    are those of `EventConsumer`; their functions are called on the event loop, and must not wait.
+    The argument ``consumer`` is a plain ``confluent_kafka.Consumer``, settings of such a consumer, or an
+    ``aiokafka.AIOKafkaConsumer``, which you start. Calls of a confluent-kafka client that wait are made in a
+    thread. The client is subscribed to ``topics``, as with `subscribe`. Pause and resume partitions on the
+    client. The other options are the options of `EventConsumer`. Functions among these options are called on
+    the event loop, and must not wait.
 
-    When a task asks for a record and none is left, up to ``max_records`` records are fetched. So the position
-    of the client is ahead of the records that were returned: commit these by `commit`. Records that were
-    fetched and not returned are not lost if a task is cancelled: the next task that asks gets them. After
-    `close` the group reads them again, also if the client commits automatically.
+    When a task asks for a record and no fetched record is left, up to ``max_records`` records are fetched. So
+    the client's position is ahead of the returned records: commit the returned records with `commit`. If a
+    task is cancelled, records that were fetched but not returned are not lost: they are returned to the next
+    task that asks for a record. After `close`, the group reads again all records that were fetched but not
+    returned, even if the client commits automatically.
 
-    Any number of tasks may read while no `run` does; each record is returned to one of them. Raises
-    `TypeError` if ``consumer`` is another client.
+    Any number of tasks may read while no `run` reads; each record is returned to one of these tasks. Raises
+    `TypeError` if ``consumer`` is a client of another kind.
 
     Examples:
         >>> import asyncio
@@ -180,10 +182,11 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         on_revoke: OnRebalance | None = None,
         on_lost: OnRebalance | None = None,
     ) -> None:
-        """Subscribe the client to topics, or to patterns that begin with ``^``, as `EventConsumer.subscribe`.
+        """Subscribe the client to topics, or to patterns that begin with ``^``.
 
-        The functions are called in the thread that polls; with aiokafka, on the event loop. aiokafka takes
-        either topics or one pattern, and reports lost partitions as revoked.
+        The arguments are the arguments of `EventConsumer.subscribe`. The functions are called in the thread
+        that polls or, with aiokafka, on the event loop. With aiokafka, ``topics`` must be either names of
+        topics or one pattern, and lost partitions are reported as revoked.
         """
         if self._aiokafka is None:
             self._polled.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -197,7 +200,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
     @property
     def is_subscribed(self) -> bool:
-        """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
+        """Whether `subscribe` was called; only then, `run` is informed about revoked partitions."""
         return self._events.is_subscribed
 
     async def run(
@@ -209,10 +212,11 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> RunResult:
         """Await ``handler`` for each event, commit the done records, and return the counts.
 
-        The options, the promises and the errors are those of `EventConsumer.run`: up to ``concurrency``
-        records of different keys are handled at the same time. ``producer`` is an `AsyncEventProducer`; that
-        of `DeadLetters` may be of either kind. `stop`, a cancellation, and SIGTERM in the main thread end the
-        run. A handler that does not return within ``stop_timeout`` is cancelled.
+        The options, the guarantees and the errors are the same as for `EventConsumer.run`: for example, up to
+        ``concurrency`` records with different keys are handled at the same time. ``producer`` is an
+        `AsyncEventProducer`; `DeadLetters` may send with an `EventProducer` or an `AsyncEventProducer`.
+        `stop`, a cancellation, and SIGTERM in the main thread end the run. A handler that does not return
+        within ``stop_timeout`` is cancelled.
 
         Examples:
             >>> import asyncio
@@ -265,7 +269,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     async def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if no record arrives within ``timeout`` seconds.
 
-        Raises as `EventConsumer.poll`.
+        Raises the same errors as `EventConsumer.poll`.
         """
         self._events.check_open("poll()")
         deadline, waited = time.monotonic() + timeout, False
@@ -292,7 +296,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     async def items(self, *, idle_timeout: float | None = None) -> AsyncIterator[ItemT_co]:
         """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record.
 
-        Other tasks run at least once in a millisecond, if the body of the loop does not take longer.
+        Other tasks run at least once per millisecond, unless the body of the loop takes longer.
         """
         self._events.check_open("items()")
         check_seconds("idle_timeout", idle_timeout)
@@ -316,8 +320,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> AsyncIterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
-        Ends as `items` does, and raises as `EventConsumer.batches`. A list is decoded in one turn of the
-        event loop, which takes about a millisecond for 100 records.
+        The iteration ends when `items` would end, and raises the same errors as `EventConsumer.batches`. A
+        list is decoded in one turn of the event loop; this turn takes about a millisecond for 100 records.
 
         Examples:
             >>> import asyncio
@@ -347,13 +351,13 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
                 return
 
     async def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
-        """Continue at a record, or at the offset of a partition, as `EventConsumer.seek`."""
+        """Continue at a record, or at an offset of a partition, as `EventConsumer.seek` does."""
         place = start_of(to)
         await self._source.seek(place)
         self._gathered.discard([place])
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop records that were fetched and not returned, as `EventConsumer.discard` does."""
+        """Drop records that were fetched but not returned yet, as `EventConsumer.discard` does."""
         self._gathered.discard(partitions)
 
     async def commit(
@@ -361,9 +365,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        Commits run one after the other, also those whose task is cancelled. Raises as `EventConsumer.commit`.
-        With aiokafka, offsets of revoked partitions are not committed, and during a rebalance no offset is.
-        This is logged, and the group reads these records again.
+        Commits run one after the other, and a commit continues if its task is cancelled. Raises the same
+        errors as `EventConsumer.commit`. With aiokafka, offsets of revoked partitions are not committed, and
+        during a rebalance, no offset is committed. In both cases, this is logged, and the group reads the
+        records again.
         """
         if offsets := ends_of(done):
             began = time.monotonic()
@@ -372,7 +377,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
                 observers.of_places("committed", offsets, self._source, began)
 
     def health(self) -> ConsumerHealth:
-        """Return the state of the consumer at once, as `EventConsumer.health`; any thread may call this.
+        """Return the state of the consumer at once, as `EventConsumer.health` does; any thread may call this.
 
         Examples:
             >>> from cloudevents_kafka import AsyncEventConsumer
@@ -382,11 +387,11 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         return self._events.health()
 
     def stop(self) -> None:
-        """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
+        """End all iterations in 0.2 seconds or the timeout of `batches`; a signal handler may call this."""
         self._events._stopped = True
 
     async def close(self) -> None:
-        """Stop, and close the client, which leaves its group, even if this call is cancelled."""
+        """Stop, and close the client, even if this call is cancelled; the client leaves its group."""
         self.stop()
         self._events._closed = True
         if self._closing is None:

@@ -29,14 +29,14 @@ T = TypeVar("T")
 class AsyncEventProcessor:
     """A loop that handles batches of records in transactions, for asyncio.
 
-    It is an `EventProcessor` in a thread, whose ``handler`` is a coroutine function that the event loop runs:
-    one record after the other. It sends by ``producer``, preferably by ``send_nowait``, because the commit
-    waits for all deliveries. The options are those of `EventProcessor`; `DeadLetters` may have ``producer``,
-    too.
+    An `EventProcessor` runs in a thread; its ``handler`` is a coroutine function that the event loop runs,
+    for one record after the other. The handler sends with ``producer``, preferably with ``send_nowait``,
+    because the commit waits for all deliveries. The options are the options of `EventProcessor`;
+    `DeadLetters` may also send with ``producer``.
 
-    The clients must be those of confluent-kafka. aiokafka's producer sends the group's offsets with the id of
-    the group alone, so a broker would accept them for partitions that another member has, and a record could
-    be written twice. Raises `TypeError` for other clients, and the errors of `EventProcessor`.
+    Both clients must be confluent-kafka clients. aiokafka's producer sends the group's offsets with the group
+    id alone. So a broker would accept offsets of partitions that belong to another member, and a record could
+    be written twice. Raises `TypeError` for clients of other kinds, and the errors of `EventProcessor`.
 
     Examples:
         >>> import asyncio
@@ -107,14 +107,15 @@ class AsyncEventProcessor:
         )
 
     def stop(self) -> None:
-        """End `run` after the current record, as `EventProcessor.stop`."""
+        """End `run` after the current record, as `EventProcessor.stop` does."""
         self._processor.stop()
 
     async def run(self, *, stop_timeout: float = 20.0, idle_timeout: float | None = None) -> int:
-        """Process records until `stop`, SIGTERM or ``idle_timeout`` seconds without one; return the count.
+        """Process records until `stop`, SIGTERM or ``idle_timeout`` seconds without a record.
 
-        A cancellation stops it, too. A handler that does not return within ``stop_timeout`` is cancelled.
-        Raises as `EventProcessor.run`.
+        Return the number of handled records. A cancellation of the task also ends the run. A handler that
+        does not return within ``stop_timeout`` seconds is cancelled. Raises the same errors as
+        `EventProcessor.run`.
         """
         self._loop, gathered = asyncio.get_running_loop(), self.consumer._gathered
         run = partial(self._processor.run, stop_timeout=stop_timeout, idle_timeout=idle_timeout)
@@ -127,7 +128,7 @@ class AsyncEventProcessor:
                 call.cancel()
 
     def _call(self, item: Any) -> None:
-        """Let the loop handle a record, and return when it has; called by the thread of a batch."""
+        """Let the event loop handle a record, and return after that; the thread of a batch calls this."""
         assert self._loop is not None  # `run` has set it
         call = asyncio.run_coroutine_threadsafe(self._handle(item, current_sends()), self._loop)
         self._calls.add(call)
@@ -141,7 +142,7 @@ class AsyncEventProcessor:
 
 
 class _Producer(EventProducer[Any]):
-    """The client of a producer for asyncio, in the thread of the processor."""
+    """A producer for the thread of the processor, with the client of a producer for asyncio."""
 
     def __init__(self, producer: AsyncEventProducer[Any]) -> None:
         super().__init__(producer.producer)
@@ -149,17 +150,17 @@ class _Producer(EventProducer[Any]):
         self._deliveries.observers = producer._sender.deliveries.observers
 
     def observe(self, observers: Sequence[Observer]) -> None:
-        """Call observers for all that either producer sends."""
+        """Call observers with all messages that this producer or the asyncio producer sends."""
         super().observe(observers)
         if observers:
             self._asyncio.observe(observers)
 
     def count_sends(self) -> None:
-        """Count all that either producer sends."""
+        """Count all messages that this producer or the asyncio producer sends."""
         super().count_sends()
         self._asyncio.count_sends()
 
     def flush(self, timeout: float | None = None) -> None:
-        """Raise the failures of either producer."""
+        """Flush, and raise the failed deliveries of this producer or the asyncio producer."""
         super().flush(timeout)
         self._asyncio.raise_failures()

@@ -1,6 +1,6 @@
 """`AsyncEventProducer`: sends events through a Kafka producer, for asyncio.
 
-Events are converted as in an `EventProducer`; an `AsyncSender` passes them to the client.
+Events are converted to records as in an `EventProducer`; an `AsyncSender` passes the records to the client.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ __all__ = ["AsyncDelivery", "AsyncEventProducer"]
 
 
 class SendOptions(WriteOptions, total=False):
-    """The options of `AsyncEventProducer.send`: those of `EventProducer.send`."""
+    """The options of `AsyncEventProducer.send`, which are the same as for `EventProducer.send`."""
 
     partition: int | None
     timestamp: int | None
 
 
 class AsyncEventProducer(Generic[AnyProducerT]):
-    """A sender of CloudEvents through ``producer``: settings of librdkafka, or a client.
+    """A sender of CloudEvents through ``producer``: settings of librdkafka, or a Kafka client.
 
-    The attribute ``producer`` is the client. It is a ``confluent_kafka.Producer``, which one thread polls
-    from the first event on; `close` closes it if it was made from settings. Or it is an
-    ``aiokafka.AIOKafkaProducer``, which you start and stop. At most ``max_in_flight`` events are on their
-    way, which means that they were sent and not yet reported. The other options are those of `EventProducer`.
-    An object belongs to one event loop.
+    The attribute ``producer`` is the client. The client may be a ``confluent_kafka.Producer``, which one
+    thread polls from the first event on; if this client was made from settings, `close` also closes the
+    client. Or the client is an ``aiokafka.AIOKafkaProducer``, which you start and stop. At most
+    ``max_in_flight`` events are in flight, which means that they were sent but not reported yet. The other
+    options are the options of `EventProducer`. Each `AsyncEventProducer` belongs to one event loop.
 
-    Raises `TypeError` if ``producer`` is another client, and `ValueError` for wrong settings and options.
+    Raises `TypeError` if ``producer`` is a client of another kind, and `ValueError` for wrong settings and
+    options.
 
     Examples:
         >>> import asyncio
@@ -85,13 +86,13 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     async def send(
         self, event: Event[Any] | SdkEvent, topic: str | None = None, **options: Unpack[SendOptions]
     ) -> AsyncDelivery[Event]:
-        """Send an event, or an SDK's event, and return its delivery when the broker has it.
+        """Send an event, or an SDK's event, and return its delivery after the broker has received the event.
 
-        Waits for room while ``max_in_flight`` events are on their way. Raises `DeliveryError` if the event
-        was not delivered, and the errors of `EventProducer.send` if the event cannot be written. If the call
-        is cancelled while it waits for room, the event is not sent. If it is cancelled later, the event stays
-        on its way, and if it fails, the next `flush` raises the error. To distinguish the two, await `drain`,
-        call `send_nowait`, and await its delivery.
+        Waits for room while ``max_in_flight`` events are in flight. Raises `DeliveryError` if the event was
+        not delivered, and the errors of `EventProducer.send` if the event cannot be written. If the call is
+        cancelled while it waits for room, the event is not sent. If the call is cancelled later, the event is
+        still delivered; if this delivery fails, the next `flush` raises the error. To distinguish these two
+        cases, await `drain`, call `send_nowait`, and await the returned delivery.
         """
         while True:
             try:
@@ -110,9 +111,10 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         timestamp: int | None = None,
         **options: Unpack[WriteOptions],
     ) -> AsyncDelivery[Event]:
-        """Queue an event, or an SDK's event, and return its delivery, which need not be awaited.
+        """Queue an event, or an SDK's event, and return its delivery, which the caller need not await.
 
-        Raises `asyncio.QueueFull` if there is no room: await `drain` before.
+        Raises `asyncio.QueueFull` if there is no room for the event; to prevent this, await `drain` before
+        each call.
         """
         self._sender.check()
         outgoing = self._writer.encode(event, topic, **options)
@@ -129,10 +131,10 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         partition: int | None = None,
         timestamp: int | None = None,
     ) -> AsyncDelivery[Record]:
-        """Send any record unchanged, and return its delivery when the broker has it.
+        """Send any record unchanged, and return its delivery after the broker has received the record.
 
-        The arguments are those of `EventProducer.send_record`. It waits, raises errors and is cancelled as
-        `send` is.
+        The arguments are the arguments of `EventProducer.send_record`. Waiting for room, errors and
+        cancellation are as for `send`.
         """
         while True:
             try:
@@ -156,13 +158,13 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         deliveries.observers = add_observers(deliveries.observers, observers)
 
     def count_sends(self) -> None:
-        """Let events that a handler sends count as a part of handling; see `AsyncEventConsumer.run`."""
+        """Let a run wait for the events that its handlers send; see `AsyncEventConsumer.run`."""
         self._sender.deliveries.count = count_send
 
     async def drain(self) -> None:
         """Wait until `send_nowait` has room, and let other tasks run from time to time.
 
-        A loop that awaits it before each `send_nowait` does not block the event loop.
+        If a loop awaits `drain` before each call of `send_nowait`, the loop does not block the event loop.
 
         Examples:
             >>> import asyncio
@@ -181,9 +183,9 @@ class AsyncEventProducer(Generic[AnyProducerT]):
             await self._turn.end()
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait up to ``timeout`` seconds until no event is on its way, and observers have been called.
+        """Wait up to ``timeout`` seconds until no event is in flight, and the observers have been called.
 
-        Raises as `EventProducer.flush`.
+        Raises the same errors as `EventProducer.flush`.
         """
         with suppress(TimeoutError):  # the error of what is still on its way has more to say
             async with asyncio.timeout(timeout):
@@ -191,9 +193,11 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         self._sender.deliveries.raise_failures(len(self._sender.pending), timeout)
 
     async def close(self, timeout: float | None = None) -> None:
-        """Flush, for ``close_timeout`` seconds by default, and raise as `flush`; `send` fails from now on.
+        """Flush, by default for ``close_timeout`` seconds; later calls of `send` fail.
 
-        A client that was passed stays open, and may still deliver events that were on their way at the
+        Raises the same errors as `flush`.
+
+        A client that the user passed stays open, and may still deliver events that were in flight at the
         timeout.
         """
         self._sender.deliveries.closed = True

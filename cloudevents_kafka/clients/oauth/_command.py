@@ -1,4 +1,4 @@
-"""`TokenCommand`: tokens from a command, each used for most of its life."""
+"""`TokenCommand`: tokens that a command prints; each token is used for most of its lifetime."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _LONGEST_LIFE: Final = 10 * 365 * 86_400
 class TokenCommand:
     """An ``oauth_cb`` of confluent-kafka's clients that runs a command for each new token.
 
-    ``command`` is a list of words, or one text that is split like a line of a shell; no shell runs it. Its
-    stdout is the token (see `Token`). It must end within ``timeout`` seconds. ``extensions`` are SASL
-    extensions for the broker, such as ``logicalCluster`` for Confluent Cloud. ``principal`` is the name of
-    the user if the token has none. A token is used until three quarters of its lifetime have passed. Several
-    clients and threads may share a `TokenCommand`. Raises `ValueError` if ``command`` is empty or has an open
-    quote.
+    ``command`` is a list of words, or one text that is split like a line of a shell; no shell runs it. The
+    command prints the token to stdout (see `Token`), and must end within ``timeout`` seconds. ``extensions``
+    are SASL extensions for the broker, such as ``logicalCluster`` for Confluent Cloud. ``principal`` is the
+    name of the user if the token does not contain this name. A token is used until three quarters of its
+    lifetime have passed. Several clients and threads may share a `TokenCommand`. Raises `ValueError` if
+    ``command`` is empty or contains an open quote.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand
@@ -61,10 +61,10 @@ class TokenCommand:
         self._lock: Final = threading.Lock()
         self._kept: tuple[Token, float] | None = None
         self.error: TokenError | None = None
-        """Why the last run of the command failed, which the client's own error does not say; or None."""
+        """Why the last run of the command failed, or None; the client's own error does not say this."""
 
     def token(self) -> Token:
-        """Return the token; run the command if there is no token, or most of its lifetime has passed.
+        """Return the token; run the command if there is no token, or most of the token's lifetime has passed.
 
         Raises `TokenError` if the command cannot be run, fails, or prints no token.
         """
@@ -78,7 +78,7 @@ class TokenCommand:
     def __call__(self, config: str = "") -> tuple[str, float, str, dict[str, str]]:  # noqa: ARG002
         """Return what confluent-kafka expects: the token, its expiry, the principal and the extensions.
 
-        The client drops the text of a `TokenError`, so it is also logged as a warning.
+        The client drops the message of a `TokenError`, so this message is also logged as a warning.
         """
         try:
             token = self.token()
@@ -89,7 +89,7 @@ class TokenCommand:
         return token.value, expires, token.principal or self._principal, self._extensions
 
     def __repr__(self) -> str:
-        """Return the name of the program: its arguments may be secret."""
+        """Return the name of the program without its arguments, which may be secret."""
         return f"TokenCommand({self._name!r}, …)"
 
     @property

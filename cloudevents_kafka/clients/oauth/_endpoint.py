@@ -1,4 +1,4 @@
-"""`TokenEndpoint`: a token endpoint on loopback, for clients that fetch tokens over HTTP only."""
+"""`TokenEndpoint`: a token endpoint on 127.0.0.1, for clients that can fetch tokens only over HTTP."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NOT_A_JWT: Final = (
 
 
 class TokenEndpoint:
-    """An OAuth token endpoint on 127.0.0.1 whose tokens a `TokenCommand` prints; a context manager.
+    """An OAuth token endpoint on 127.0.0.1 that returns the tokens of a `TokenCommand`; a context manager.
 
-    Kafka's Java client cannot run a command, but it fetches tokens by client credentials. The secret is
-    random, and new for each endpoint, so other users of this machine cannot fetch a token. Other machines,
-    such as the executors of a cluster, cannot reach the endpoint.
+    Kafka's Java client cannot run a command, but it can fetch tokens with client credentials. The client
+    secret is random, and new for each endpoint, so other users of this machine cannot fetch a token. Other
+    machines, such as the executors of a cluster, cannot reach the endpoint.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand, TokenEndpoint
@@ -56,7 +56,7 @@ class TokenEndpoint:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings of librdkafka for this endpoint; ``to_java_settings`` converts them to Spark's."""
+        """The librdkafka settings for this endpoint; ``to_java_settings`` converts them for Spark."""
         return {
             "sasl.mechanism": "OAUTHBEARER",
             "sasl.oauthbearer.method": "oidc",
@@ -114,4 +114,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing: a request has a login."""
+        """Log nothing, because a request contains a secret."""

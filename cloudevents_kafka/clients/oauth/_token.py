@@ -1,8 +1,9 @@
-"""`Token`: a bearer token and when it expires, read from what a command prints.
+"""`Token`: a bearer token and its expiry time, read from the output of a command.
 
-A command may print the token alone if the token says when it expires: a JWT (RFC 7519) has the claim ``exp``,
-and a token of Amazon MSK is a signed URL with the time in its query. Other tokens must be in JSON, like the
-answer of an OAuth token endpoint (RFC 6749 5.1) or the output of the command lines of Azure and Google Cloud.
+A command may print only the token if the token says when it expires: a JWT (RFC 7519) contains the claim
+``exp``, and an Amazon MSK token is a signed URL whose query contains the expiry time. For any other token,
+the command must print JSON, like the answer of an OAuth token endpoint (RFC 6749 5.1) or the output of the
+command lines of Azure and Google Cloud.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class TokenError(CloudEventsKafkaError):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A bearer token; ``expires`` is in seconds since the epoch, ``principal`` is the user that it names.
+    """A bearer token; ``expires`` is in seconds since the epoch, ``principal`` is the user in the token.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import Token
@@ -62,14 +63,15 @@ class Token(msgspec.Struct, frozen=True):
         return bool(_claims(self.value))
 
     def __repr__(self) -> str:
-        """Return the token without its value: tracebacks may show it."""
+        """Return a text without the token's value, because tracebacks may show this text."""
         return f"Token(expires={self.expires!r}, principal={self.principal!r})"
 
 
 def read_token(output: bytes) -> Token:
     """Return the token that a command has printed.
 
-    Raises `TokenError` if there is no token, if its expiry is unknown, or if it has expired.
+    Raises `TokenError` if the output contains no token, if the token's expiry is unknown, or if the token has
+    expired.
     """
     text = output.decode("utf-8", "replace").strip()
     fields = _json_object(text)
@@ -94,13 +96,16 @@ def _expiry(fields: Mapping[str, Any]) -> float | None:
 
 
 def _claims(value: str) -> dict[str, Any]:
-    """Return the claims of a JWT; empty for other tokens. The broker checks the signature."""
+    """Return the unverified claims of a JWT, or an empty dict for other tokens.
+
+    The broker checks the signature of the token.
+    """
     parts = _JWT.fullmatch(value)
     return _json_object(_base64url(parts[1])) if parts else {}
 
 
 def _signed_until(value: str) -> float | None:
-    """Return when a signed URL of AWS expires, None for other tokens."""
+    """Return when a token that is a signed AWS URL expires, or None for other tokens."""
     try:
         query = parse_qs(urlsplit(_base64url(value).decode()).query)
         signed = datetime.strptime(query["X-Amz-Date"][0], _SIGNED_AT).replace(tzinfo=UTC)
@@ -126,7 +131,7 @@ def _base64url(text: str) -> bytes:
 
 
 def _number(value: object) -> float | None:
-    """Return a number of seconds; some endpoints send it as text."""
+    """Return a number of seconds, which some endpoints send as text, or None for other values."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

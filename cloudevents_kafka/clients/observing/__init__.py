@@ -1,7 +1,8 @@
-"""Observers of the clients, which trace and count what a service sends, reads and handles.
+"""Observers of the clients, which trace and count the records that a service sends, reads and handles.
 
-`_protocol` has the methods of an observer. Only `calls` calls them; clients import it only if they have
-observers. `opentelemetry`, with the names in `_conventions`, makes spans, and `prometheus` counts.
+`_protocol` defines the methods of an observer. Only the module `calls` calls these methods; a client imports
+`calls` only if observers were passed to it. `opentelemetry`, with the names in `_conventions`, makes spans,
+and `prometheus` makes metrics.
 """
 
 from cloudevents_kafka.clients.observing._protocol import Notice, Observer

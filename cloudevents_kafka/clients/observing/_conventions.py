@@ -1,8 +1,9 @@
-"""The names of OpenTelemetry's semantic conventions 1.44.0 that spans of this library have.
+"""The names from OpenTelemetry's semantic conventions 1.44.0 that spans of this library use.
 
 The conventions are in development, and each version may change names, so all names are in this module.
-`TRACE` and `CLAUSE` are our own names: the conventions have no name for a clause, or for whether a link leads
-to the hop or to the origin.
+`TRACE` and `CLAUSE` are this library's own names. The conventions define no name for a broken clause of the
+specification, or for whether a link leads to the service that sent the record (hop) or to the origin of the
+event.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.44.0"
 
 
 class Operation(NamedTuple):
-    """The name and the type of an operation, and the kind of its spans."""
+    """The name and the type of a messaging operation, and the kind of its spans."""
 
     name: str
     type: str
