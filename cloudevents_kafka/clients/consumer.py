@@ -495,7 +495,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         return self._stopped
 
     def close(self) -> None:
-        """Stop, and close the wrapped consumer, which leaves its group; during `run`, when that has ended."""
+        """Stop, and close the wrapped consumer, which leaves its group; a run must end before this.
+
+        If `close` is called during `run`, the consumer is closed when the run has ended.
+        """
         self._stopped = self._closed = True
         with self._lock:
             run = self._run

@@ -1,9 +1,10 @@
-"""Transient errors: a failed connection, a time-out, or an HTTP answer that says "later".
+"""Find transient errors: a failed connection, a time-out, or an HTTP answer of 429 or 5xx.
 
 A codec may need another server, such as a schema registry, to read or write data. While that server does not
-answer, the codec raises an error of its HTTP client, and the library raises a `DataError` from it, as it does
-for broken data. The causes and contexts of an error show which of the two it is. Errors of HTTP clients are
-recognized by the names of their classes, so that no client must be imported.
+answer, the codec raises an error of its HTTP client, and this library raises a `DataError` whose cause is
+this error. For broken data, the library also raises a `DataError`. The causes and contexts of the `DataError`
+show whether the error is transient or the data is broken. Errors of HTTP clients are recognized by the names
+of their classes, so that no client must be imported.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _STATUSES: Final = ("http_status_code", "status_code", "status", "code")
 
 
 def find_passing(error: BaseException) -> BaseException | None:
-    """Return the transient error among an error and its causes, or None."""
+    """Return a transient error among an error and its causes, or None."""
     return next(filter(_is_passing, _chain(error)), None)
 
 
 def describe_cause(error: BaseException) -> str:
-    """Return the class and the message of the transient cause, without secrets of its URLs.
+    """Return the class and the message of an error's transient cause, without secrets in URLs.
 
-    The result is empty if there is none.
+    The result is empty if the error has no transient cause.
     """
     cause = find_passing(error)
     if cause is None or cause is error:
@@ -69,7 +70,7 @@ def _is_passing(error: BaseException) -> bool:
 
 
 def _status(error: BaseException) -> int | None:
-    """Return the status of the HTTP answer that an error is about, or None."""
+    """Return the HTTP status of the answer that an error describes, or None."""
     sources: tuple[Any, ...] = (error, getattr(error, "response", None))
     values = (getattr(source, name, None) for source in sources for name in _STATUSES)
     return next((value for value in values if type(value) is int and 100 <= value < 600), None)

@@ -1,8 +1,8 @@
-"""EventProcessor: reads records and writes the events that a handler makes of them, exactly once.
+"""EventProcessor: reads records, and writes the events that a handler creates from them, exactly once.
 
-A batch of records is handled in one transaction of the producer, which also has the offsets of the group. If
-the transaction is aborted, consumers with ``isolation.level`` ``read_committed`` never read what the handler
-has sent, and the records of the batch are read again.
+A batch of records is handled in one transaction of the producer, which also includes the offsets of the
+consumer group. If the transaction is aborted, consumers with ``isolation.level`` ``read_committed`` never
+read what the handler has sent, and the records of the batch are read again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class ProcessorOptions(TypedDict, total=False):
-    """The options of `EventProcessor`, but ``on_failure``."""
+    """The options of `EventProcessor`, except ``on_failure``."""
 
     max_records: int
     max_seconds: float | None
@@ -64,34 +64,37 @@ class ProcessorOptions(TypedDict, total=False):
 class EventProcessor:
     """A loop that handles batches of records in transactions.
 
-    ``handler`` is called with each record, also with records that are not events. It sends its results by
-    ``producer``: by `EventProducer.send`, `EventProducer.send_record`, or `DeadLetters` with the same
-    producer. It is called again for records whose transaction was aborted, so it should have no effects other
-    than sending. It is called in another thread. The client of ``producer`` must have a ``transactional.id``
-    of its own. The client of ``consumer`` must have ``enable.auto.commit`` False: it would commit offsets of
-    records whose transaction may be aborted.
+    ``handler`` is called with each record, and without ``on_failure`` also with records that are not events.
+    The handler sends its results with ``producer``: with `EventProducer.send`, `EventProducer.send_record`,
+    or `DeadLetters` with the same producer. The handler is called again for records whose transaction was
+    aborted, so it should have no effects other than sending. The handler is called in another thread. The
+    client of ``producer`` must have its own ``transactional.id``. The client of ``consumer`` must have
+    ``enable.auto.commit`` False: otherwise, this client would commit offsets of records whose transaction may
+    be aborted.
 
-    ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` are those of `EventConsumer.run`, for records that
-    are not events or whose handler raises an error. `DeadLetters` with the same producer sends dead letters
-    in the transaction, so each bad record is sent exactly once. Events that a failed try has sent are
-    aborted. Without ``on_failure`` the handler also gets records that are not events, and an error of the
-    handler aborts the transaction and ends `run`.
+    ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` are as in `EventConsumer.run`; they apply to
+    records that are not events, and to records whose handler raises an error. `DeadLetters` with the same
+    producer sends dead letters in the transaction, so each bad record is sent exactly once. Events that the
+    handler has sent in a failed try are aborted. Without ``on_failure``, the handler is also called with
+    records that are not events, and an error of the handler aborts the transaction and ends `run`.
 
-    A batch has up to ``max_records``; a higher number means larger and fewer transactions. It may end
-    earlier: no record begins when ``max_seconds`` have passed in its transaction, or after `stop`. The
-    records that were handled by then are committed, and the next batch reads the remaining ones again, in
-    order. So a transaction is open at most for ``max_seconds``, the time for one record, and the commit.
+    A batch consists of up to ``max_records`` records; a higher number means larger and fewer transactions. A
+    batch may end earlier: after ``max_seconds`` in its transaction, or after `stop`, no further record
+    begins. The records that were handled before this end are committed, and the next batch reads the
+    remaining records again, in order. So a transaction is open at most for the sum of ``max_seconds``, the
+    time for one record, and the time for the commit.
 
-    A broker aborts a transaction after ``transaction.timeout.ms``, and then the process must end. The client
-    does not show that setting: pass it as ``transaction_timeout``, in seconds, unless it is Kafka's default,
-    60 s. The default of ``max_seconds`` is a tenth of it.
+    A broker aborts a transaction that is open for longer than ``transaction.timeout.ms``; after this, the
+    process must end. The client does not show this setting: pass its value as ``transaction_timeout``, in
+    seconds, unless it is Kafka's default, 60 s. The default of ``max_seconds`` is a tenth of
+    ``transaction_timeout``.
 
-    ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away. If as
-    many transactions in a row as ``transactions`` says are aborted for the same records, `run` raises an
-    error. The client is polled while the handler or a broker is slow, so the group does not expel the member.
-    ``observers`` are called in addition to those of the consumer and of the producer: see `Observer`. Raises
-    `TypeError` if the clients have no transactions, or if the handler is a coroutine function. Raises
-    `ValueError` for times that are not above 0, and for dead letters with another producer.
+    ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away. If a
+    number of ``transactions`` for the same records are aborted in a row, `run` raises an error. The client is
+    polled while the handler or a broker is slow, so the group does not expel the member. ``observers`` are
+    called in addition to the observers of the consumer and of the producer: see `Observer`. Raises
+    `TypeError` if the clients do not support transactions, or if the handler is a coroutine function. Raises
+    `ValueError` for times that are not above 0, and for `DeadLetters` with another producer.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
@@ -179,15 +182,15 @@ class EventProcessor:
         self._stopped = True
 
     def run(self, *, stop_timeout: float = 20.0, idle_timeout: float | None = None) -> int:
-        """Process records until `stop`, SIGTERM, or ``idle_timeout`` seconds without one; return the count.
+        """Process records until `stop`, SIGTERM, or ``idle_timeout`` seconds without a record.
 
-        The run begins with ``init_transactions``, which waits for, or aborts, a transaction that an earlier
-        process with the same ``transactional.id`` has left open. It ends between two transactions, or after
-        aborting one, so the offsets of the group and the sent events always agree. If a handler or a broker
-        does not answer within ``stop_timeout`` seconds after `stop`, the transaction stays open: then end the
-        process, and the next one aborts the transaction. Raises `TransactionError` if the client cannot
-        continue, `ConsumeError`, errors of the handler, and `RuntimeError` if a run or another processor uses
-        the consumer already.
+        Return the number of handled records. The run begins with ``init_transactions``, which waits for, or
+        aborts, a transaction that an earlier process with the same ``transactional.id`` has left open. The
+        run ends between two transactions, or after aborting a transaction, so the offsets of the group and
+        the sent events always agree. If a handler or a broker does not answer within ``stop_timeout`` seconds
+        after `stop`, the transaction stays open; in this case, end the process, and the next process aborts
+        the transaction. Raises `TransactionError` if the client cannot continue, `ConsumeError`, errors of
+        the handler, and `RuntimeError` if a run or another processor already uses the consumer.
         """
         check_seconds("stop_timeout", stop_timeout)
         check_seconds("idle_timeout", idle_timeout)
@@ -241,7 +244,7 @@ class EventProcessor:
     def _is_left(self, seconds: float) -> bool:
         """Return whether this member must still read records of an aborted transaction again.
 
-        Raises `TransactionError` if it does not get them for many seconds.
+        Raises `TransactionError` if these records are not read again within the processor's ``timeout``.
         """
         if self._aborted is None:
             return False
@@ -269,7 +272,7 @@ class EventProcessor:
             raise
 
     def _process(self, batch: Sequence[Item], group: object) -> int | Exception:
-        """Handle a batch in a transaction, and return the number of records that are committed.
+        """Handle a batch in a transaction, and return the number of committed records.
 
         Returns the error if the transaction was aborted and may be repeated.
         """
@@ -311,7 +314,7 @@ class EventProcessor:
             raise
 
     def _leave(self, batch: Sequence[Item], number: int) -> None:
-        """Leave the records after the first ``number`` ones to the next batch, which is then smaller."""
+        """Leave the records after the first ``number`` records to the next batch, and reduce its size."""
         if (slow := self._time.find_slow_record()) is not None:
             _log.warning("%s", slow)
         if number == len(batch):
@@ -321,7 +324,7 @@ class EventProcessor:
             self._seek_back(batch[number:])
 
     def _seek_back(self, batch: Sequence[Item]) -> None:
-        """Read the batch again from the group's offsets, except for partitions that were revoked."""
+        """Seek back to the start of the batch in each partition, except in revoked partitions."""
         client = self.consumer.consumer
         ends = {(place.topic, place.partition): place.offset for place in ends_of(batch)}
         first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}
@@ -343,7 +346,7 @@ class EventProcessor:
 
 
 def _check(wrapper: object, kind: type, name: str, method: str) -> None:
-    """Raise `TypeError` unless a wrapper's client has a method of transactions."""
+    """Raise `TypeError` unless a wrapper's client has a certain method that transactions need."""
     if not isinstance(wrapper, kind) or not callable(getattr(getattr(wrapper, name), method, None)):
         raise TypeError(
             f"{name} must be an {kind.__name__} of a client with {method}(), "

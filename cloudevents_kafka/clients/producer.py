@@ -1,8 +1,8 @@
 """EventProducer: sends events through a Kafka producer, which is passed or made from settings.
 
-If the queue of the client is full, sending serves delivery reports until there is room, instead of raising
-``BufferError``. Each sent event and record has a `Delivery`. `flush` and `close` raise an error for failed
-deliveries that were not passed to a callback.
+If the queue of the client is full, `EventProducer.send` processes delivery reports until there is room,
+instead of raising ``BufferError``. For each sent event or record, a `Delivery` is returned. `flush` and
+`close` raise an error for failed deliveries that were not passed to a callback.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
 
 
 class WriteOptions(TypedDict, total=False):
-    """The options of sending that are also arguments of `to_record`."""
+    """The options of `EventProducer.send` that are also arguments of `to_record`."""
 
     key: bytes | str | None
     headers: HeaderInput
@@ -51,7 +51,7 @@ class WriteOptions(TypedDict, total=False):
 class Writer(msgspec.Struct):
     """The options of a producer, which are the defaults of each call.
 
-    Raises `ValueError` for a mode or a format that does not exist and for a time below 0, and `TypeError` for
+    Raises `ValueError` for an unknown mode or format and for a ``close_timeout`` below 0, and `TypeError` for
     a key mapper that is not a function.
     """
 
@@ -79,7 +79,10 @@ class Writer(msgspec.Struct):
         key_mapper: KeyMapper | None = None,
         like: RecordInput | None = None,
     ) -> Outgoing:
-        """Return an event to send, and its topic. Raises `EncodeError`, `InvalidEvent`, `TypeError`."""
+        """Return the topic, and the event with its key, value and headers.
+
+        Raises `EncodeError`, `InvalidEvent` or `TypeError` if the event cannot be written.
+        """
         topic = topic or self.topic
         if topic is None:
             raise EncodeError("topic must be set, in send() or EventProducer()")
@@ -95,7 +98,10 @@ class Writer(msgspec.Struct):
             raise
 
     def copy(self, record: RecordInput, topic: str | None) -> Outgoing:
-        """Return a record unchanged, for a topic. Raises `EncodeError`."""
+        """Return the topic, and the unchanged record with its key, value and headers.
+
+        Raises `EncodeError` if there is no topic.
+        """
         record = with_bytes_headers(Record.of(record))
         topic = topic or self.topic or record.topic
         if topic is None:
@@ -109,7 +115,7 @@ _MILLISECONDS: Final = "pass milliseconds since the epoch: round(time.timestamp(
 
 
 def with_options(produce: Produce, partition: int | None, timestamp: int | None) -> Produce:
-    """Return a function with those of the options that are set, since the client does not accept None.
+    """Return ``produce`` with the options that are not None, since the client does not accept None.
 
     Raises `TypeError` for values that are not integers.
     """
@@ -127,26 +133,28 @@ def _check_integer(name: str, value: object, advice: str) -> None:
 
 
 class EventProducer(Generic[ProducerT]):
-    """A sender of CloudEvents through ``producer``: settings of librdkafka, or a client.
+    """A sender of CloudEvents through ``producer``: settings of librdkafka, or a Kafka client.
 
-    The attribute ``producer`` is the client. If it was made from settings, `close` closes it, too, and purges
-    messages that are still on their way; a client that was passed stays open.
+    The attribute ``producer`` is the client. If the client was made from settings, `close` also closes the
+    client, and purges messages that are not delivered yet; a client that the user passed stays open.
 
-    ``mode``, ``format`` and ``key_mapper`` are the defaults of `send`: see `to_record`. Begin and
-    end transactions on the wrapped producer; the deliveries of aborted events are ``aborted`` and
-    have an ``error``, and `flush` does not raise it.
+    ``mode``, ``format`` and ``key_mapper`` are the defaults of `send`: see `to_record`. Begin and end
+    transactions on the wrapped producer; the deliveries of aborted events are ``aborted`` and have an
+    ``error``, which `flush` does not raise.
 
     ``close_timeout`` is the longest time, in seconds, that `close` and the end of a ``with`` block wait for
-    deliveries. By default they wait until the client has reported all of them, at the latest after its
-    ``message.timeout.ms`` (five minutes). Set it below the time that a container has to end.
+    deliveries. By default, `close` waits until the client has reported all deliveries, at the latest after
+    the client's ``message.timeout.ms`` (five minutes). Set ``close_timeout`` below the time in which a
+    container must end.
 
     Failed events without an ``on_delivery`` stay in memory until `flush` or ``result`` raises an error for
-    them. So a service that calls neither of these should pass ``on_delivery``.
+    them. So a service that calls neither `flush` nor ``result`` should pass ``on_delivery``.
 
-    ``observers`` are called with each record that is sent, and add headers to it: see `Observer`.
+    ``observers`` are called with each record that is sent, and may add headers to this record: see
+    `Observer`.
 
-    Raises `ValueError` for wrong settings and options, and `TypeError` for other objects, such as a class or
-    an asyncio client.
+    Raises `ValueError` for wrong settings and options, and `TypeError` for an object that is not a suitable
+    client, such as a class or an asyncio client.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -190,10 +198,10 @@ class EventProducer(Generic[ProducerT]):
     ) -> Delivery[Event]:
         """Queue an event, or an SDK's event, and return its `Delivery` without waiting for it.
 
-        Arguments are those of `to_record`; ``timestamp`` is in milliseconds since the epoch, by default the
-        client's time. It waits while the client's queue is full. Raises `EncodeError` or `InvalidEvent` if
-        the event cannot be written, `DeliveryError` if it is too large, and errors of the client, such as
-        ``KafkaException`` for a fenced transactional producer.
+        Most arguments are arguments of `to_record`. ``timestamp`` is in milliseconds since the epoch, by
+        default the current time of the client. `send` waits while the client's queue is full. Raises
+        `EncodeError` or `InvalidEvent` if the event cannot be written, `DeliveryError` if the event is too
+        large, and errors of the client, such as ``KafkaException`` for a fenced transactional producer.
         """
         outgoing = self._writer.encode(event, topic, key, headers, mode, format, key_mapper, like)
         produce: Produce = self.producer.produce
@@ -212,11 +220,12 @@ class EventProducer(Generic[ProducerT]):
         timestamp: int | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery[Record]:
-        """Queue any record, an event or not, with its key, value and headers, and return its delivery.
+        """Queue any record, which need not be an event, and return its delivery without waiting for it.
 
-        The record may be a client's message: see `Record.of`. ``topic`` is by default the topic of the
-        `EventProducer`, or, if it has none, that of the record. The record's own partition and timestamp are
-        not used: pass ``partition`` and ``timestamp``. It waits while the client's queue is full. Raises
+        The record's key, value and headers are sent unchanged. The record may be a message of a Kafka client:
+        see `Record.of`. ``topic`` is by default the topic of the `EventProducer` or, if the `EventProducer`
+        has no topic, the topic of the record. The record's own partition and timestamp are not used: pass
+        ``partition`` and ``timestamp``. `send_record` waits while the client's queue is full. Raises
         `EncodeError` if there is no topic, `DeliveryError` if the record is too large, and errors of the
         client.
         """
@@ -231,22 +240,24 @@ class EventProducer(Generic[ProducerT]):
         self._deliveries.observers = add_observers(self._deliveries.observers, observers)
 
     def count_sends(self) -> None:
-        """Let events that a handler sends count as a part of handling; see `EventConsumer.run`."""
+        """Let a run wait for the events that its handlers send; see `EventConsumer.run`."""
         self._deliveries.count = count_send
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait up to ``timeout`` seconds until everything that was sent is delivered or has failed.
+        """Wait up to ``timeout`` seconds until each sent message is delivered or has failed.
 
         Raises `DeliveryError` if deliveries are still pending, or if deliveries without an ``on_delivery``
-        have failed since the last flush. ``failed`` of the error has both; pending deliveries are not
-        ``done``, and may still arrive. If several threads flush, each failure is raised in one of them.
+        have failed since the last flush. The attribute ``failed`` of the error lists the failed and the
+        pending deliveries; pending deliveries are not ``done``, and their messages may still arrive. If
+        several threads flush, each failure is raised in one of these threads.
         """
         self._deliveries.raise_failures(self._polling.drain(timeout), timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Flush, for ``close_timeout`` by default, and raise as `flush` does; later calls of `send` fail.
+        """Flush, by default for ``close_timeout`` seconds; later calls of `send` fail.
 
-        A client that was passed stays open, and may still deliver pending messages: purge it to prevent that.
+        Raises the same errors as `flush`. A client that the user passed stays open, and may still deliver
+        pending messages; to prevent this, purge the client.
         """
         self._deliveries.closed = True
         if self._deliveries.is_of_parent:

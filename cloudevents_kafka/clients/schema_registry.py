@@ -1,8 +1,8 @@
-"""The client of a schema registry: its settings, also as text, and a time limit for each answer.
+"""Schema registry clients: their settings, whose values may be texts, and a time limit for answers.
 
-Confluent's client waits for ever if a registry accepts a connection and does not answer. Each wait of a
-client that is made here has a time limit. `Patience` limits the whole call of any client, because a registry
-may send its answer byte by byte, or name many references.
+Confluent's client waits forever if a registry accepts a connection but does not answer. If a client is made
+with `registry_client`, each of its waits has a time limit. `Patience` limits the whole call of any client,
+because a registry may send its answer byte by byte, or return a schema with many references.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from uuid import UUID
 T = TypeVar("T")
 
 DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
-"""Settings whose defaults differ from confluent's: the seconds of a wait, and the number of retries."""
+"""Settings whose defaults differ from the client's: the seconds of a wait, and the number of retries."""
 NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
-"""The command that installs the client."""
+"""The command that installs confluent's schema registry client."""
 _WAITS: Final = 6  # of a call: the connection and the answer, of each try, and what is between them
 _MOST_SECONDS: Final = 86_400.0
 # The least and the greatest value of each setting that is a number; those of milliseconds are integers.
@@ -37,9 +37,10 @@ _MAY_BE_BOOLEAN: Final = "ssl.ca.location"  # the client takes False, which trus
 
 
 def registry_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with `DEFAULTS`; texts become numbers and booleans where the client needs these.
+    """Return settings with `DEFAULTS`; convert texts where the client needs numbers or booleans.
 
-    Raises `ValueError`, which names the setting, for values that are not numbers or are out of range.
+    Raises `ValueError`, which names the setting, for a value that must be a number but is not a number or is
+    out of range.
 
     Examples:
         >>> from cloudevents_kafka.clients.schema_registry import registry_settings
@@ -69,7 +70,7 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def registry_client(settings: Mapping[str, Any]) -> Any:
-    """Return confluent's client for settings, whose values may be texts.
+    """Return confluent's schema registry client for settings, whose values may be texts.
 
     Raises `ImportError` if the client is not installed, and `ValueError` for wrong settings.
 
@@ -89,28 +90,30 @@ def registry_client(settings: Mapping[str, Any]) -> Any:
 
 
 def seconds_of(settings: Mapping[str, Any]) -> float:
-    """Return the time limit of a whole call, in seconds: six times that of a wait."""
+    """Return the time limit of a whole call, in seconds, which is six times the limit of a wait."""
     return _WAITS * float(registry_settings(settings)["timeout"])
 
 
 def is_unknown(error: Exception, *, by_guid: bool) -> bool:
     """Return whether a registry has answered that it has no such schema.
 
-    A server of a wrong URL answers 404, too. For a GUID, registries send no error code of their own.
+    A server that is not a schema registry also answers 404, but without the error code of a registry. For an
+    unknown GUID, even a registry sends no such error code.
     """
     status, code = (getattr(error, name, None) for name in ("http_status_code", "error_code"))
     return status == _NOT_FOUND and (by_guid or (type(code) is int and code // 100 == _NOT_FOUND))
 
 
 class NotASchema(Exception):
-    """The answer is not that of a schema registry, but for example the page of a proxy."""
+    """The answer does not come from a schema registry, but for example from a proxy."""
 
 
 def find_schema(client: Any, name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the kind of a schema, such as AVRO, and the texts of its references and of itself.
+    """Return the type of a schema, such as AVRO, and the texts of the schema's references and itself.
 
-    ``name`` is an id, or a GUID of 32 digits, with or without hyphens. Only Avro schemas have texts in the
-    result. Raises the errors of the client, and `NotASchema` for an answer of another form.
+    ``name`` is an id, or a GUID of 32 digits, with or without hyphens. The result contains texts only for
+    Avro schemas. Raises the errors of the client, and `NotASchema` for an answer that does not contain a
+    schema.
     """
     try:
         found = client.get_schema(int(name)) if _is_id(name) else client.get_schema_by_guid(str(UUID(name)))
@@ -144,7 +147,7 @@ class NotAsked(Exception):
 
 
 class Patience:
-    """Waits for calls of a registry's client, for a limited time.
+    """Waits for calls of a schema registry client, for a limited time.
 
     Examples:
         >>> from cloudevents_kafka.clients.schema_registry import Patience
@@ -161,7 +164,8 @@ class Patience:
     def wait_for(self, call: Callable[[], T]) -> T:
         """Call a function and return its result; raise its error, `TimeoutError` or `NotAsked`.
 
-        The function is called in a daemon thread. A registry may block that thread, but nothing waits for it.
+        The function is called in a daemon thread. A registry may block that thread forever, but nothing waits
+        for the thread to end.
         """
         future: Future[T] = Future()
         self._call = future
@@ -179,7 +183,7 @@ class Patience:
             self._call = None
 
     def end(self) -> None:
-        """Let the current call and later ones raise `NotAsked`; any thread may call this."""
+        """Let the current call and later calls raise `NotAsked`; any thread may call this."""
         self._has_ended = True
         call = self._call
         if call is not None:

@@ -1,13 +1,14 @@
-"""Event data by confluent-kafka's own serializers, such as its ``AvroSerializer``.
+"""Write and read event data with confluent-kafka's own serializers, such as ``AvroSerializer``.
 
-A schema registry's serializer writes the id of the schema before the data, five bytes that are
-not part of the ``datacontenttype``. With ``schema.id.serializer`` it writes the GUID of the schema
-to the record's header ``__value_schema_id`` instead, which is not a header of the event. Both are
-read, except for data of up to five bytes, which confluent-kafka 2.16 rejects as too short.
+A serializer for a schema registry writes five bytes with the id of the schema before the data;
+``datacontenttype`` does not describe these bytes. With ``schema.id.serializer``, the serializer instead
+writes the GUID of the schema to the record's header ``__value_schema_id``, which is not a header of the
+event. Data with an id and data with a GUID are both read, except for data of up to five bytes, which
+confluent-kafka 2.16 rejects as too short.
 
-``AvroDeserializer`` passes data to fastavro without limits. If the schema is recursive, or has arrays of
-nulls or decimals, a few bytes can crash or block the process. For untrusted data use `codecs.avro`, which has
-limits.
+``AvroDeserializer`` passes data to fastavro without limits. If the schema is recursive, or contains arrays of
+nulls or decimals, a few bytes can crash or block the process. For untrusted data, use `codecs.avro`, which
+has limits.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ def data_reader(deserializer: Serde) -> DataReader:
 def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tuple[Event, Headers]:
     """Return an event with data that a serializer writes, and the headers to send with it to a topic.
 
-    Send them with ``producer.send(event, topic, headers=headers)``. ``data`` of None removes the data.
-    Raises `DataError` if the serializer raises any error.
+    Send the event with ``producer.send(event, topic, headers=headers)``. If ``data`` is None, the returned
+    event has no data. Raises `DataError` if the serializer raises any error.
 
     Examples:
         >>> from confluent_kafka.serialization import StringSerializer

@@ -1,10 +1,10 @@
-"""Data as values of a program's own types, for ``EventConsumer(client, data_type=…)``.
+"""Read event data as values of a program's own types, for ``EventConsumer(client, data_type=…)``.
 
-A hook is a function of an event that returns its data. `read_as` returns the hook of a type: a pydantic
-model, a msgspec Struct, a dataclass, a TypedDict, or a container or union of them. `by_type` chooses a hook
-by the type of the event, and `by_dataschema` chooses a check by the ``dataschema``. Any exception of a hook
-becomes a `BrokenData`. Its message repeats only the text of a `DataError`, because other messages may contain
-data.
+A hook is a function that takes an event and returns its data. `read_as` returns the hook for a type: a
+pydantic model, a msgspec Struct, a dataclass, a TypedDict, or a container or union of such types. `by_type`
+chooses a hook according to the event's ``type``, and `by_dataschema` chooses a check according to the event's
+``dataschema``. Any exception that a hook raises becomes a `BrokenData`. The message of a `BrokenData` repeats
+only the text of a `DataError`, because the texts of other exceptions may contain data.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ __all__ = ["by_dataschema", "by_type", "read_as"]
 T = TypeVar("T")
 
 DataHook = Callable[[Event], T]
-"""A function from an event to its data as a value."""
+"""A function that takes an event and returns its data as a Python value."""
 
 MYPY: Final = False
 """True only for mypy, which infers ``object`` for a mapping of classes; Pyright infers their union."""
 
 TypesByName = Mapping[str, type[T] | DataHook[T]]
-"""The types, or hooks, for the data of events, by the ``type`` of the event."""
+"""A mapping from the ``type`` of an event to the Python type, or the hook, for its data."""
 
 UntypedData = Mapping[str, Any] | UnionType | None
-"""A ``data_type`` that is not a type for type checkers, such as ``Order | None``."""
+"""A ``data_type`` that type checkers do not accept as a type, such as ``Order | None``."""
 
 Check = Callable[[Any], object]
 """A function that raises an exception if data is not valid; its result is ignored."""
@@ -52,9 +52,11 @@ _quoted_value: Final = re.compile(r"\bvalue .+?(?= - at |$)", re.DOTALL).sub
 
 
 def hook_of(data_type: Any) -> DataHook[Any]:
-    """Return the hook of a ``data_type``: a type, a hook, or a mapping from types of events to these.
+    """Return the hook for a ``data_type``.
 
-    Raises `TypeError` for anything else.
+    ``data_type`` is a Python type, a hook, or a mapping from the ``type`` of events to Python types or hooks.
+
+    Raises `TypeError` for any other ``data_type``.
     """
     if isinstance(data_type, Mapping):
         return by_type(data_type)
@@ -73,9 +75,9 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]: ...
 
 
 def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
-    """Return a hook that reads data as a type, or by a hook, chosen by the ``type`` of the event.
+    """Return a hook that chooses a Python type, or another hook, according to the event's ``type``.
 
-    Data of events of other types is read without a hook. Raises `TypeError` as `read_as` does.
+    The data of an event with another ``type`` is read without a hook. Raises `TypeError` as `read_as` does.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -94,11 +96,12 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
 
 
 def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> DataHook[Any]:
-    """Return a hook that passes data to the check of its ``dataschema``.
+    """Return a hook that passes data to the check for its ``dataschema``.
 
-    The data itself is read as without a hook. A check raises an exception for data that is not valid. A
-    `DataError` is raised for an event whose ``dataschema`` has no check, or that has no ``dataschema``,
-    unless there is a check for None.
+    The data itself is read as without a hook. A check is a function that raises an exception for data that is
+    not valid. The hook raises `DataError` for an event whose ``dataschema`` is not in ``checks``. Data of an
+    event without a ``dataschema`` is passed to the check for None; if ``checks`` does not contain None, the
+    hook raises `DataError` for such an event.
 
     Examples:
         >>> from jsonschema import Draft202012Validator
@@ -122,10 +125,10 @@ def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> D
 
 
 def read_as(data_type: type[T]) -> DataHook[T]:
-    """Return the hook that reads data as values of a type.
+    """Return a hook that reads data as values of a type.
 
     pydantic or msgspec reads and validates JSON. Other data, and data with a registered codec or a
-    ``data_reader``, is decoded first and then converted; a value that has the type already is returned
+    ``data_reader``, is decoded first and then converted; a value that already has the type is returned
     unchanged. Raises `TypeError` if neither pydantic nor msgspec has a schema for the type.
 
     Examples:
@@ -155,7 +158,10 @@ def read_as(data_type: type[T]) -> DataHook[T]:
 
 
 def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
-    """Return an event whose data is decoded, by the hook if there is one; raise `DataError` on failure."""
+    """Return an event with decoded data; raise `DataError` if the data cannot be decoded.
+
+    If ``hook`` is not None, the hook decodes the data.
+    """
     if hook is None:
         _ = event.data
         return event
@@ -169,7 +175,7 @@ def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
 
 
 def _is_utf8_json(event: Event) -> bool:
-    """Return whether the payload is JSON in UTF-8, and no registered codec or function reads it."""
+    """Return whether the payload is UTF-8 JSON that no registered codec and no function reads."""
     if has_reader(event):
         return False
     attributes, _, kind = binary_parts(event)
@@ -181,7 +187,7 @@ def _is_utf8_json(event: Event) -> bool:
 
 
 def _converters(data_type: Any) -> tuple[_Convert, _Convert, tuple[type[Exception], ...]]:
-    """Return the functions from JSON and from a value to a type, and the errors that they raise."""
+    """Return two functions that convert JSON or a value to a type, and the errors that they raise."""
     if _uses_pydantic(data_type):
         from pydantic import TypeAdapter, ValidationError
 
@@ -203,7 +209,7 @@ def _converters(data_type: Any) -> tuple[_Convert, _Convert, tuple[type[Exceptio
 
 
 def _uses_pydantic(data_type: Any) -> bool:
-    """Return whether a type, its arguments or the types of its fields include a model of pydantic."""
+    """Return whether a type, its arguments or the types of its fields include a pydantic model."""
     seen: list[Any] = []
     types = [data_type]
     while types:
@@ -227,7 +233,7 @@ def _refused(data_type: Any) -> TypeError:
 
 
 def _explain(error: Exception) -> str:
-    """Return the message of an error of pydantic or msgspec without the data that it quotes."""
+    """Return the message of a pydantic or msgspec error, without the data that the message quotes."""
     problems = getattr(error, "errors", None)
     if problems is None:
         text = _quoted_value("value", message_without_data(error))

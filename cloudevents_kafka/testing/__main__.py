@@ -1,6 +1,6 @@
-"""Download Kafka's jars and prepare the data of a local broker, so that brokers start fast.
+"""Download Kafka's jars, and prepare data for local brokers, so that the brokers start fast.
 
-Prints the folder of the prepared data.
+The command prints the folder of the prepared data.
 """
 
 import sys

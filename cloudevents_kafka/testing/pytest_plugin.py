@@ -1,4 +1,4 @@
-"""Fixtures for pytest, available wherever this package is installed."""
+"""Fixtures for pytest, which finds them in each environment where this package is installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def kafka_broker() -> Iterator[LocalBroker]:
 
 @pytest.fixture
 def kafka_topic(kafka_broker: LocalBroker) -> str:
-    """Create a topic of one partition for one test; return its name.
+    """Create a topic with one partition for one test, and return the name of the topic.
 
     Examples:
         >>> from confluent_kafka import Producer

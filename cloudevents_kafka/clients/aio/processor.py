@@ -1,4 +1,4 @@
-"""`AsyncEventProcessor`: reads records and writes the events that a coroutine makes of them, exactly once."""
+"""`AsyncEventProcessor`: reads records, and writes events that a coroutine makes from them, exactly once."""
 
 from __future__ import annotations
 

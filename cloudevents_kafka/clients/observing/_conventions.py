@@ -2,8 +2,8 @@
 
 The conventions are in development, and each version may change names, so all names are in this module.
 `TRACE` and `CLAUSE` are this library's own names. The conventions define no name for a broken clause of the
-specification, or for whether a link leads to the service that sent the record (hop) or to the origin of the
-event.
+specification, or for whether a link leads to the span that sent the record (``hop``) or to the span in which
+the event originated (``origin``).
 """
 
 from __future__ import annotations

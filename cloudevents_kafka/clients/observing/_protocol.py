@@ -1,17 +1,20 @@
-"""`Observer`, whose methods a client calls while it works, and `Notice`, their argument about one record.
+"""`Observer`, whose methods a client calls, and `Notice`, which describes one record to these methods.
 
 These rules are true for all calls:
 
-1. After each call of ``sending``, either ``delivered`` or ``failed`` is called once, with the same record.
-2. Each record that a consumer returns is in one call of ``received``. In a run, its last call is the end of
-  ``handling``, ``skipped`` or ``dead_lettered``; ``retried`` is called before each further try.
-3. An error of an observer is logged. It does not change what a client returns, raises or sends.
-4. Each partition that a consumer had is in one call of ``revoked``: when the partition is revoked or lost,
-  when it turns out not to be assigned any more, or at ``close``. No record or commit of the partition
-  follows. The observers of the last run are called, too.
-5. An offset in ``reached`` is that of a partition for which the client has no further records to return.
-6. Headers of an observer replace headers with the same names. They must not have the names of the event's own
-  headers: attributes and content type.
+1. After each call of ``sending``, either ``delivered`` or ``failed`` is called once for the same record.
+2. Each record that a consumer returns is passed to one call of ``received``. In a run, the last call for a
+   record is the end of ``handling``, or ``skipped`` or ``dead_lettered``; ``retried`` is called before each
+   further try of the record.
+3. An error of an observer is logged. Such an error does not change what a client returns, raises or sends.
+4. Each partition that was assigned to a consumer is passed to one call of ``revoked``: when the partition is
+   revoked or lost, when the client finds that the partition is not assigned any more, or at ``close``. After
+   this call, no call about a record or a commit of the partition follows. ``revoked`` of the last run's
+   observers is called, too.
+5. ``reached`` is called only with offsets of partitions for which the client currently has no further records
+   to return.
+6. Headers that an observer adds replace headers with the same names. An observer must not add headers with
+   the names of the event's own headers, which contain attributes and the content type.
 """
 
 from __future__ import annotations
@@ -28,20 +31,23 @@ from cloudevents_kafka.record import HeaderInput, Record
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What has happened to one record, or to the offset of one partition. Unknown fields are None.
+    """What has happened to one record, or to the offset of one partition; unknown fields are None.
 
-    ``group`` is the id of the consumer's group, and ``consumer`` its number in this process. ``offset``
-    is that of the record, or the one that was committed, and ``end`` the one after the last record of
-    the partition, as far as the client knows it. ``size`` is `Record.wire_size`, and ``value_size`` the
-    size of the value, in bytes. ``attempt`` is the number of the try.
+    ``group`` is the id of the consumer's group, and ``consumer`` is the number of the consumer in this
+    process. ``offset`` is the offset of the record, or the committed offset. ``end`` is the offset after the
+    last record of the partition, as far as the client knows this offset. ``size`` is `Record.wire_size`, and
+    ``value_size`` is the size of the value, in bytes. ``attempt`` is the number of the try.
 
-    ``error`` is an exception, or the client's error of a delivery; ``error_name`` is its verdict, the
-    client's name for it, or its class. ``verdict`` and ``clause`` (the first broken one) are those of a
-    `DecodeError`.
+    ``error`` is an exception, or the client's error for a failed delivery. ``error_name`` is the verdict of a
+    `DecodeError`, the client's name for the error, or the name of the error's class. If the error is a
+    `DecodeError`, ``verdict`` is its verdict, and ``clause`` is the first clause of the specification that
+    the record breaks.
 
-    ``seconds`` is a duration, which depends on the method: from ``sending`` to the report; of reading the
-    records that are returned together; until the next try; from reading a record to its end in a run; or of
-    the call that commits.
+    ``seconds`` is a duration, whose meaning depends on the called method. For ``delivered`` and ``failed``,
+    it is the time from ``sending`` to the delivery report. For ``received``, it is the time of reading the
+    records that are returned together. For ``retried``, it is the time until the next try. For ``skipped``
+    and ``dead_lettered``, it is the time from reading a record to its end in a run. For ``committed``, it is
+    the time of the call that commits.
 
     Examples:
         >>> from cloudevents_kafka.clients.observing import Notice
@@ -71,7 +77,7 @@ class Observer:
     """The base class of observers; a subclass overrides the methods that it needs.
 
     Several threads, or the event loop, call the methods while they work, so the methods must not wait. An
-    error in a method is logged, once for each kind of error, and has no other effect.
+    error that a method raises is logged, once for each kind of error, and has no other effect.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -85,20 +91,23 @@ class Observer:
     """
 
     def sending(self, record: Record) -> HeaderInput:
-        """Return headers to add to a record that is passed to the client now, or None."""
+        """Return headers to add to a record that will now be passed to the client, or None."""
 
     def handling(self, item: Decoded | Undecodable, /) -> AbstractContextManager[object]:
-        """Return a context manager around the handler of a record; it cannot suppress an error."""
+        """Return a context manager in which the handler of a record runs.
+
+        The context manager cannot suppress an error of the handler.
+        """
         return nullcontext(item)
 
     def delivered(self, notice: Notice) -> None:
-        """Observe that a broker has a record, perhaps in a transaction that is aborted later."""
+        """Observe that a broker has stored a record, perhaps in a transaction that is aborted later."""
 
     def failed(self, notice: Notice) -> None:
         """Observe that a record was not delivered."""
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Observe the record, or the records of a batch, that a consumer returns."""
+        """Observe the record that a consumer returns, or all records of a batch that it returns."""
 
     def retried(self, notice: Notice) -> None:
         """Observe that a record has failed and is tried again."""
@@ -110,14 +119,17 @@ class Observer:
         """Observe that a record has failed and was sent as a dead letter."""
 
     def committed(self, notices: Sequence[Notice]) -> None:
-        """Observe offsets that were committed, or passed to a client that commits them asynchronously."""
+        """Observe offsets that were committed, or that a client has begun to commit asynchronously."""
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """Observe the next offsets of the client, about once a second.
+        """Observe the offsets at which the client reads on, about once a second.
 
-        The consumer has returned all records before these offsets, which may be after markers of
-        transactions.
+        The consumer has returned all records before these offsets. Directly before such an offset, there may
+        be transaction markers instead of a record.
         """
 
     def revoked(self, notices: Sequence[Notice]) -> None:
-        """Observe that the consumer no longer has partitions: it is closed, or another member has them."""
+        """Observe that partitions are no longer assigned to the consumer.
+
+        Either the consumer is closed, or the partitions belong to another member of the group.
+        """

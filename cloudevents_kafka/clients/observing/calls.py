@@ -1,4 +1,4 @@
-"""`Observers`: calls the observers of a client by the rules of `_protocol`; their errors do not stop it."""
+"""`Observers`: calls a client's observers as `_protocol` says; errors of observers do not stop the client."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ _log: Final = logging.getLogger("cloudevents_kafka.clients.observing")
 
 
 class Observers:
-    """The observers of a client, which are called in their order. Raises `TypeError` for other objects."""
+    """The observers of a client, which are called in their order.
+
+    Raises `TypeError` for an object that is not an observer.
+    """
 
     def __init__(self, *observers: object) -> None:
         self.owner: dict[str, Any] = {}
-        """The group and the number of the consumer, for each of its notices."""
+        """The group and the number of the consumer, which each `Notice` about its records contains."""
         self.all = tuple({id(observer): observer for observer in observers}.values())
         self._known: set[object] = set()  # kinds of errors that were logged
         names = [name for name in vars(Observer) if not name.startswith("_")]
@@ -40,7 +43,7 @@ class Observers:
                 raise TypeError(f"observers must have methods of Observer, got {one!r}; pass an instance")
 
     def see(self, *names: str) -> bool:
-        """Return whether an observer has one of these methods."""
+        """Return whether any observer implements one of these methods."""
         return any(self._by_method[name] for name in names)
 
     def _each(self, name: str) -> Iterator[tuple[Any, Callable[..., Any]]]:
@@ -48,7 +51,7 @@ class Observers:
 
     @contextmanager
     def _guard(self, observer: object, name: str) -> Iterator[None]:
-        """Log an error of an observer, once for each class of errors of a method."""
+        """Log an error that an observer's method raises in the block, once for each class of errors."""
         try:
             yield
         except Exception as error:  # noqa: BLE001  # an observer may raise any
@@ -60,13 +63,13 @@ class Observers:
                 _log.warning("%s has failed; such errors are not logged again: %s", where, text)
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call a method of the observers."""
+        """Call a method of each observer that implements it."""
         for observer, method in self._each(name):
             with self._guard(observer, name):
                 method(*arguments)
 
     def handling(self, item: Decoded | Undecodable) -> ExitStack:
-        """Return the context managers of the observers, which they have entered."""
+        """Return a stack of the context managers of all observers, which are already entered."""
         stack = ExitStack()
         for observer, method in self._each("handling"):
             with self._guard(observer, "handling"):
@@ -80,7 +83,7 @@ class Observers:
             manager.__exit__(*error)
 
     def headers(self, record: Record) -> Headers:
-        """Return the headers of a record to send, after adding those of the observers to it."""
+        """Add the observers' headers to a record to send, and return all its headers."""
         headers = _Headers(record.headers)
         force_setattr(record, "headers", headers)
         for observer, method in self._each("sending"):
@@ -89,22 +92,22 @@ class Observers:
         return headers
 
     def send(self, sent: Event[Any] | Record, record: Record) -> Sending:
-        """Return the headers of a record to send, and what calls the observers with the report on it."""
+        """Return a `Sending`, with the headers to send, and the function to call with the delivery report."""
         return Sending(self, sent, record)
 
     def reading(self, read: Callable[[Record], Any], client: Any) -> Reading:
-        """Return a function that reads records as ``read`` does."""
+        """Return a function that reads records with ``read`` and calls the observers."""
         return Reading(self, read, client)
 
     def of_item(self, name: str, item: Decoded | Undecodable, **fields: Any) -> None:
-        """Call a method of the observers for a record that was read."""
+        """Call a method of the observers with a record that was read."""
         if self.see(name):
             self.call(name, _of_item(item, **self.owner, **fields))
 
     def of_places(
         self, name: str, places: Iterable[TopicPartition], client: Any, began: float | None = None
     ) -> None:
-        """Call a method of the observers for partitions, except those with an error."""
+        """Call a method of the observers with the offsets of partitions, except partitions with an error."""
         notices = [
             Notice(
                 topic=place.topic,
@@ -122,7 +125,7 @@ class Observers:
 
 
 class Sending:
-    """One message: its headers, and the call of the observers with its report."""
+    """A message that is sent: its headers, and the call of the observers with its delivery report."""
 
     def __init__(self, observers: Observers, sent: Event[Any] | Record, record: Record) -> None:
         self._observers, self._record = observers, record
@@ -131,7 +134,7 @@ class Sending:
         self.headers = observers.headers(record)
 
     def report(self, error: Any, place: tuple[int | None, int | None] | None = None) -> None:
-        """Call the observers with an error, or with the partition and the offset of a success."""
+        """Call the observers with the error of the message, or with its partition and offset."""
         fields: dict[str, Any] = {"event": self._event, "seconds": time.monotonic() - self._began}
         if error is None and place is not None:
             fields |= {"partition": place[0], "offset": place[1]}
@@ -140,7 +143,7 @@ class Sending:
 
 
 class Reading:
-    """A function that reads records, and calls observers, once for all records of a `batch`."""
+    """A function that reads records, and calls the observers once for all records of a `batch`."""
 
     def __init__(self, observers: Observers, read: Callable[[Record], Any], client: Any) -> None:
         self._observers, self._read, self._client = observers, read, client
@@ -174,17 +177,17 @@ class Reading:
 
 
 class _Headers(list[tuple[str, bytes | None]]):
-    """Headers to which instrumentation of the client may append; it cannot replace those of the observers."""
+    """Headers to which other instrumentation of the client may append, but not replace observers' headers."""
 
     _names: frozenset[str] = frozenset()
 
     def append(self, header: tuple[str, bytes | None], /) -> None:
-        """Append a header, unless an observer has added one with its name."""
+        """Append a header, unless an observer has added a header with the same name."""
         if header[0] not in self._names:
             super().append(header)
 
     def replace(self, added: Headers) -> None:
-        """Add headers in place of those with the same names."""
+        """Add headers, and remove existing headers with the same names."""
         names = frozenset(name for name, _ in added)
         for name in names:
             if name.encode().startswith(b"ce_") or name.lower() == "content-type":
@@ -194,7 +197,7 @@ class _Headers(list[tuple[str, bytes | None]]):
 
 
 def _has(observer: object, name: str) -> bool:
-    """Return whether an observer has a method of its own."""
+    """Return whether an observer overrides or implements a method of `Observer`."""
     method = getattr(observer, name, None)
     return callable(method) and getattr(method, "__func__", None) is not getattr(Observer, name)
 
@@ -224,7 +227,7 @@ def _of_record(record: Record, error: Any, **fields: Any) -> Notice:
 
 
 def _end_of(client: Any, topic: str | None, partition: int | None) -> int | None:
-    """Return the end of a partition, as a client knows it without a request."""
+    """Return the end offset of a partition that a client knows without a request, or None."""
     from confluent_kafka import TopicPartition
 
     try:

@@ -1,14 +1,16 @@
-"""`OpenTelemetryObserver`: spans of what is sent, handled, read in batches and committed.
+"""`OpenTelemetryObserver`: makes spans for sent and handled records, for batches, and for commits.
 
-Its law:
+The rules of this observer:
 
-1. A record that is sent has the trace of its "send" span in its headers, once, also if other instrumentation
-  of the client adds its own. The trace in the event, in which the event originated, is not changed.
-2. A span links to the hop that delivered each of its records, and to the origin of an event if that differs.
-3. The parent of a span is the current span. Without a current span it is the hop of its record, if the span
-  is about exactly one record.
-4. Propagators get headers of at most `MAX_HEADER` bytes for each name, because they log headers that they
-  refuse.
+1. The headers of a sent record contain the trace context of its "send" span exactly once, even if other
+   instrumentation of the client adds its own context. The trace context in the event's attributes, which
+   shows where the event originated, is not changed.
+2. A span links to the "send" span that delivered each of its records (the hop), and to the span in which an
+   event originated (the origin) if this is another span.
+3. The parent of a span is the current span. Without a current span, the parent of a span about exactly one
+   record is the hop of this record.
+4. Headers are passed to trace propagators only if all headers with one name together have at most
+   `MAX_HEADER` bytes, because propagators log the headers that they refuse.
 """
 
 from __future__ import annotations
@@ -34,16 +36,17 @@ from cloudevents_kafka.record import HeaderInput, Headers, Record
 __all__ = ["OpenTelemetryObserver"]
 
 MAX_HEADER: Final = 8192
-"""The maximum size in bytes of all headers with one name: the bound of W3C's baggage."""
+"""The maximum size in bytes of all headers with one name, which is W3C's limit for the header ``baggage``."""
 _Sources = Sequence[tuple[Record, Event[Any] | None]]
 
 
 class OpenTelemetryObserver(Observer):
-    """Spans by OpenTelemetry's conventions of messaging 1.44.0; needs the extra ``tracing``.
+    """Makes spans according to OpenTelemetry's messaging conventions 1.44.0; needs the extra ``tracing``.
 
-    ``tracer_provider`` makes the spans, by default the global one; the global propagator reads and writes the
-    headers. Each span has ``attributes``, such as ``{"messaging.consumer.group.name": "mail"}``. Without
-    ``commits`` there are no spans of commits. One observer may serve any number of clients.
+    ``tracer_provider`` makes the spans; by default, it is the global tracer provider. The global propagator
+    reads and writes the headers. ``attributes``, such as ``{"messaging.consumer.group.name": "mail"}``, are
+    added to each span. If ``commits`` is False, no spans are made for commits. One observer may serve any
+    number of clients.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProducer
@@ -69,7 +72,7 @@ class OpenTelemetryObserver(Observer):
         self._sending: dict[int, Span] = {}  # by the id of a record, which lives until its report
 
     def sending(self, record: Record) -> HeaderInput:
-        """Begin the span of a message, and return the headers of its trace."""
+        """Begin the span of a message, and return the headers that contain its trace context."""
         span, context = self._start(names.SEND, record.topic, [(record, None)])
         self._sending[id(record)] = span
         headers: dict[str, str] = {}
@@ -77,7 +80,7 @@ class OpenTelemetryObserver(Observer):
         return headers
 
     def delivered(self, notice: Notice) -> None:
-        """End the span of a message, with the error if it has failed."""
+        """End the span of a message; set the span's error if the delivery has failed."""
         span = self._sending.pop(id(notice.record), None)
         if span is not None:
             place = {names.PARTITION: _text(notice.partition), names.OFFSET: notice.offset}
@@ -88,9 +91,9 @@ class OpenTelemetryObserver(Observer):
 
     @contextmanager
     def handling(self, *items: Decoded | Undecodable) -> Iterator[Span]:
-        """Return a context manager with the span of the work on a record, or on all records of a batch.
+        """Return a context manager that makes the span for handling a record, or all records of a batch.
 
-        Call it in a loop of your own, without `run`.
+        Call this method in your own loop, if you do not use `run`.
 
         Examples:
             >>> from cloudevents_kafka import EventConsumer
@@ -116,14 +119,14 @@ class OpenTelemetryObserver(Observer):
             _end(span, error_name)
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Make the span of a batch; a single record has no span but that of its handler."""
+        """Make the span of a batch; for a single record, only the span of its handler is made."""
         if len(notices) > 1:
             found = [(each.record, each.event) for each in notices if each.record is not None]
             topic = _one([each.topic for each in notices])
             _end(self._start(names.POLL, topic, found, notices[0].seconds)[0])
 
     def skipped(self, notice: Notice) -> None:
-        """Make the span of a record that is not an event, so that a run does not pass it to a handler."""
+        """Make the span of a record that is not an event, which a run does not pass to a handler."""
         if notice.verdict is not None and notice.record is not None:
             span, _ = self._start(names.PROCESS, notice.topic, [(notice.record, None)])
             span.set_attributes(_known({names.CLAUSE: notice.clause}))
@@ -144,7 +147,7 @@ class OpenTelemetryObserver(Observer):
     def _start(
         self, operation: names.Operation, topic: str | None, found: _Sources, seconds: float | None = None
     ) -> tuple[Span, Context]:
-        """Return a span that began some seconds ago, and its context, in which it is not current."""
+        """Return a new span that began some seconds ago, and the context of its parent."""
         context = contexts.get_current()
         links: list[Link] = []
         for record, event in found:
@@ -175,7 +178,7 @@ def _end(span: Span, error_name: str = "") -> None:
 
 
 def _context_of(record: Record) -> tuple[Context, SpanContext]:
-    """Return the context for the work on a record, with the current span, and the record's hop."""
+    """Return the context for handling a record, with the current span, and the record's hop."""
     current = trace.get_current_span()
     context = propagate.extract(record.headers, contexts.get_current(), _HEADERS)
     hop = trace.get_current_span(context)
@@ -185,7 +188,7 @@ def _context_of(record: Record) -> tuple[Context, SpanContext]:
 
 
 def _links(hop: SpanContext, event: Event[Any] | None) -> Iterator[Link]:
-    """Yield the links to the hop of a record, and to the origin of its event if that differs."""
+    """Yield a link to the hop of a record, and a link to the origin of its event if the origin differs."""
     if hop.is_valid:
         yield Link(hop, {names.TRACE: "hop"})
     if event is None:
@@ -219,7 +222,7 @@ def _known(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _one(values: Sequence[str | None]) -> str | None:
-    """Return the value that all records have, or None if they differ."""
+    """Return the value if all values are equal, or None if the values differ."""
     return values[0] if values and len(set(values)) == 1 else None
 
 
@@ -228,7 +231,7 @@ def _text(number: int | None) -> str | None:
 
 
 class _HeaderGetter(Getter[Headers]):
-    """Reads headers of at most `MAX_HEADER` bytes; ignores repeated ones of a trace, as `hop_trace` does."""
+    """Reads headers up to `MAX_HEADER` bytes; ignores a repeated ``traceparent``, as `hop_trace` does."""
 
     def get(self, carrier: Headers, key: str) -> list[str] | None:
         found = [value or b"" for name, value in carrier if name == key]

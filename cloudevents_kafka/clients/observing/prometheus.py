@@ -1,10 +1,11 @@
 """`PrometheusObserver`: metrics of sending, receiving, handling and committing.
 
-Metrics that a pipeline has, too, have the same names and labels; lags also have the label of the group.
-Labels such as types are untrusted input. So a metric has at most `MOST_LABELS` sets of labels, and lags have
-`MOST_LAGS`: the first ones, and one for all others. A label longer than `MAX_KEY_LENGTH` becomes `OTHERS`. A
-partition has lags from the first record that a consumer receives until the consumer no longer has the
-partition; other consumers do not change them.
+Metrics that a pipeline also exports have the same names and labels here; the lag metrics also have a label
+for the group. Labels, such as types of events, are untrusted input. So each metric has at most `MOST_LABELS`
+sets of labels, and each lag metric has at most `MOST_LAGS` sets: the sets that occur first, and one set for
+all other labels. A label that is longer than `MAX_KEY_LENGTH` becomes `OTHERS`. The lags of a partition are
+exported from the first record that a consumer receives until the partition is no longer assigned to this
+consumer; other consumers do not change these lags.
 """
 
 from __future__ import annotations
@@ -51,10 +52,11 @@ FIGURES: Final = {
 
 
 class _Position(msgspec.Struct):
-    """The position of a consumer in a partition; without commits, after the last received record.
+    """The position of a consumer in a partition, from which the lag is calculated.
 
-    ``reached`` is where its client reads on. At the end of the partition no record is between the last
-    received one and ``reached``: there are only markers of transactions and records of aborted ones.
+    ``reached`` is the offset at which the consumer's client reads on. At the end of the partition, there is
+    no record to receive between the last received record and ``reached``: there are only transaction markers,
+    and records of aborted transactions.
     """
 
     consumer: int | None
@@ -74,15 +76,15 @@ class _Position(msgspec.Struct):
 
 
 class _Lags(Collector):
-    """The lags of partitions, which are counted when they are collected."""
+    """The lags of partitions, which are calculated when Prometheus collects them."""
 
     def __init__(self) -> None:
         self._positions: dict[tuple[str, ...], _Position] = {}
 
     def receive(self, notice: Notice, newest: float) -> None:
-        """Set the position after a record that a consumer has received; this consumer now has the partition.
+        """Set the position after a record that a consumer has received; it now owns the partition.
 
-        If the time of the record is in the future, its age counts from its receipt.
+        If the timestamp of the record is in the future, the record's age is counted from its receipt.
         """
         place = _place_of(notice)
         position = self._positions.get(place)
@@ -99,13 +101,13 @@ class _Lags(Collector):
             self._move(position, notice)
 
     def reach(self, notice: Notice) -> None:
-        """Set the next offset of a partition for the client of its consumer."""
+        """Set the offset at which the client of a partition's consumer reads on."""
         if (position := self._of_consumer(notice)) is not None:
             position.reached = notice.offset or 0
             self._move(position, notice)
 
     def revoke(self, notice: Notice) -> None:
-        """Forget a partition, unless another consumer has received a record of it since."""
+        """Forget a partition, unless another consumer has received a record from this partition since."""
         if self._of_consumer(notice) is not None:
             self._positions.pop(_place_of(notice), None)
 
@@ -117,7 +119,11 @@ class _Lags(Collector):
         position.end = max(position.end, notice.end or 0, position.received)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield both metrics; beyond the bound, the sum of lags and the greatest age."""
+        """Yield both lag metrics.
+
+        If there are more than `MOST_LAGS` partitions, the lags of the others are added up, and their greatest
+        age is used.
+        """
         places = [(place, each.lag, each.age()) for place, each in self._positions.copy().items()]
         own = len(places) if len(places) <= MOST_LAGS else MOST_LAGS - 1
         found, others = places[:own], places[own:]
@@ -142,15 +148,16 @@ def _place_of(notice: Notice) -> tuple[str, ...]:
 
 
 def _short(label: str | None) -> str:
-    """Return a label, or the label for all others if it is too long."""
+    """Return a label, or `OTHERS` if the label is too long."""
     return "" if label is None else label if len(label) <= MAX_KEY_LENGTH else OTHERS
 
 
 class PrometheusObserver(Observer):
-    """Metrics in a registry of prometheus_client, by default the global one; needs the extra ``metrics``.
+    """Makes metrics in a registry of prometheus_client; needs the extra ``metrics``.
 
-    Serve them by ``prometheus_client.start_http_server``. One observer may serve any number of clients,
-    and a registry can have only one observer.
+    By default, the registry is prometheus_client's global registry. Serve the metrics with
+    ``prometheus_client.start_http_server``. One observer may serve any number of clients, but only one
+    observer can be registered in a registry.
 
     Examples:
         >>> from prometheus_client import CollectorRegistry
@@ -174,7 +181,7 @@ class PrometheusObserver(Observer):
         registry.register(self._lags)
 
     def _of(self, name: str, *labels: str | None) -> Any:
-        """Return the child of a metric for labels, or the one for all others."""
+        """Return the child of a metric for a set of labels, or the child for all other sets."""
         known, texts = self._known[name], tuple(map(_short, labels))
         if texts not in known and len(known) >= MOST_LABELS - 1:
             texts = (OTHERS,) * len(texts)
@@ -182,7 +189,7 @@ class PrometheusObserver(Observer):
         return self._figures[name].labels(*texts)
 
     def delivered(self, notice: Notice) -> None:
-        """Count a delivery."""
+        """Count a delivered record."""
         self._of("delivered_records_total", notice.topic).inc()
         self._of("delivered_bytes_total", notice.topic).inc(notice.value_size)
         self._of("delivery_seconds", notice.topic).observe(notice.seconds or 0.0)
@@ -193,7 +200,7 @@ class PrometheusObserver(Observer):
 
     @contextmanager
     def handling(self, item: Decoded | Undecodable, /) -> Iterator[None]:
-        """Return a context manager that measures a handler."""
+        """Return a context manager that measures how long a handler takes."""
         began, error_name = time.monotonic(), ""
         try:
             yield
@@ -234,11 +241,11 @@ class PrometheusObserver(Observer):
             self._lags.commit(notice)
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """Update the next offsets of the client."""
+        """Update the offsets at which the client reads on."""
         for notice in notices:
             self._lags.reach(notice)
 
     def revoked(self, notices: Sequence[Notice]) -> None:
-        """Forget the lags of partitions."""
+        """Forget the lags of partitions that are no longer assigned to the consumer."""
         for notice in notices:
             self._lags.revoke(notice)

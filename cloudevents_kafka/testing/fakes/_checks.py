@@ -1,4 +1,4 @@
-"""The arguments that confluent-kafka's clients refuse, with the classes and texts of their errors."""
+"""Checks that refuse the same arguments as confluent-kafka's clients, with the same errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _is_topic: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}").fullmatch
 
 
 def is_topic(name: str) -> bool:
-    """Return whether a broker accepts the name of a topic."""
+    """Return whether a broker accepts a name as the name of a topic."""
     return _is_topic(name) is not None
 
 
@@ -37,7 +37,7 @@ def check_seconds(seconds: float) -> None:
 
 
 def check_produced(topic: str, partition: int, timestamp: int) -> None:
-    """Raise the errors of `produce` for a wrong topic, and for arguments that are not numbers."""
+    """Raise the errors of `produce` for a wrong topic, partition or timestamp."""
     if not isinstance(topic, str):
         raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
     if index(partition) not in _INT or index(timestamp) not in _LONG:
@@ -66,7 +66,7 @@ def check_size(message: FakeMessage, limit: int) -> None:
 
 
 def check_subscription(topics: Sequence[str], **callbacks: object) -> None:
-    """Raise the errors of `subscribe` for topics that are not a list of names, or for a wrong function."""
+    """Raise the errors of `subscribe` for topics that are not a list of names, or for a wrong callback."""
     if not isinstance(topics, list):
         raise TypeError("expected list of topic unicode strings")
     for name, callback in callbacks.items():
@@ -97,7 +97,7 @@ def check_places(places: Iterable[TopicPartition] | None) -> None:
 
 
 def check_message(message: Any) -> None:
-    """Raise `TypeError` unless an object is a message; raise the error of a message that has one."""
+    """Raise `TypeError` unless an object is a message; if the message is an error, raise this error."""
     if not callable(getattr(message, "error", None)):
         raise TypeError("expected confluent_kafka.cimpl.Message")
     if (error := message.error()) is not None:
@@ -105,5 +105,5 @@ def check_message(message: Any) -> None:
 
 
 def is_offset(offset: int) -> bool:
-    """Return whether a partition can be assigned from an offset."""
+    """Return whether a partition can be assigned with this start offset."""
     return offset >= 0 or offset in _LOGICAL_OFFSETS or offset <= _TAIL

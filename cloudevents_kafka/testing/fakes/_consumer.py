@@ -34,7 +34,7 @@ RebalanceCallback = Callable[[Any, list["TopicPartition"]], object]
 
 
 class _Offset(int):
-    """A committed offset with its metadata, None if it has none."""
+    """A committed offset with its metadata, which may be None."""
 
     metadata: str | None
 
@@ -46,13 +46,13 @@ class _Offset(int):
 
 
 class FakeConsumer(Closing):
-    """A fake of `confluent_kafka.Consumer` that reads a `FakeLog` or some messages.
+    """A fake of `confluent_kafka.Consumer` that reads from a `FakeLog`, or reads the messages passed to it.
 
-    It never waits: `poll` returns None, and `consume` a short list, if no message is left. It joins its
-    group when it subscribes, and is assigned all partitions of its topics that have messages. It refuses
-    what the real client refuses. ``offsets`` are the group's committed offsets by topic
-    and partition; pass them to the next consumer to simulate a restart. `fail_next` makes reads
-    return errors.
+    The fake never waits: if no message is left, `poll` returns None, and `consume` returns a shorter list.
+    The fake joins its group when it subscribes to topics; all partitions of these topics that contain
+    messages are assigned to it. The fake refuses the same calls and arguments as the real client. ``offsets``
+    maps a topic and partition to the group's committed offset; pass ``offsets`` to the next consumer to
+    simulate a restart. `fail_next` makes reads return errors.
 
     Examples:
         >>> from cloudevents_kafka.testing import FakeConsumer, FakeMessage
@@ -93,7 +93,7 @@ class FakeConsumer(Closing):
         self._closed = False
 
     def fail_next(self, *codes: str) -> None:
-        """Make the next reads return an error message, one for each error name.
+        """Make the next reads return errors: one message for each of these error names.
 
         Examples:
             >>> fake = FakeConsumer()
@@ -113,7 +113,7 @@ class FakeConsumer(Closing):
         on_revoke: RebalanceCallback | None = None,
         on_lost: RebalanceCallback | None = None,
     ) -> None:
-        """Read these topics from the next `poll` on; a name with ``^`` in front is a pattern."""
+        """Read these topics from the next `poll` on; a name that begins with ``^`` is a pattern."""
         self._check_open()
         check_subscription(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
         self._topics = list(map(str, topics))
@@ -123,16 +123,16 @@ class FakeConsumer(Closing):
         self._on_lost = on_lost or on_revoke
 
     def unsubscribe(self) -> None:
-        """Stop reading."""
+        """Stop reading the subscribed topics."""
         self._check_open()
         self._topics = []
         self.rebalance()
 
     def rebalance(self, *, lost: bool = False) -> None:
-        """Revoke all partitions, as if another member joined; the next read assigns the topics' ones again.
+        """Revoke all partitions, as if another member joined; the next read assigns the partitions again.
 
-        ``on_revoke``, or with ``lost`` ``on_lost``, is called first. Reading continues at the committed
-        offsets.
+        First, ``on_revoke`` is called; with ``lost``, ``on_lost`` is called instead. After the rebalance,
+        reading continues at the committed offsets.
         """
         self._check_open()
         callback = self._on_lost if lost else self._on_revoke
@@ -152,7 +152,7 @@ class FakeConsumer(Closing):
         self._assign(partitions)
 
     def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Read these partitions, too, each from its offset."""
+        """Also read these partitions, each from its offset."""
         self._check_open()
         check_places(partitions)
         new: set[PartitionId] = set()
@@ -168,7 +168,7 @@ class FakeConsumer(Closing):
         self._assign(partitions)
 
     def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Stop reading these partitions; with ``auto_commit``, commit their positions first."""
+        """Stop reading these partitions; with ``auto_commit``, first commit their positions."""
         self._check_open()
         check_places(partitions)
         for part in partitions:
@@ -180,22 +180,22 @@ class FakeConsumer(Closing):
         self._clear(commit=self._auto_commit, only=set(map(_to_key, partitions)))
 
     def unassign(self) -> None:
-        """Stop reading; with ``auto_commit``, commit the positions first."""
+        """Stop reading all partitions; with ``auto_commit``, first commit their positions."""
         self._check_open()
         self._clear(commit=self._auto_commit)
 
     def assignment(self) -> list[TopicPartition]:
-        """Return the partitions that are read."""
+        """Return the assigned partitions, with their positions."""
         self._check_open()
         return [_to_topic_partition(tp, offset) for tp, offset in self._positions.items()]
 
     def poll(self, timeout: float = -1) -> FakeMessage | None:
-        """Return the next message, or None at once."""
+        """Return the next message, or None if no message is left, without waiting."""
         check_seconds(timeout)
         return next(iter(self._read(1)), None)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[FakeMessage]:
-        """Return up to ``num_messages`` messages at once."""
+        """Return up to ``num_messages`` messages, without waiting for more."""
         num_messages = index(num_messages)
         check_seconds(timeout)
         if not 0 <= num_messages <= _MAX_MESSAGES:
@@ -203,7 +203,7 @@ class FakeConsumer(Closing):
         return self._read(num_messages)
 
     def seek(self, partition: TopicPartition) -> None:
-        """Continue a partition from another offset."""
+        """Continue to read a partition from another offset."""
         self._check_open()
         check_place(partition)
         if _to_key(partition) not in self._positions:
@@ -220,7 +220,7 @@ class FakeConsumer(Closing):
         self._paused.update(map(_to_key, partitions))
 
     def resume(self, partitions: Sequence[TopicPartition]) -> None:
-        """Continue with paused partitions."""
+        """Continue to read paused partitions."""
         self._check_open()
         check_places(partitions)
         self._paused.difference_update(map(_to_key, partitions))
@@ -228,7 +228,10 @@ class FakeConsumer(Closing):
     def commit(
         self, message: Any = None, offsets: Sequence[TopicPartition] | None = None, asynchronous: bool = True
     ) -> list[TopicPartition] | None:
-        """Commit after a message, these offsets, or all positions; return them, None if asynchronous."""
+        """Commit the offset after a message, these offsets, or all positions.
+
+        Return the committed offsets, or None if the commit is asynchronous.
+        """
         self._check_open()
         chosen = self._chosen_offsets(message, offsets)
         if chosen is None:
@@ -257,32 +260,35 @@ class FakeConsumer(Closing):
         self._stored.update(chosen)
 
     def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
-        """Return the committed offsets, -1001 for partitions without one."""
+        """Return the committed offsets of partitions; -1001 for a partition without a committed offset."""
         self._check_open()
         check_places(partitions)
         check_seconds(timeout)
         return _offsets_of(self.offsets, map(_to_key, partitions))
 
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offsets after the last read messages; -1001 if none was read since a seek."""
+        """Return the offsets after the last read messages; -1001 if no message was read since a seek."""
         self._check_open()
         check_places(partitions)
         return _offsets_of(self._returned, map(_to_key, partitions))
 
     def consumer_group_metadata(self) -> FakeGroup:
-        """Return the metadata for a transaction to commit the group's offsets, until the next rebalance."""
+        """Return the metadata with which a transaction may commit the group's offsets.
+
+        The metadata is valid until the next rebalance.
+        """
         self._check_open()
         return FakeGroup(self.offsets, self.log, lambda: self._generation)
 
     def memberid(self) -> str | None:
-        """Return the id in the group: empty, as fakes have no other members, or None with `assign`."""
+        """Return an empty member id, or None if the consumer has never subscribed."""
         self._check_open()
         return self._member
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
-        """Return the first offset, and the offset after the last message."""
+        """Return the first offset of a partition, and the offset after its last message."""
         self._check_open()
         check_place(partition)
         check_seconds(timeout)
@@ -294,9 +300,10 @@ class FakeConsumer(Closing):
     def offsets_for_times(
         self, partitions: Sequence[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
-        """Return the offset of the first message at or after a time; the offsets that are passed are times.
+        """Return the offset of each partition's first message at or after a time.
 
-        The offset is -1 if no message is that late. The times -1 and -2 mean the end and the start of the
+        The ``offset`` of each passed partition is this time, in milliseconds since the epoch. The returned
+        offset is -1 if all messages are earlier. The times -1 and -2 mean the end and the start of the
         partition.
         """
         self._check_open()
@@ -320,13 +327,13 @@ class FakeConsumer(Closing):
         return _to_topic_partition(key, offset)
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
-        """Return the metadata of a topic, or of all topics that have messages."""
+        """Return the metadata of a topic, or of all topics that contain messages."""
         if self._closed:
             raise RuntimeError("Handle has been closed")
         return cluster_metadata(self.log, topic, timeout)
 
     def close(self) -> None:
-        """Revoke all partitions, commit the positions if ``auto_commit``, and refuse further calls."""
+        """Revoke all partitions, commit their positions with ``auto_commit``, and refuse further calls."""
         try:
             if not self._closed:
                 self.rebalance()
@@ -338,7 +345,7 @@ class FakeConsumer(Closing):
         self._known.update(part.topic for part in partitions)
 
     def _clear(self, *, commit: bool, only: set[PartitionId] | None = None) -> None:
-        """Forget all partitions, or some; pauses of partitions stay."""
+        """Forget all partitions, or only some partitions; paused partitions stay paused."""
         keys = {*self._positions, *self._returned, *self._stored} if only is None else only
         if commit:
             self.offsets.update({key: at for key, at in self._stored.items() if key in keys})
@@ -374,7 +381,7 @@ class FakeConsumer(Closing):
         return None
 
     def _assign_new(self) -> None:
-        """Assign new partitions of the subscribed topics."""
+        """Assign the partitions of the subscribed topics that are not assigned yet."""
         found = [tp for tp in self.log.topic_partitions() if self._is_subscribed(tp[0])]
         new = [_to_topic_partition(tp, _INVALID) for tp in found if tp not in self._positions]
         self._assign(new)
@@ -387,7 +394,10 @@ class FakeConsumer(Closing):
         return any(re.match(name, topic) if name.startswith("^") else name == topic for name in self._topics)
 
     def _start_offset(self, part: TopicPartition) -> int:
-        """Return the first offset to read: that of the assignment, the committed one, or the reset's."""
+        """Return the first offset to read in a partition.
+
+        It is the offset in the assignment, the committed offset, or the offset of ``auto_offset_reset``.
+        """
         tp = _to_key(part)
         if part.offset >= 0:
             return int(part.offset)

@@ -1,4 +1,4 @@
-"""`FakeLog`: topics in memory, written by a `FakeProducer` and read by a `FakeConsumer`."""
+"""`FakeLog`: topics in memory, which a `FakeProducer` writes and a `FakeConsumer` reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LogEntry:
 
 
 class FakeLog:
-    """Messages by partition and offset; iterates over the messages that consumers can read.
+    """A log of messages by partition and offset; iterating it yields the messages that consumers can read.
 
     Examples:
         >>> from cloudevents_kafka.testing import FakeLog, FakeProducer
@@ -56,32 +56,39 @@ class FakeLog:
         return entry
 
     def topic_partitions(self) -> list[PartitionId]:
-        """Return the partitions with messages, sorted."""
+        """Return the partitions that contain messages, sorted."""
         return sorted(self._entries)
 
     def has_topic(self, topic: str) -> bool:
-        """Return whether a topic has messages."""
+        """Return whether a topic contains messages."""
         return any(name == topic for name, _ in self._entries)
 
     def partition_count(self, topic: str) -> int:
-        """Return the number of partitions of a topic, which may have messages beyond ``partitions``."""
+        """Return the number of partitions of a topic.
+
+        The result is greater than the option ``partitions`` if a partition with a higher number contains
+        messages.
+        """
         with self._lock:  # another thread may append
             used = [number + 1 for name, number in self._entries if name == topic]
         return max([self.partitions, *used])
 
     def has_partition(self, topic_partition: PartitionId) -> bool:
-        """Return whether a topic has a partition, or creates this one when it is first used."""
+        """Return whether a partition exists, or would be created when it is first used."""
         topic, number = topic_partition
         return 0 <= number < self.partitions or 0 <= number < self.partition_count(topic)
 
     def offset_at(self, topic_partition: PartitionId, timestamp: int) -> int:
-        """Return the offset of the first message at or after a time in ms since the epoch, or -1."""
+        """Return the offset of a partition's first message at or after a time, or -1.
+
+        The time is in milliseconds since the epoch.
+        """
         entries = self._entries.get(topic_partition, ())
         found = (n for n, entry in enumerate(entries) if entry.message.timestamp()[1] >= timestamp)
         return next(found, -1)
 
     def end_offset(self, topic_partition: PartitionId) -> int:
-        """Return the offset after the last message."""
+        """Return the offset after the last message of a partition."""
         return len(self._entries.get(topic_partition, ()))
 
     def read(self, topic_partition: PartitionId, offset: int) -> FakeMessage | None:
@@ -102,7 +109,7 @@ class FakeLog:
 
 
 def kafka_error(code: str, reason: str | None = None, **flags: bool) -> KafkaError:
-    """Return a `KafkaError` by its name, such as ``_MSG_TIMED_OUT``, with flags of its constructor."""
+    """Return the `KafkaError` with a name, such as ``_MSG_TIMED_OUT``; pass ``flags`` to its constructor."""
     from confluent_kafka import KafkaError  # takes 120 ms, needed only for errors
 
     number = getattr(KafkaError, code)
@@ -110,7 +117,7 @@ def kafka_error(code: str, reason: str | None = None, **flags: bool) -> KafkaErr
 
 
 def kafka_exception(code: str, reason: str | None = None, **flags: bool) -> KafkaException:
-    """Return a `KafkaException` of `kafka_error`."""
+    """Return a `KafkaException` that contains the result of `kafka_error`."""
     from confluent_kafka import KafkaException
 
     return KafkaException(kafka_error(code, reason, **flags))

@@ -1,4 +1,4 @@
-"""`FakeMessage`: a message with confluent-kafka's methods, without confluent-kafka."""
+"""`FakeMessage`: a message with the methods of confluent-kafka's messages; confluent-kafka is not needed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME = 0, 1
 class FakeMessage:
     """A fake of `confluent_kafka.Message`, for a `FakeConsumer` to read.
 
-    Text becomes UTF-8 bytes, and empty headers become None, as in a real message. ``timestamp`` is in ms
-    since the epoch, None without one. The name of a header may have surrogate escapes, which stand for bytes
-    that are not UTF-8; ``headers`` then raises an error.
+    A text becomes UTF-8 bytes, and empty headers become None, as in a real message. ``timestamp`` is in
+    milliseconds since the epoch, or None for a message without a timestamp. The name of a header may contain
+    surrogate escapes, which stand for bytes that are not UTF-8; for such a name, the method ``headers``
+    raises an error.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -56,7 +57,7 @@ class FakeMessage:
         return self._partition
 
     def offset(self) -> int | None:
-        """Return the offset, None before delivery."""
+        """Return the offset, or None before delivery."""
         return self._offset
 
     def key(self) -> bytes | None:
@@ -64,13 +65,14 @@ class FakeMessage:
         return self._key
 
     def value(self) -> bytes | None:
-        """Return the value; for an error, its text."""
+        """Return the value or, for an error, the text of the error."""
         return self._value
 
     def headers(self) -> list[tuple[str, bytes | None]] | None:
-        """Return the headers in a new list, None without headers.
+        """Return the headers in a new list, or None without headers.
 
-        Raises `SystemError`, as the client does, if a name is not UTF-8, which surrogate escapes stand for.
+        Raises `SystemError`, as the real client does, if a name contains surrogate escapes, which stand for
+        bytes that are not UTF-8.
         """
         try:
             for name, _ in self._headers or ():
@@ -80,21 +82,21 @@ class FakeMessage:
         return None if self._headers is None else list(self._headers)
 
     def timestamp(self) -> tuple[int, int]:
-        """Return the type of the timestamp and the ms since the epoch; (0, -1) without a timestamp."""
+        """Return the timestamp's type and its milliseconds since the epoch; (0, -1) without a timestamp."""
         if self._timestamp is None:
             return TIMESTAMP_NOT_AVAILABLE, -1
         return TIMESTAMP_CREATE_TIME, self._timestamp
 
     def error(self) -> KafkaError | None:
-        """Return the error, None for a record."""
+        """Return the error, or None for a record."""
         return self._error
 
     def latency(self) -> float | None:
-        """Return None: the latency is unknown."""
+        """Return None, because the latency is unknown."""
         return None
 
     def leader_epoch(self) -> int | None:
-        """Return the leader epoch, always 0."""
+        """Return the leader epoch, which is always 0."""
         return 0
 
     def set_key(self, key: bytes | str | None) -> None:
@@ -110,7 +112,7 @@ class FakeMessage:
         self._headers = to_headers(headers)
 
     def __len__(self) -> int:
-        """Return the length of the value; a message without one is falsy."""
+        """Return the length of the value, or 0 without a value; so a message without a value is falsy."""
         return len(self._value or b"")
 
     def __repr__(self) -> str:
@@ -119,7 +121,7 @@ class FakeMessage:
 
 
 def to_bytes(value: Any) -> bytes | None:
-    """Return a key or value as bytes, as the client does; raise `TypeError` if it refuses the type."""
+    """Return a key or value as bytes; raise `TypeError` if the real client refuses its type."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -132,9 +134,10 @@ def to_bytes(value: Any) -> bytes | None:
 
 
 def to_headers(headers: Any) -> list[tuple[str, bytes | None]] | None:
-    """Return headers as a consumer reads them; raise `TypeError` if the client refuses the type.
+    """Return headers as a consumer reads them; raise `TypeError` if the real client refuses their type.
 
-    A name in bytes becomes its ``repr``, and one with a NUL ends before it, as in the client.
+    As in the real client, a header name in bytes becomes its ``repr``, and a header name ends before its
+    first NUL character.
     """
     if headers is None:
         return None

@@ -1,4 +1,4 @@
-"""The result of `list_topics` of the fakes: confluent-kafka's own metadata, of one broker."""
+"""The result of the fakes' `list_topics`: confluent-kafka's own metadata objects, for one broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BROKER = 1
 
 
 def cluster_metadata(log: FakeLog, topic: str | None, timeout: float) -> ClusterMetadata:
-    """Return the metadata of a topic, or of all topics that have messages."""
+    """Return the metadata of a topic, or of all topics that contain messages."""
     # It takes long, and few tests need it.
     from confluent_kafka.admin._metadata import BrokerMetadata, ClusterMetadata
 

@@ -50,15 +50,16 @@ class _Pending:
 class FakeProducer(Closing):
     """A fake of `confluent_kafka.Producer` that writes to a `FakeLog`.
 
-    `poll` and `flush` deliver messages and call their callbacks, in order. To test failures: ``queue_limit``
-    makes `produce` raise BufferError, `fail_next` makes deliveries fail, and ``hold`` leaves messages in the
-    queue. ``transactional=True`` allows transactions, as a transactional id does. After a failed delivery a
-    transaction can only be aborted; `fail_transaction` makes the next one fail. Threads may share a producer,
-    as they may share the real one.
+    `poll` and `flush` deliver messages and call the delivery callbacks, in order. To test failures, use
+    ``queue_limit``, which makes `produce` raise BufferError, `fail_next`, which makes deliveries fail, and
+    ``hold``, which leaves messages in the queue. ``transactional=True`` allows transactions, as a
+    transactional id does. After a failed delivery, a transaction can only be aborted; `fail_transaction`
+    makes the next transaction fail. Threads may share a `FakeProducer`, as they may share a real producer.
 
-    It refuses what the real producer refuses: arguments of wrong types, messages of more than ``max_bytes``
-    (``message.max.bytes``), and topics and partitions that cannot exist. For such a topic or partition, as in
-    the real producer, the delivery of the first message fails, and later calls of `produce` fail.
+    The fake refuses the same calls and arguments as the real producer: arguments of wrong types, messages of
+    more than ``max_bytes`` (``message.max.bytes``), and topics and partitions that cannot exist. As in the
+    real producer, the delivery of the first message to such a topic or partition fails, and later calls of
+    `produce` fail.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, from_record
@@ -98,7 +99,7 @@ class FakeProducer(Closing):
         self._lock = Lock()  # released before callbacks, which may call the producer
 
     def fail_next(self, *codes: str) -> None:
-        """Make the next deliveries fail, one for each error name, such as ``_MSG_TIMED_OUT``.
+        """Make the next deliveries fail: one delivery for each error name, such as ``_MSG_TIMED_OUT``.
 
         Examples:
             >>> fake = FakeProducer()
@@ -113,7 +114,8 @@ class FakeProducer(Closing):
     def fail_transaction(self, code: str, *, fatal: bool = False) -> None:
         """Make the next `send_offsets_to_transaction` or `commit_transaction` fail.
 
-        The transaction must then be aborted; after a ``fatal`` error no call succeeds.
+        After this failure, the transaction must be aborted; after a ``fatal`` error, `produce` and all calls
+        of transactions fail.
         """
         self._planned = {"code": code, "fatal": fatal, "txn_requires_abort": not fatal}
 
@@ -128,11 +130,11 @@ class FakeProducer(Closing):
         timestamp: int = 0,
         headers: object = None,
     ) -> None:
-        """Queue a message; raise `BufferError` if the queue is full, and the errors of the real client.
+        """Queue a message; raise `BufferError` if the queue is full, or the real client's other errors.
 
-        Without a partition the CRC-32 of the key chooses one, as in the real client by default;
-        messages without a key go to partition 0. A header name with surrogates raises `SystemError`: it
-        crashes the real client.
+        Without a partition, the CRC-32 of the key chooses the partition, as in the real client by default;
+        messages without a key are sent to partition 0. A header name with surrogates raises `SystemError`,
+        because such a name crashes the real client.
         """
         self._check_open()
         check_produced(topic, partition, timestamp)
@@ -150,7 +152,7 @@ class FakeProducer(Closing):
             self._pending.append(_Pending(message, on_delivery or callback))
 
     def poll(self, timeout: float = -1) -> int:
-        """Deliver the queued messages; return the number of callbacks called."""
+        """Deliver the queued messages; return the number of delivery callbacks that were called."""
         check_seconds(timeout)
         self._check_open()
         self._check_not_in_callback()
@@ -173,7 +175,7 @@ class FakeProducer(Closing):
             self._in_callback.discard(get_ident())
 
     def flush(self, timeout: float = -1) -> int:
-        """Deliver the queued messages; return the number left, which is 0 unless ``hold``."""
+        """Deliver the queued messages; return the number of messages left, which is 0 without ``hold``."""
         self.poll(timeout)
         return len(self)
 
@@ -186,14 +188,14 @@ class FakeProducer(Closing):
                     pending.error = kafka_error("_PURGE_QUEUE")
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
-        """Return the metadata of a topic, or of all topics that have messages."""
+        """Return the metadata of a topic, or of all topics that contain messages."""
         self._check_open("Handle has been closed")
         cluster = cluster_metadata(self.log, topic, timeout)
         self._known.update(cluster.topics)
         return cluster
 
     def init_transactions(self, timeout: float = -1) -> None:
-        """Prepare for transactions."""
+        """Prepare the producer for transactions."""
         self._change_state("Init", "Ready")
 
     def begin_transaction(self) -> None:
@@ -203,9 +205,10 @@ class FakeProducer(Closing):
     def send_offsets_to_transaction(
         self, positions: Sequence[TopicPartition], group_metadata: FakeGroup, timeout: float = -1
     ) -> None:
-        """Commit the offsets of a consumer's group with the transaction.
+        """Commit the offsets of a consumer group with the transaction.
 
-        ``group_metadata`` is what the consumer returned; after a rebalance it is refused.
+        ``group_metadata`` is the result of the consumer's `consumer_group_metadata`; after a rebalance, this
+        metadata is refused.
         """
         check_places(positions)
         if not isinstance(group_metadata, FakeGroup):
@@ -219,7 +222,7 @@ class FakeProducer(Closing):
         self._offsets.append((group_metadata, offsets))
 
     def commit_transaction(self, timeout: float = -1) -> None:
-        """Deliver the queued messages, make the transaction's readable, and commit its offsets."""
+        """Deliver queued messages, make the transaction's messages readable, and commit its offsets."""
         self._check_state("InTransaction")
         self.flush(timeout)
         if self._failed and self._broken is None:
@@ -236,7 +239,7 @@ class FakeProducer(Closing):
         self._end_transaction("committed")
 
     def abort_transaction(self, timeout: float = -1) -> None:
-        """Discard the queued messages and the offsets of the transaction, and hide its messages."""
+        """Discard the transaction's queued messages and offsets, and hide its delivered messages."""
         self._check_state("InTransaction")
         if self._broken is not None and self._broken["fatal"]:
             self._check_transaction()
@@ -262,7 +265,7 @@ class FakeProducer(Closing):
             raise RuntimeError(refusal)
 
     def _check_not_in_callback(self) -> None:
-        """Raise `RuntimeError` where the real client ends the process."""
+        """Raise `RuntimeError` in a delivery callback, where the real client would end the process."""
         if get_ident() in self._in_callback:
             raise RuntimeError(
                 "a delivery callback must not call poll or flush, also by another method: the real client "
@@ -286,7 +289,10 @@ class FakeProducer(Closing):
         return crc32(key) % self.log.partitions if key else 0
 
     def _deliver_next(self) -> _Pending | None:
-        """Append or fail the next message, and return it; None if the queue is empty or ``hold``."""
+        """Deliver the next message or let it fail, and return it; None if none may be delivered.
+
+        No message may be delivered if the queue is empty or ``hold`` is set.
+        """
         with self._lock:
             if not self._pending or (self.hold and self._pending[0].error is None):
                 return None
@@ -322,7 +328,7 @@ class FakeProducer(Closing):
             raise kafka_exception("_STATE", f"Operation not valid in state {self._state}")
 
     def _check_transaction(self) -> None:
-        """Raise the error of the transaction, if it has one."""
+        """Raise the error of the transaction, if the transaction has failed."""
         self._check_state("InTransaction")
         if self._planned is not None:
             self._broken, self._planned = self._planned, None
@@ -340,7 +346,7 @@ class FakeProducer(Closing):
 
 
 def _report_message(message: FakeMessage, error: KafkaError | None) -> FakeMessage:
-    """Return the message of a delivery report, which has no headers, as in the real client."""
+    """Return the message of a delivery report, which contains no headers, as in the real client."""
     report = copy(message)
     report.set_headers(None)
     report._error = error  # noqa: SLF001 (the client sets it)

@@ -1,8 +1,8 @@
 """A real Apache Kafka on this machine, for tests: `LocalBroker`.
 
-`_broker` has `LocalBroker`. `_prepared` prepares the data by which a broker starts fast, and `_settings` has
-the ports and settings. `_process` and `_watchdog` run a program that ends with its parent. `clients` has
-short-lived Kafka clients.
+`_broker` defines `LocalBroker`. `_prepared` prepares the data with which a broker starts fast, and
+`_settings` chooses the ports and writes the settings. `_process` and `_watchdog` run a program that ends when
+its parent ends. `clients` uses short-lived Kafka clients.
 """
 
 from cloudevents_kafka.testing.local._broker import LocalBroker

@@ -39,13 +39,13 @@ class LocalBroker:
             broker.create_topic("orders", partitions=3)
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-    The broker serves when the block begins. At the end of the block the broker is stopped and its data
-    removed, also after Ctrl-C, or if this process is killed. The first use on a machine downloads Kafka (45
+    The broker is ready when the block begins. At the end of the block, the broker is stopped and its data is
+    removed, even after Ctrl-C, or if this process is killed. The first use on a machine downloads Kafka (45
     MB) into the cache.
 
-    `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the data, which
-    stays there; `port` is a fixed port for clients. `jvm_options` are options of Java, such as ``-Xmx1g``.
-    `start_seconds` limits the time of a start. `version` is the version of Kafka, 3.9.1 or later.
+    `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the broker's
+    data, which is not removed; `port` is a fixed port for clients. `jvm_options` are options of Java, such as
+    ``-Xmx1g``. `start_seconds` limits the time of a start. `version` is the version of Kafka, 3.9.1 or later.
 
     Examples:
         >>> from confluent_kafka import Producer
@@ -97,7 +97,7 @@ class LocalBroker:
 
     @property
     def running(self) -> bool:
-        """Whether the broker's process runs."""
+        """Whether the process of the broker is running."""
         return self._process is not None and self._process.exit_code is None
 
     @property
@@ -116,9 +116,11 @@ class LocalBroker:
         return self.folder / "broker.log"
 
     def start(self) -> Self:
-        """Start the broker, wait until it serves, and return self; after `kill`, with the same data and port.
+        """Start the broker, wait until it is ready, and return self.
 
-        Raises `NoJava`, `NoJars`, or `BrokerFailed` with the end of the log.
+        After `kill`, the broker starts with the same data and port.
+
+        Raises `NoJava` or `NoJars`, or `BrokerFailed`, which contains the end of the broker's log.
         """
         if self.running:
             return self
@@ -133,7 +135,7 @@ class LocalBroker:
         return self
 
     def stop(self) -> None:
-        """Stop the broker. Data in a `data_dir` stays, after an orderly shutdown; other data is removed."""
+        """Stop the broker; keep data in a `data_dir`, after an orderly shutdown, and remove other data."""
         if self._process is not None:
             self._process.kill() if self._data_dir is None else self._process.terminate()
             self._process = None
@@ -143,26 +145,26 @@ class LocalBroker:
         self._ports = None
 
     def restart(self) -> None:
-        """Shut the broker down in order, then start it with the same data and port."""
+        """Shut the broker down properly, then start it again with the same data and port."""
         if self._process is not None:
             self._process.terminate()
         self.start()
 
     def kill(self) -> None:
-        """End the broker as a power cut would (SIGKILL); `start` continues with its data."""
+        """Kill the broker with SIGKILL, like a power cut; `start` then continues with the broker's data."""
         if self._process is not None:
             self._process.kill()
             self._killed = True
 
     def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None) -> str:
-        """Create a topic and return its name. Raises KafkaException if the broker refuses."""
+        """Create a topic and return its name; raise KafkaException if the broker refuses the topic."""
         from cloudevents_kafka.testing.local import clients
 
         clients.create_topic(self.bootstrap_servers, name, partitions, config or {})
         return name
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic. Raises KafkaException if the broker refuses."""
+        """Delete a topic; raise KafkaException if the broker refuses to delete it."""
         from cloudevents_kafka.testing.local import clients
 
         clients.delete_topic(self.bootstrap_servers, name)

@@ -1,9 +1,10 @@
-"""The prepared data that makes a broker start fast, created once and stored in the cache.
+"""Prepared data with which a broker starts fast; the data is created once and stored in the cache.
 
-Formatting a data folder needs a start of Java. The first consumer waits three seconds until the internal
-topics are created. Most of a broker's start is loading classes. So a broker is run once, used as tests do,
-and shut down. The cache then has a formatted data folder, one with the internal topics, and an archive of the
-loaded classes (AppCDS; Java ignores it if it does not match).
+Without prepared data, formatting a data folder would need an additional start of Java. The first consumer
+would wait three seconds until the internal topics are created. And most of the time of a broker's start would
+be spent on loading classes. So, once, a broker is started, used as tests use it, and shut down. After this,
+the cache contains a formatted data folder, a data folder with the internal topics, and an archive of the
+loaded classes (AppCDS; Java ignores an archive that does not match).
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ _KEPT: Final = frozenset({"meta.properties", "bootstrap.checkpoint", "__cluster_
 
 @dataclass(frozen=True, slots=True)
 class PreparedBroker:
-    """Java, Kafka's jars, and the folder of the prepared data."""
+    """The Java installation, Kafka's jars, and the folder of the prepared data for a broker."""
 
     java: Java
     jars: tuple[Path, ...]
     folder: Path
 
     def command(self, properties: Path, options: Sequence[str] = ()) -> list[str]:
-        """Return the command line of a broker; `options` for Java replace the defaults."""
+        """Return the command line of a broker; `options` are Java options, which replace the defaults."""
         archive = f"-XX:SharedArchiveFile={self.folder / _ARCHIVE}"
         return java_command(self.java, self.jars, [archive, *options], "kafka.Kafka", str(properties))
 
@@ -63,9 +64,9 @@ class PreparedBroker:
 
 
 def prepare(version: str = KAFKA_VERSION) -> PreparedBroker:
-    """Return the prepared parts for a version of Kafka, from the cache if it has them.
+    """Return a `PreparedBroker` for a version of Kafka, from the cache if the cache contains its data.
 
-    Otherwise they are downloaded and prepared, in about a minute. Raises `NoJava`, `NoJars`, or
+    Otherwise, Kafka is downloaded and the data is prepared, in about a minute. Raises `NoJava`, `NoJars`, or
     `BrokerFailed` if the broker does not run.
     """
     java = find_java()
@@ -80,12 +81,12 @@ def prepare(version: str = KAFKA_VERSION) -> PreparedBroker:
 
 
 def kafka_coordinates(version: str) -> tuple[str, ...]:
-    """Return the Maven coordinates of a Kafka that logs to its stderr."""
+    """Return the Maven coordinates of Kafka, and of a logger that writes to stderr."""
     return (f"org.apache.kafka:kafka_2.13:{version}", "org.slf4j:slf4j-simple:1.7.36")
 
 
 def java_command(java: Java, jars: Sequence[Path], options: Sequence[str], *main: str) -> list[str]:
-    """Return a Java command line with every jar by name, as the class archive depends on their order."""
+    """Return a Java command line that lists each jar, as the class archive depends on the jars' order."""
     return [str(java.executable), *JVM_OPTIONS, *options, "-cp", os.pathsep.join(map(str, jars)), *main]
 
 

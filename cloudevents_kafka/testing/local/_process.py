@@ -1,4 +1,4 @@
-"""Run a program under the watchdog: with a log file, and no longer than this process."""
+"""Run a program with a log file; a watchdog ends the program when this process ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAIL_LINES: Final = 25
 
 
 class BrokerFailed(CloudEventsKafkaError):
-    """A local broker did not start, or ended. `log` has the last lines of `log_file`.
+    """A local broker did not start, or ended. `log` contains the last lines of `log_file`.
 
     Examples:
         >>> from cloudevents_kafka.testing import BrokerFailed, LocalBroker
@@ -39,9 +39,9 @@ class BrokerFailed(CloudEventsKafkaError):
 
 
 class Process:
-    """A program in the background; both outputs are appended to the file `log`.
+    """A program in the background; its stdout and stderr are appended to the file `log`.
 
-    It ends when this process ends, for any reason, and then the folder `remove` is deleted.
+    The program is ended when this process ends for any reason; after this, the folder `remove` is deleted.
     Programs may be started from several threads at once.
     """
 
@@ -65,14 +65,17 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code (128 + n after signal n), or None while the program runs."""
+        """The exit code of the program (128 + n after signal n), or None while the program runs."""
         code = self._watchdog.poll()
         if code is not None:
             self._commands.close()
         return code
 
     def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
-        """Wait until `is_ready` returns True; raise `BrokerFailed` if the program ends or time is up."""
+        """Wait until `is_ready` returns True; raise `BrokerFailed` if the program ends first.
+
+        Also raises `BrokerFailed` if the wait takes longer than `seconds`.
+        """
         deadline = time.monotonic() + seconds
         while not is_ready():
             if (code := self.exit_code) is not None:
@@ -84,7 +87,7 @@ class Process:
             raise BrokerFailed(reason, self._log, tail(self._log))
 
     def terminate(self, seconds: float = 20.0) -> None:
-        """End the program by SIGTERM, or by SIGKILL after `seconds`."""
+        """End the program with SIGTERM, or with SIGKILL if it still runs after `seconds`."""
         self._send(b"T")
         try:
             self._watchdog.wait(seconds)
@@ -93,7 +96,7 @@ class Process:
         self._commands.close()
 
     def kill(self) -> None:
-        """End the program by SIGKILL."""
+        """End the program with SIGKILL."""
         self._send(b"K")
         self._watchdog.wait()
         self._commands.close()

@@ -72,7 +72,7 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct free ports; another program may take one before it is used."""
+    """Return distinct free ports; another program may take such a port before the caller uses it."""
     # Random, so that brokers that start at once choose different ports.
     candidates = random.sample(_PORTS, len(_PORTS))
     ports = list(itertools.islice(filter(is_free, candidates), count))
@@ -83,7 +83,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def write_server_properties(path: Path, ports: Ports, data: Path, overrides: Mapping[str, object]) -> None:
-    """Write all settings of a broker; `overrides` replace the defaults."""
+    """Write all settings of a broker to a file; `overrides` replace the default settings."""
     settings = {
         **_DEFAULTS,
         "controller.quorum.voters": f"1@{HOST}:{ports.controller}",
@@ -96,14 +96,14 @@ def write_server_properties(path: Path, ports: Ports, data: Path, overrides: Map
 
 
 def write_properties(path: Path, settings: Mapping[str, object]) -> None:
-    """Write a Java properties file."""
+    """Write settings to a Java properties file."""
     # JSON escapes backslashes, line ends and other characters than ASCII in the same way.
     lines = (f"{name}={json.dumps(text)[1:-1]}\n" for name, text in as_texts(settings).items())
     path.write_text("".join(lines), encoding="ascii")
 
 
 def as_texts(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return settings as Kafka reads them, such as "true" for True."""
+    """Return settings with texts as Kafka reads them, such as "true" for True."""
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in settings.items()

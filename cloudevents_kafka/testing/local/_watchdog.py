@@ -1,9 +1,10 @@
-"""Supervise one program so that it never outlives the process that started it.
+"""Supervise one program, so that the program never outlives the process that started this watchdog.
 
-Run as ``python -I -S _watchdog.py REMOVE LOG PROGRAM ARG...`` in a new session, which Ctrl-C does not reach.
-The pid of the program is printed to stdout. Commands are bytes on stdin: ``T`` terminates the program, ``K``
-kills it. The end of stdin means that the parent has ended: then the program is ended, and the folder REMOVE
-is deleted, unless this argument is empty. The exit code is the program's.
+This file is run as ``python -I -S _watchdog.py REMOVE LOG PROGRAM ARG...`` in a new session, which Ctrl-C
+does not reach. The watchdog prints the pid of the program to stdout. Each byte on stdin is a command: ``T``
+terminates the program, and ``K`` kills the program. The end of stdin means that the parent process has ended:
+in this case, the watchdog ends the program and deletes the folder REMOVE, unless this argument is empty. The
+watchdog exits with the exit code of the program.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NOT_STARTED = 127  # the shell's exit code for a missing program
 
 
 def main(remove: str, log: str, argv: list[str]) -> int:
-    """Run the program to its end; return its exit code, or 128 + the number of the signal."""
+    """Run the program to its end; return its exit code, or 128 + the number of the signal that ended it."""
     try:
         program = start_program(log, argv)
     except OSError as error:
@@ -42,7 +43,7 @@ def main(remove: str, log: str, argv: list[str]) -> int:
 
 
 def start_program(log: str, argv: list[str]) -> subprocess.Popen[bytes]:
-    """Start the program with both outputs appended to the log; return it."""
+    """Start the program, append its stdout and stderr to the log, and return the program."""
     with open(log, "ab") as output:  # noqa: PTH123 (pathlib costs start-up time here)
         return subprocess.Popen(
             argv,
@@ -62,7 +63,7 @@ def die_with_parent() -> None:
 
 
 def run_commands(program: subprocess.Popen[bytes], remove: str, orphaned: threading.Event) -> None:
-    """Run the commands on stdin until the parent is gone, then end the program."""
+    """Run the commands from stdin until the parent process has ended, then end the program."""
     parent = os.getppid()
     while True:
         # A fork of the parent may keep the pipe open, so the parent is checked too.

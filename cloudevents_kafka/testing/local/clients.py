@@ -1,4 +1,4 @@
-"""Short-lived confluent-kafka clients for the administration of a local broker (slow to import)."""
+"""Functions that administer a local broker with short-lived confluent-kafka clients (slow to import)."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from cloudevents_kafka.testing.local._settings import as_texts
 
 
 def wait_until_ready(process: Process, bootstrap_servers: str, seconds: float) -> None:
-    """Wait until a broker serves; raise `BrokerFailed` if it ends or takes longer."""
+    """Wait until a broker is ready; raise `BrokerFailed` if it ends, or is not ready after ``seconds``."""
     client = _admin_client(bootstrap_servers)
     process.wait_until(lambda: _is_ready(client), seconds)
 
 
 def create_topic(bootstrap_servers: str, name: str, partitions: int, config: Mapping[str, object]) -> None:
-    """Create a topic with one replica. Raises KafkaException if the broker refuses."""
+    """Create a topic with one replica; raise KafkaException if the broker refuses the topic."""
     topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=as_texts(config))
     client = _admin_client(bootstrap_servers)
     _wait(client.create_topics([topic], operation_timeout=10))
 
 
 def delete_topic(bootstrap_servers: str, name: str) -> None:
-    """Delete a topic. Raises KafkaException if the broker refuses."""
+    """Delete a topic; raise KafkaException if the broker refuses to delete it."""
     client = _admin_client(bootstrap_servers)
     _wait(client.delete_topics([name], operation_timeout=10))
 
 
 def warm_up(bootstrap_servers: str) -> None:
-    """Use a broker as tests do, so that it loads the classes and creates the internal topics."""
+    """Use a broker as tests use it, so that the broker loads its classes and creates the internal topics."""
     topic, common = "warm-up", {"bootstrap.servers": bootstrap_servers, "log_level": 0}
     create_topic(bootstrap_servers, topic, 2, {"cleanup.policy": "compact"})
     producer = Producer({**common, "transactional.id": "warm-up", "compression.type": "lz4"})
