@@ -28,10 +28,10 @@ def close_before(
 ) -> None:
     """Close a client so that the group continues at the first unread records.
 
-    ``unread`` is a function that returns the offsets of these records. ``sought`` lists the offsets to which
-    partitions were sought, if no record of the partition was read since. ``is_away`` is whether the broker
-    left an earlier question without an answer; if so, the wait for its next answer is one second instead of
-    five.
+    ``unread`` is a function that returns the offsets of these records. ``sought`` lists the offsets of
+    earlier calls of ``seek``; an offset counts only if no record of its partition was read since. ``is_away``
+    is whether the broker left an earlier question without an answer; if so, the wait for its next answer is
+    one second instead of five.
     """
     close = leave
     try:

@@ -39,7 +39,7 @@ else:
 _log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 DeliveryT = TypeVar("DeliveryT", bound="Delivery[Any]")
 Produce = Callable[..., Any]
-"""A function that queues a message; it raises BufferError if the client is full.
+"""A function that queues a message, or raises BufferError if the client's queue is full.
 
 The arguments of the function are topic, value, key, headers and on_delivery.
 """
@@ -160,7 +160,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
 
 
 OnDelivery = Callable[[Delivery[Any]], None]
-"""A function that is called with each delivery, successful or failed, after the client has reported it."""
+"""A function that is called with each delivery, successful or failed, after its delivery report."""
 
 
 _OnItsWay = tuple[Delivery[Any], OnDelivery | None, "Sending | None", "Sends | None"]
@@ -331,7 +331,7 @@ class DeliveryLost(Exception):
 
 
 def is_closed(client: Any) -> bool:
-    """Return whether a client was closed, which ``len`` shows by an error; False for classes of users."""
+    """Return whether a client was closed; False for a client of a user's own class without a length."""
     try:
         len(client)
     except RuntimeError:
@@ -342,7 +342,7 @@ def is_closed(client: Any) -> bool:
 
 
 def _why_lost(client: Any) -> str | None:
-    """Return why a client will not report its messages; None if messages are, or may be, in the client."""
+    """Return why a client will not report its messages, or None if it may still contain messages."""
     try:
         left = len(client)
     except RuntimeError:

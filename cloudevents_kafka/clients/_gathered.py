@@ -65,7 +65,7 @@ class Gathered(Generic[ItemT_co]):
         self.owner: dict[str, Any] = {"group": group, "consumer": next(_numbers)}
         self._on_error = on_error
         self.poll_interval: float | None = None
-        """``max.poll.interval.ms`` in seconds after the client has shown the setting, before that None."""
+        """``max.poll.interval.ms`` in seconds, or None until the client has shown this setting."""
         self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
 
     def observe(self, observers: Observers | None) -> None:
@@ -307,7 +307,7 @@ class Readable(Generic[ItemT_co]):
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
     """Return the ``TopicPartition`` to which a seek to a record leads; return a ``TopicPartition`` unchanged.
 
-    Raises `TypeError` for another object.
+    Raises `TypeError` for an object of another type.
     """
     record = place.record if isinstance(place, Item) else place
     if isinstance(record, Record):
@@ -323,9 +323,9 @@ def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
 
 
 def ends_of(done: Item | Record | Iterable[Item | Record]) -> list[TopicPartition]:
-    """Return the offset after a record, or, for several records, after the last one of each partition.
+    """Return the offset after a record or, for several records, after the last record of each partition.
 
-    Raises `TypeError` for another object.
+    Raises `TypeError` for an object of another type.
     """
     is_one = isinstance(done, Item | Record | Event | str) or not isinstance(done, Iterable)
     several: Iterable[Any] = (done,) if is_one else done  # type: ignore[assignment]

@@ -1,8 +1,8 @@
 """`BatchHandler`: handles the records of a batch in a transaction, and tries failed records again.
 
 When a try fails, the messages that it has sent are aborted with its transaction. So the failure of a record
-is remembered until a transaction that includes the record is committed. The transaction after the aborted one
-tries the record again, or skips the record or sends it as a dead letter.
+is remembered until a transaction that includes the record is committed. The next transaction tries the record
+again, skips the record, or sends the record as a dead letter.
 """
 
 from __future__ import annotations

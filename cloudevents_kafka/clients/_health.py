@@ -96,7 +96,7 @@ class Vitals:
 
     @contextmanager
     def working(self, records: int) -> Iterator[None]:
-        """Count this number of records as in work, all since now, until the block ends. Yields once."""
+        """Count this number of records as in work, from now until the block ends. Yields once."""
         self.in_work = dict.fromkeys(range(records), time.monotonic())
         try:
             yield

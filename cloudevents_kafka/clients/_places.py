@@ -15,9 +15,9 @@ Item = Decoded | Undecodable
 """A record that was read: consumers return it, and handlers are called with it."""
 PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
-"""The beginning of the metadata that a run commits with an offset; after it come bits of done records."""
+"""The text with which a run's metadata for an offset begins; bits of done records follow."""
 MOST_BITS: Final = 12_000
-"""The largest number of such bits: 2,000 characters, while brokers accept 4,096 by default."""
+"""The most bits that this metadata contains: 2,000 characters, where brokers accept 4,096 by default."""
 
 _OBJECTS: Final = 1024  # bytes of the objects of a record, next to its key, value and headers
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Action = Literal["fail", "skip"] | DeadLetters
 """What to do with a record that failed."""
 OnFailure = Action | Callable[[Item, Exception], Action]
-"""An `Action`, or a function that returns one for a record and its error."""
+"""An `Action`, or a function that takes a record and its error and returns an `Action`."""
 
 _MAX_BACKOFF: Final = 30.0  # seconds between two tries
 _LASTING: Final = (DecodeError, DataError)  # trying again does not help, unless the cause is transient
@@ -88,7 +88,7 @@ class Policy(msgspec.Struct, kw_only=True):
     retry_on: type[Exception] | tuple[type[Exception], ...] | None = None
     observers: Sequence[Observer] = ()
     observed: Observers | None = None
-    """The observers of the consumer; after construction, the observers in ``observers``, too."""
+    """The observers of the consumer; after construction, also the observers in ``observers``."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -103,7 +103,7 @@ class Policy(msgspec.Struct, kw_only=True):
         self.observed = add_observers(self.observed, self.observers)
 
     def handling(self, item: Item) -> AbstractContextManager[object]:
-        """Return a context manager around the handler of a record."""
+        """Return the context manager in which the handler of a record is called."""
         return nullcontext() if self.observed is None else self.observed.handling(item)
 
     def note_outcome(
@@ -236,12 +236,12 @@ def note_failure(failure: BaseException, item: Item, attempt: int, error: Except
 
 
 def _reason(error: Exception) -> str:
-    """Return an error as its `repr`, without the topic, partition and offset of the record."""
+    """Return the `repr` of an error, but without the topic, partition and offset of the record."""
     return f"{type(error).__name__}({error.reason!r})" if isinstance(error, DecodeError) else repr(error)
 
 
 def read_or_refuse(read: Callable[[], Item | None]) -> Item | None:
-    """Return the item that a function reads, or an `Undecodable` if it raises a `DecodeError`."""
+    """Return the item that a function reads, or an `Undecodable` if the function raises a `DecodeError`."""
     try:
         return read()
     except DecodeError as error:  # raised by a consumer with `strict`: on_failure decides

@@ -2,9 +2,9 @@
 
 The rules:
 
-1. While a message is not reported yet, one thread at a time polls the client. The thread that polls owns the
-   lock ``turn``; it is the `PollingThread`, a thread that waits for a delivery, or a thread that sends. The
-   `PollingThread` ends when all messages are reported, and no report has arrived for a moment.
+1. While a message is not reported yet, one thread at a time polls the client. The polling thread owns the
+   lock ``turn``; this thread may be the `PollingThread`, a thread that waits for a delivery, or a thread that
+   sends. The `PollingThread` ends when all messages are reported, and no report has arrived for a moment.
 2. A delivery report marks its delivery as done and wakes the threads that wait for this delivery. The report
    also queues the users' callbacks, which are called after the client's method has returned; see
    `_callbacks`.

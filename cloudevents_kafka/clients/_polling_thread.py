@@ -33,7 +33,7 @@ class Polled(Protocol):
 
 
 class PollingThread:
-    """A daemon thread that polls for an object without a reference to it, so that the object can be freed."""
+    """A daemon thread that has no reference to the object for which it polls, which can thus be freed."""
 
     def __init__(self, polled: Polled, name: str) -> None:
         self._polled: ReferenceType[Polled] = ref(polled)

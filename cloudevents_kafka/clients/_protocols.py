@@ -58,7 +58,7 @@ class Consumer(Protocol):
 
 
 class AnyProducer(Protocol):
-    """A producer of confluent-kafka or aiokafka, as distinct from settings."""
+    """A producer client of confluent-kafka or aiokafka, but not the settings of a client."""
 
     @property
     def flush(self) -> Callable[..., Any]: ...

@@ -120,11 +120,11 @@ class Schedule:
         return not stopped or len(stopped) < partitions
 
     def is_known(self, item: Item) -> bool:
-        """Return whether the offsets of the record's partition were stored here after it was assigned."""
+        """Return whether this schedule already knows the partition of a record."""
         return self.knows(name_of(item))
 
     def knows(self, name: PartitionName) -> bool:
-        """Return whether the offsets of a partition were stored here after it was assigned."""
+        """Return whether the group's offset or a record of a partition was stored since its assignment."""
         return name in self._seen or name in self._partitions
 
     def add(self, item: Item, now: float) -> None:
@@ -314,7 +314,10 @@ class Schedule:
         return [_place(each, _first(each)) for each in chosen if again or each.is_changed]
 
     def asked(self, *, unfinished: bool) -> list[TopicPartition]:
-        """Return partitions with an offset to commit or to confirm, or with ``unfinished`` records."""
+        """Return the partitions in which an offset must be committed or confirmed.
+
+        With ``unfinished``, the result also contains partitions with unfinished records.
+        """
         chosen = self._partitions.values()
         return [
             _place(each, _first(each))

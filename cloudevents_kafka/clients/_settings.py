@@ -59,10 +59,10 @@ def make_client(
 
 @cache
 def _noting(made: Any) -> Any:
-    """Return a class of consumers that record whether they have topics or assigned partitions.
+    """Return a subclass whose objects record whether topics were subscribed or partitions assigned.
 
-    A client of confluent-kafka does not show whether it has topics, and without topics, it never returns a
-    record.
+    A confluent-kafka client does not show whether it was subscribed or partitions were assigned; without
+    topics and partitions, the client never returns a record.
     """
     if not isinstance(made, type):  # a function that makes clients
         return made
@@ -80,7 +80,7 @@ def _noting(made: Any) -> Any:
 
 
 def check_begun(client: Any) -> None:
-    """Raise `RuntimeError` for a client made from settings that has no topics and no partitions."""
+    """Raise `RuntimeError` if a client made from settings has neither topics nor assigned partitions."""
     if not getattr(client, "has_begun", True):
         advice = "pass topics=['orders'], or call subscribe()"
         raise RuntimeError(f"a consumer must be subscribed before it reads, got no topics; {advice}")

@@ -53,7 +53,7 @@ class ThreadRun:
             workers, events.consumer, is_subscribed=events.is_subscribed, is_passed=events.is_passed
         )
         self.closes = False
-        """Whether the consumer is closed when the run has ended and committed."""
+        """Whether the consumer must be closed when the run has ended and committed."""
         self.ended = threading.Event()
         self.threads = {threading.current_thread(), *workers.threads}
         """The threads that must not wait for the end of the run."""
@@ -101,7 +101,7 @@ class ThreadRun:
                 progress.idle_since = now
 
     def _begin(self, item: Item, now: float) -> None:
-        """Pass a record that was read to the threads, after the checks of a new partition."""
+        """Pass a record to the threads; if its partition is new, make the checks for new partitions first."""
         if not self._workers.schedule.is_known(item):
             try:
                 self._perform(self.progress.look())

@@ -39,7 +39,8 @@ class Transactions:
     """The transactions of one producer, one after another.
 
     A step may take ``timeout`` seconds; after a request to stop, all steps together may take
-    ``stop_timeout``. While a step waits, the consumer is polled for its group.
+    ``stop_timeout``. While a step waits, the consumer's client is polled, so that it stays a member of its
+    group.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Transactions:
             self._serving.poll()
 
     def in_thread(self, work: Callable[[], T], seconds: float | None = None) -> T:
-        """Call a function in a thread of its own, and return its result.
+        """Call a function in a separate thread, and return its result.
 
         Raises `Unfinished` if the function takes longer than the time to stop, and `TransactionError` if it
         takes longer than ``seconds``. After a restart of brokers, a client call may never return (librdkafka

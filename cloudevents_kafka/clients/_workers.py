@@ -73,7 +73,7 @@ class Workers(ABC):
         return task.item, sends
 
     def _around(self, item: Item, sends: Sends | None) -> AbstractContextManager[object]:
-        """Return the context manager for the call of the handler."""
+        """Return the context manager in which the handler is called."""
         handling = self.policy.handling(item)
         return handling if sends is None else _counted(sends, handling)
 
@@ -141,7 +141,7 @@ class Workers(ABC):
             self.wake()
 
     def result(self) -> RunResult:
-        """Return the counts, or raise the error of a record."""
+        """Return the counts of the run, or raise the error that has ended the run."""
         if self.error is not None:
             raise self.error
         return self.counts
@@ -191,7 +191,7 @@ class Threads(Workers):
             self._ended.notify_all()
 
     def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
-        """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
+        """Wait up to ``seconds`` for a condition on records; return whether the condition is true."""
         with self.lock:
             return self._wait(lambda: self.cancelled or condition(), seconds) and condition()
 

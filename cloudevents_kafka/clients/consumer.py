@@ -211,7 +211,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         on_revoke: OnRebalance | None = None,
         on_lost: OnRebalance | None = None,
     ) -> None:
-        """Subscribe the client to topics, or to patterns that begin with ``^``, in place of earlier ones.
+        """Subscribe the client to topics, or to patterns that begin with ``^``, instead of earlier topics.
 
         After this call, `run` knows when partitions are revoked: it begins no other record of these
         partitions, waits for their records in work, and commits their done records. The functions are called
@@ -344,7 +344,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         return self._gathered.bound_revocation(seconds)
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop fetched records of these partitions, or of all partitions, that were not returned yet.
+        """Drop records that were fetched but not returned yet, of these partitions or of all partitions.
 
         The client's position is after the dropped records, so call `seek` next, unless the partitions were
         revoked.
@@ -393,10 +393,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
         The run ends at SIGTERM, after a call of `stop`, or after ``idle_timeout`` seconds without a record.
         At the end, no other record begins, and the run waits up to ``stop_timeout`` seconds for the records
-        in work. Records that are not done by then are not committed; the next run, or the group, reads them
-        again. The consumer stays open. In the settings of its client, ``enable.auto.commit`` must be False.
-        Otherwise, the client itself commits all records that were read, even unfinished records;
-        `ConsumeError` is raised when the group's offsets show such a commit.
+        in work. Records that are not done after this time are not committed; the next run, or the group,
+        reads these records again. The consumer stays open. In the settings of its client,
+        ``enable.auto.commit`` must be False. Otherwise, the client itself commits all records that were read,
+        even unfinished records; `ConsumeError` is raised when the group's offsets show such a commit.
 
         ``on_failure`` is the action for a record that is not an event, or whose handler has raised an error
         ``tries`` times. ``"fail"`` raises the error, ``"skip"`` counts and logs the record, and a
@@ -406,12 +406,12 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         errors, with one exception: after an error of the record or of its data, the record is tried again
         only if the cause is a failed connection, a time-out, or an HTTP answer of 429 or 5xx. The wait before
         the second try has a random length between half of ``backoff`` seconds and ``backoff`` seconds. The
-        wait doubles with each further try, up to 30 s. During the wait, records of other keys are handled.
+        wait doubles with each further try, up to 30 s. During the wait, records with other keys are handled.
 
-        ``handler`` is called in another thread, or in as many threads as ``concurrency`` says. Records with
-        the same key are handled in their order, and records without a key are handled in the order of their
-        partition. If ``producer`` is passed, a record is done when all events that its handler has sent with
-        this producer have arrived; a failed delivery counts as a failure of the record.
+        ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records
+        with the same key are handled in their order, and records without a key are handled in the order of
+        their partition. If ``producer`` is passed, a record is done when all events that its handler has sent
+        with this producer have arrived; a failed delivery counts as a failure of the record.
 
         The offset of a record is committed when this record and all earlier records of its partition are
         done. In each partition, at most ``max_ahead`` records after the oldest unfinished record begin. After
@@ -495,9 +495,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         return self._stopped
 
     def close(self) -> None:
-        """Stop, and close the wrapped consumer, which leaves its group; a run must end before this.
+        """Stop, and close the wrapped consumer, which leaves its group.
 
-        If `close` is called during `run`, the consumer is closed when the run has ended.
+        If `close` is called during `run`, the consumer is closed after the end of the run.
         """
         self._stopped = self._closed = True
         with self._lock:

@@ -6,12 +6,12 @@ additional headers:
 | header | value |
 |---|---|
 | ``dlq_topic``, ``dlq_partition``, ``dlq_offset`` | where the record was read |
-| ``dlq_timestamp`` | its timestamp there, in milliseconds since the epoch |
-| ``dlq_time`` | when it failed, in RFC 3339 |
-| ``dlq_attempt`` | how often it was tried, in all its failures |
+| ``dlq_timestamp`` | the timestamp of the record, in milliseconds since the epoch |
+| ``dlq_time`` | when the record failed, in RFC 3339 |
+| ``dlq_attempt`` | how often the record was tried, in all its failures |
 | ``dlq_error`` | the class and the message of the error, and of a transient cause, such as a time-out |
-| ``dlq_clause`` | the clauses that it breaks, as in ``DecodeError.clauses`` |
-| ``dlq_value_size`` | the size in bytes of its value, which was left out because the letter was too large |
+| ``dlq_clause`` | the clauses that the record breaks, as in ``DecodeError.clauses`` |
+| ``dlq_value_size`` | the size in bytes of the value, which was left out of a too large dead letter |
 
 A header is missing if its value is unknown. If a dead letter fails again, all these headers are replaced.
 `DeadLetter.of` reads these headers.

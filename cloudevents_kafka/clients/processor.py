@@ -89,12 +89,13 @@ class EventProcessor:
     seconds, unless it is Kafka's default, 60 s. The default of ``max_seconds`` is a tenth of
     ``transaction_timeout``.
 
-    ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away. If a
-    number of ``transactions`` for the same records are aborted in a row, `run` raises an error. The client is
-    polled while the handler or a broker is slow, so the group does not expel the member. ``observers`` are
-    called in addition to the observers of the consumer and of the producer: see `Observer`. Raises
-    `TypeError` if the clients do not support transactions, or if the handler is a coroutine function. Raises
-    `ValueError` for times that are not above 0, and for `DeadLetters` with another producer.
+    ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away.
+    ``transactions`` is the number of aborted transactions in a row, for the same records, after which `run`
+    raises an error. The client is polled while the handler or a broker is slow, so the group does not expel
+    the member. ``observers`` are called in addition to the observers of the consumer and of the producer: see
+    `Observer`. Raises `TypeError` if the clients do not support transactions, or if the handler is a
+    coroutine function. Raises `ValueError` for times that are not above 0, and for `DeadLetters` with another
+    producer.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
@@ -177,7 +178,7 @@ class EventProcessor:
     def stop(self) -> None:
         """End `run` after the current record; a signal handler or another thread may call this.
 
-        The handled records of the batch are committed, and the remaining ones are read again later.
+        The handled records of the batch are committed, and the remaining records are read again later.
         """
         self._stopped = True
 

@@ -236,7 +236,7 @@ class EventProducer(Generic[ProducerT]):
         return delivery
 
     def observe(self, observers: Sequence[Observer]) -> None:
-        """Call further observers from now on."""
+        """Add observers, which are called from now on."""
         self._deliveries.observers = add_observers(self._deliveries.observers, observers)
 
     def count_sends(self) -> None:
@@ -271,7 +271,7 @@ class EventProducer(Generic[ProducerT]):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Close; sent events are delivered even if the block has raised an error."""
+        """Close the producer; sent events are delivered even if the block has raised an error."""
         try:
             self.close()
         except DeliveryError as undelivered:

@@ -95,7 +95,7 @@ def seconds_of(settings: Mapping[str, Any]) -> float:
 
 
 def is_unknown(error: Exception, *, by_guid: bool) -> bool:
-    """Return whether a registry has answered that it has no such schema.
+    """Return whether a registry has answered that a schema does not exist.
 
     A server that is not a schema registry also answers 404, but without the error code of a registry. For an
     unknown GUID, even a registry sends no such error code.

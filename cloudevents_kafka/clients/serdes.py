@@ -22,7 +22,7 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 
 Serde = Callable[[Any, Any], Any]
-"""A serializer or deserializer of confluent-kafka, called with a value and a SerializationContext.
+"""A confluent-kafka serializer or deserializer, which is called with a value and a SerializationContext.
 
 Examples:
     >>> from cloudevents_kafka.clients.serdes import Serde
@@ -34,7 +34,7 @@ Examples:
 
 
 def data_reader(deserializer: Serde) -> DataReader:
-    """Return the ``data_reader`` of an `EventConsumer` that calls a deserializer.
+    """Return a ``data_reader`` for an `EventConsumer` that reads data with a deserializer.
 
     Examples:
         >>> from confluent_kafka.serialization import StringDeserializer
@@ -57,10 +57,11 @@ def data_reader(deserializer: Serde) -> DataReader:
 
 
 def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tuple[Event, Headers]:
-    """Return an event with data that a serializer writes, and the headers to send with it to a topic.
+    """Return an event whose data a serializer has written, and the headers to send with this event.
 
-    Send the event with ``producer.send(event, topic, headers=headers)``. If ``data`` is None, the returned
-    event has no data. Raises `DataError` if the serializer raises any error.
+    ``topic`` is the topic to which the event will be sent. Send the event with ``producer.send(event, topic,
+    headers=headers)``. If ``data`` is None, the returned event has no data. Raises `DataError` if the
+    serializer raises any error.
 
     Examples:
         >>> from confluent_kafka.serialization import StringSerializer

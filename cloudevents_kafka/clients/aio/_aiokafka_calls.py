@@ -62,7 +62,7 @@ class FetchCalls:
         return found
 
     async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[PolledMessage]:
-        """Return a message for the record that raises an error in each partition.
+        """Return a message about the first record that raises an error, in each partition with such a record.
 
         The records before such a record are first passed to ``add``.
 
@@ -142,7 +142,7 @@ class FetchCalls:
         return found
 
     def is_new(self, before: Any) -> bool:
-        """Return whether the assignment has changed; aiokafka creates an object for each assignment."""
+        """Return whether the assignment has changed; aiokafka creates a new object for each assignment."""
         assigned = self.client.assignment()
         if assigned is before:
             return False

@@ -94,7 +94,7 @@ class AiokafkaSender(AsyncSender):
 
 
 def _is_cancelled() -> bool:
-    """Return whether the current task was cancelled, and not only a future that it awaits."""
+    """Return whether the current task itself was cancelled, not only a future that the task awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -29,7 +29,7 @@ class AsyncDelivery(Delivery[SentT_co]):
     """The delivery of one event or of one record; any number of tasks may await the delivery.
 
     ``await delivery`` waits for the report, and returns the delivery or raises `DeliveryError`. If a task is
-    cancelled while it awaits a delivery, the event is still delivered.
+    cancelled while it awaits a delivery, the delivery itself continues.
 
     Examples:
         >>> import asyncio
@@ -80,7 +80,7 @@ class AsyncSender:
         return self._client_full or len(self.pending) >= self.max_in_flight
 
     def check(self) -> None:
-        """Raise `asyncio.QueueFull` if there is no room, and `RuntimeError` on another event loop."""
+        """Raise `asyncio.QueueFull` if there is no room, or `RuntimeError` on another event loop."""
         if asyncio.get_running_loop() is not self._loop:
             self.running_loop()
         if self._client_full or len(self.pending) >= self.max_in_flight:
@@ -217,7 +217,7 @@ class PolledSender(AsyncSender):
             self.serve(None, is_idle=True)
 
     def poller(self) -> Callable[[float], int]:
-        """Return the client's ``poll``, or ``flush``, which does not wait for ``linger.ms``."""
+        """Return the client's ``poll``, or its ``flush``, which sends without waiting for ``linger.ms``."""
         poll: Callable[[float], int] = self._client.flush if self._for_none else self._client.poll
         return poll
 

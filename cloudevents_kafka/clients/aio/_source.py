@@ -121,7 +121,7 @@ class Source(ABC):
 
 
 class PolledSource(Source):
-    """Makes all calls of the client in one thread, which hands batches of messages to the loop."""
+    """Makes all client calls in one thread, which passes batches of messages to the event loop."""
 
     def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
         super().__init__(events, client, max_records)

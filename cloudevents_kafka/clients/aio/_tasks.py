@@ -62,7 +62,7 @@ class Tasks(Workers):
     async def wait(
         self, condition: Callable[[], bool], seconds: float | None, *, for_room: bool = False
     ) -> bool:
-        """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
+        """Wait up to ``seconds`` for a condition on records; return whether the condition is true."""
         deadline = None if seconds is None else self._loop.time() + seconds
         while not condition():
             left = None if deadline is None else deadline - self._loop.time()

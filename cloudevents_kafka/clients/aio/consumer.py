@@ -367,8 +367,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         Commits run one after the other, and a commit continues if its task is cancelled. Raises the same
         errors as `EventConsumer.commit`. With aiokafka, offsets of revoked partitions are not committed, and
-        during a rebalance, no offset is committed. In both cases, this is logged, and the group reads the
-        records again.
+        during a rebalance, no offset is committed. Offsets that are not committed for these reasons are
+        logged, and the group reads their records again.
         """
         if offsets := ends_of(done):
             began = time.monotonic()

@@ -90,9 +90,9 @@ class AsyncEventProducer(Generic[AnyProducerT]):
 
         Waits for room while ``max_in_flight`` events are in flight. Raises `DeliveryError` if the event was
         not delivered, and the errors of `EventProducer.send` if the event cannot be written. If the call is
-        cancelled while it waits for room, the event is not sent. If the call is cancelled later, the event is
-        still delivered; if this delivery fails, the next `flush` raises the error. To distinguish these two
-        cases, await `drain`, call `send_nowait`, and await the returned delivery.
+        cancelled while it waits for room, the event is not sent. If the call is cancelled later, the delivery
+        continues; if the delivery fails, the next `flush` raises the error. To distinguish these two cases,
+        await `drain`, call `send_nowait`, and await the returned delivery.
         """
         while True:
             try:
@@ -149,11 +149,11 @@ class AsyncEventProducer(Generic[AnyProducerT]):
                 return await delivery
 
     def raise_failures(self) -> None:
-        """Raise `DeliveryError` if events were not delivered since the last flush; do not wait."""
+        """Raise `DeliveryError` for deliveries that have failed since the last flush, without waiting."""
         self._sender.deliveries.raise_failures(0, 0)
 
     def observe(self, observers: Sequence[Observer]) -> None:
-        """Call further observers from now on."""
+        """Add observers, which are called from now on."""
         deliveries = self._sender.deliveries
         deliveries.observers = add_observers(deliveries.observers, observers)
 

@@ -32,7 +32,7 @@ _FORMS: Final = (
 
 
 class TokenError(CloudEventsKafkaError):
-    """A command printed no token; the message contains neither its output nor its arguments.
+    """A command printed no token; the message contains neither the command's output nor its arguments.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand, TokenError

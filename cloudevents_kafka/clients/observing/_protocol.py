@@ -9,8 +9,8 @@ These rules are true for all calls:
 3. An error of an observer is logged. Such an error does not change what a client returns, raises or sends.
 4. Each partition that was assigned to a consumer is passed to one call of ``revoked``: when the partition is
    revoked or lost, when the client finds that the partition is not assigned any more, or at ``close``. After
-   this call, no call about a record or a commit of the partition follows. ``revoked`` of the last run's
-   observers is called, too.
+   this call, no call about a record or a commit of the partition follows. ``revoked`` is also called for the
+   observers of the last run.
 5. ``reached`` is called only with offsets of partitions for which the client currently has no further records
    to return.
 6. Headers that an observer adds replace headers with the same names. An observer must not add headers with
@@ -122,7 +122,7 @@ class Observer:
         """Observe offsets that were committed, or that a client has begun to commit asynchronously."""
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """Observe the offsets at which the client reads on, about once a second.
+        """About once a second, observe the offsets at which the client reads on.
 
         The consumer has returned all records before these offsets. Directly before such an offset, there may
         be transaction markers instead of a record.

@@ -92,7 +92,7 @@ class Observers:
         return headers
 
     def send(self, sent: Event[Any] | Record, record: Record) -> Sending:
-        """Return a `Sending`, with the headers to send, and the function to call with the delivery report."""
+        """Return a `Sending`, with the headers to send and a method to call with the delivery report."""
         return Sending(self, sent, record)
 
     def reading(self, read: Callable[[Record], Any], client: Any) -> Reading:
@@ -177,7 +177,7 @@ class Reading:
 
 
 class _Headers(list[tuple[str, bytes | None]]):
-    """Headers to which other instrumentation of the client may append, but not replace observers' headers."""
+    """Headers that other instrumentation of the client may add to, without replacing observers' headers."""
 
     _names: frozenset[str] = frozenset()
 

@@ -82,7 +82,7 @@ class _Lags(Collector):
         self._positions: dict[tuple[str, ...], _Position] = {}
 
     def receive(self, notice: Notice, newest: float) -> None:
-        """Set the position after a record that a consumer has received; it now owns the partition.
+        """Set the position after a received record; the consumer that received it now owns the partition.
 
         If the timestamp of the record is in the future, the record's age is counted from its receipt.
         """

@@ -245,7 +245,7 @@ class FakeConsumer(Closing):
         return None if asynchronous else _offsets_of(chosen, chosen)
 
     def store_offsets(self, message: Any = None, offsets: Sequence[TopicPartition] | None = None) -> None:
-        """Set the offsets of the next `commit`."""
+        """Set the offsets that the next `commit` without arguments commits."""
         self._check_open()
         chosen = self._chosen_offsets(message, offsets)
         if chosen is None:

@@ -50,11 +50,11 @@ class _Pending:
 class FakeProducer(Closing):
     """A fake of `confluent_kafka.Producer` that writes to a `FakeLog`.
 
-    `poll` and `flush` deliver messages and call the delivery callbacks, in order. To test failures, use
-    ``queue_limit``, which makes `produce` raise BufferError, `fail_next`, which makes deliveries fail, and
-    ``hold``, which leaves messages in the queue. ``transactional=True`` allows transactions, as a
-    transactional id does. After a failed delivery, a transaction can only be aborted; `fail_transaction`
-    makes the next transaction fail. Threads may share a `FakeProducer`, as they may share a real producer.
+    `poll` and `flush` deliver messages and call the delivery callbacks, in order. Failures can be tested in
+    three ways: ``queue_limit`` makes `produce` raise BufferError, `fail_next` makes deliveries fail, and
+    ``hold`` leaves messages in the queue. ``transactional=True`` allows transactions, as a transactional id
+    does. After a failed delivery, a transaction can only be aborted; `fail_transaction` makes the next
+    transaction fail. Threads may share a `FakeProducer`, as they may share a real producer.
 
     The fake refuses the same calls and arguments as the real producer: arguments of wrong types, messages of
     more than ``max_bytes`` (``message.max.bytes``), and topics and partitions that cannot exist. As in the
@@ -180,7 +180,7 @@ class FakeProducer(Closing):
         return len(self)
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
-        """Discard the queued messages; `poll` reports each as ``_PURGE_QUEUE``."""
+        """Discard the queued messages; `poll` reports each of these messages as ``_PURGE_QUEUE``."""
         self._check_open()
         with self._lock:
             for pending in self._pending:
@@ -289,7 +289,7 @@ class FakeProducer(Closing):
         return crc32(key) % self.log.partitions if key else 0
 
     def _deliver_next(self) -> _Pending | None:
-        """Deliver the next message or let it fail, and return it; None if none may be delivered.
+        """Deliver the next message or let it fail; return it, or None if no message may be delivered.
 
         No message may be delivered if the queue is empty or ``hold`` is set.
         """

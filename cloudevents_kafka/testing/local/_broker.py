@@ -112,7 +112,7 @@ class LocalBroker:
 
     @property
     def log_file(self) -> Path:
-        """The path of the broker's log: warnings and errors, unless `jvm_options` change the level."""
+        """The path of the broker's log, with warnings and errors unless `jvm_options` change the level."""
         return self.folder / "broker.log"
 
     def start(self) -> Self:
@@ -135,7 +135,7 @@ class LocalBroker:
         return self
 
     def stop(self) -> None:
-        """Stop the broker; keep data in a `data_dir`, after an orderly shutdown, and remove other data."""
+        """Stop the broker; data in a `data_dir` is kept after an orderly shutdown, other data is removed."""
         if self._process is not None:
             self._process.kill() if self._data_dir is None else self._process.terminate()
             self._process = None

@@ -2,9 +2,9 @@
 
 Without prepared data, formatting a data folder would need an additional start of Java. The first consumer
 would wait three seconds until the internal topics are created. And most of the time of a broker's start would
-be spent on loading classes. So, once, a broker is started, used as tests use it, and shut down. After this,
-the cache contains a formatted data folder, a data folder with the internal topics, and an archive of the
-loaded classes (AppCDS; Java ignores an archive that does not match).
+be spent on loading classes. To avoid these delays, a broker is started once, used as tests use it, and shut
+down. After this, the cache contains a formatted data folder, a data folder with the internal topics, and an
+archive of the loaded classes (AppCDS; Java ignores an archive that does not match).
 """
 
 from __future__ import annotations

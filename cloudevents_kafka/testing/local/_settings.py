@@ -103,7 +103,7 @@ def write_properties(path: Path, settings: Mapping[str, object]) -> None:
 
 
 def as_texts(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return settings with texts as Kafka reads them, such as "true" for True."""
+    """Return settings whose values are texts that Kafka reads, such as "true" for True."""
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in settings.items()
