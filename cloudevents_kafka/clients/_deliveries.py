@@ -279,7 +279,7 @@ class Deliveries(Generic[DeliveryT]):
                 self.awaited.append(delivery)
 
     def is_busy(self) -> bool:
-        """Return whether a message is not reported yet, or a function must still be called for a report."""
+        """Return whether a sent message waits for its report, or a function must be called with a report."""
         # In the order in which a report goes through them.
         return bool(self.pending or self._noting) or self.callbacks.is_busy()
 

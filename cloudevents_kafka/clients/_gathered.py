@@ -335,7 +335,7 @@ def ends_of(done: Item | Record | Iterable[Item | Record]) -> list[TopicPartitio
         if not isinstance(record, Record):
             raise TypeError(
                 f"commit() must get items, or their records, got {_kind_of(each)}; pass the item that was "
-                "read, and commit a TopicPartition by the client"
+                "read, or commit a TopicPartition with the client"
             )
         name = record.topic, record.partition
         if name not in last or record.next_offset > last[name].next_offset:

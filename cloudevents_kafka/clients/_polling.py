@@ -67,7 +67,7 @@ class Polling:
         self._callbacks.serve()
 
     def is_busy(self) -> bool:
-        """Return whether a message is not reported yet, or a callback is queued."""
+        """Return whether a sent message still waits for its report, or a callback is queued."""
         return bool(self.deliveries.pending or self._callbacks.due)
 
     def sent(self) -> None:
@@ -186,7 +186,7 @@ class Polling:
                 return pending
 
     def _flush_for(self, seconds: float, *, is_bounded: bool) -> int:
-        """Flush for some seconds, even if the call hangs; return the number of pending messages."""
+        """Flush for at most some seconds, even if the call hangs; return the number of pending messages."""
         flush = partial(self._client.flush, seconds)
         try:
             return within(seconds + SECONDS, flush) if is_bounded else flush()  # type: ignore[no-any-return]

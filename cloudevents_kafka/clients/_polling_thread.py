@@ -29,11 +29,11 @@ class Polled(Protocol):
         """
 
     def is_busy(self) -> bool:
-        """Return whether a message is not reported yet, or a function must still be called."""
+        """Return whether a sent message still waits for its report, or a function must still be called."""
 
 
 class PollingThread:
-    """A daemon thread that has no reference to the object for which it polls, which can thus be freed."""
+    """A daemon thread that has no reference to the object for which it polls: this object can be freed."""
 
     def __init__(self, polled: Polled, name: str) -> None:
         self._polled: ReferenceType[Polled] = ref(polled)

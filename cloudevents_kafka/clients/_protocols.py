@@ -271,7 +271,7 @@ def check_producer(producer: object, kind: str) -> None:
     names = [each.__name__ for each in type(producer).__mro__]
     if producer is not None and kind not in names:
         raise TypeError(
-            f"producer must be an {kind}, got {names[0]}; pass the one by which the handler sends"
+            f"producer must be an {kind}, got {names[0]}; pass the producer with which the handler sends"
         )
 
 

@@ -69,7 +69,7 @@ class Sends:
 
 
 def current_sends() -> Sends | None:
-    """Return the `Sends` of the current handler."""
+    """Return the `Sends` of the handler call in which the current code runs, or None."""
     return _current.get()
 
 

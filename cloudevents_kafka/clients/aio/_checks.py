@@ -47,5 +47,8 @@ def check_run(client: Any) -> None:
             "create the consumer with it"
         )
     if getattr(client, "_enable_auto_commit", False):
-        raise ValueError("enable_auto_commit must be False for run(), got True; create the client so")
+        raise ValueError(
+            "enable_auto_commit must be False for run(), got True; create the client with "
+            "enable_auto_commit=False"
+        )
     check_started(client)

@@ -214,7 +214,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; sent events are delivered even if the block has raised an error or was cancelled."""
+        """Close the producer; sent events are delivered even if the block has failed or was cancelled."""
         try:
             await self.close()
         except DeliveryError as undelivered:

@@ -44,10 +44,10 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     the record breaks.
 
     ``seconds`` is a duration, whose meaning depends on the called method. For ``delivered`` and ``failed``,
-    it is the time from ``sending`` to the delivery report. For ``received``, it is the time of reading the
-    records that are returned together. For ``retried``, it is the time until the next try. For ``skipped``
-    and ``dead_lettered``, it is the time from reading a record to its end in a run. For ``committed``, it is
-    the time of the call that commits.
+    ``seconds`` is the time from ``sending`` to the delivery report. For ``received``, ``seconds`` is the time
+    of reading the records that are returned together. For ``retried``, ``seconds`` is the time until the next
+    try. For ``skipped`` and ``dead_lettered``, ``seconds`` is the time from reading a record to its end in a
+    run. For ``committed``, ``seconds`` is the time of the call that commits.
 
     Examples:
         >>> from cloudevents_kafka.clients.observing import Notice

@@ -44,7 +44,7 @@ class LocalBroker:
     MB) into the cache.
 
     `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the broker's
-    data, which is not removed; `port` is a fixed port for clients. `jvm_options` are options of Java, such as
+    data, which is not removed; `port` is a fixed port for clients. `jvm_options` are Java options, such as
     ``-Xmx1g``. `start_seconds` limits the time of a start. `version` is the version of Kafka, 3.9.1 or later.
 
     Examples:
