@@ -1,11 +1,12 @@
 """A Kafka client in pure Python: `Client` connects, and creates producers and consumers.
 
-Read `_client` and its `_settings` first, then from the bottom up: `_retry` (deadlines), `_address` and
-`_dialing`, `_socket` (frames), `_connection` (requests, in the versions of `_api_versions`, their `_capture`
-and `_throttle`), `_broker` (login by `_sasl`, with `_saslprep`) and `_opening` (the same in a thread),
-`_cluster` (metadata, leaders, retries). For producing: `_producer`, `_accumulator`, `_batches`,
-`_batch_limit`, `_partitioners`, `_sender` and its `_waker`. For consuming: `_consumer`, `_message`,
-`_fetcher`, `_cursor`, `_buffer`, `_isolation`, `_group`, `_assignors`, `_offsets`.
+Read `_client` and its `_settings` first, then these modules from the bottom up: `_retry` (deadlines),
+`_address` and `_dialing`, `_socket` (frames), `_connection` (requests: `_api_versions` chooses their
+versions, `_capture` records them, `_throttle` delays them), `_broker` (login with `_sasl` and `_saslprep`),
+`_opening` (connects and logs in with a thread), and `_cluster` (metadata, leaders, retries). The modules for
+producing are `_producer`, `_accumulator`, `_batches`, `_batch_limit`, `_partitioners`, `_sender` and its
+`_waker`. The modules for consuming are `_consumer`, `_message`, `_fetcher`, `_cursor`, `_buffer`,
+`_isolation`, `_group`, `_assignors`, `_offsets`.
 """
 
 from cloudevents_kafka.protocol.client._address import Address

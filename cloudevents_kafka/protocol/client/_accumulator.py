@@ -1,4 +1,4 @@
-"""`Accumulator`: a producer's records by partition, and the batches that are ready to be sent."""
+"""`Accumulator`: a producer's records, grouped by partition, and the batches that are ready to be sent."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _LOOKUP_PAUSE: Final = 0.2  # seconds, before the metadata of a missing topic is
 
 
 Complete: TypeAlias = Callable[[Sequence[QueuedRecord], ProtocolError | None, int, int], None]
-"""Called with delivered or failed records, an error or None, the partition, and the first offset."""
+"""A function that takes delivered or failed records, an error or None, the partition and the first offset."""
 
 
 class Idempotence:
-    """The producer id, requested on first use, and the next sequence number of each partition."""
+    """The producer id, which is requested on first use, and the next sequence number of each partition."""
 
     def __init__(self, cluster: Cluster, settings: ProducerSettings) -> None:
         self._cluster: Final = cluster
@@ -51,7 +51,7 @@ class Idempotence:
         return self._producer_id
 
     def next_sequence(self, topic_partition: PartitionId, count: int) -> int:
-        """Return the sequence number of the next batch, which has ``count`` records."""
+        """Return the sequence number of a partition's next batch, which contains ``count`` records."""
         sequence = self._sequences[topic_partition]
         self._sequences[topic_partition] = (sequence + count) % (1 << 31)
         return -1 if self._producer_id == NO_PRODUCER_ID else sequence
@@ -62,9 +62,9 @@ class Idempotence:
             self._sequences[batch.topic_partition] = max(batch.sequence, 0)
 
     def abandon(self, batch: ProducerBatch) -> None:
-        """Begin a new epoch, because brokers refuse the sequence numbers after a missing batch.
+        """Begin a new epoch, because brokers refuse the sequence numbers that follow a missing batch.
 
-        If the missing batch was only late, brokers refuse it from then on.
+        If the missing batch is only late, brokers refuse this batch in the new epoch.
         """
         if batch.producer_id != NO_PRODUCER_ID and batch.producer_id == self._producer_id:
             producer_id, epoch = batch.producer_id
@@ -72,7 +72,7 @@ class Idempotence:
             self._sequences.clear()
 
     def restart(self, batch: ProducerBatch) -> None:
-        """Begin with a batch in a new epoch, which brokers accept from number 0 on (KIP-360)."""
+        """Begin a new epoch with this batch; brokers accept a new epoch from number 0 on (KIP-360)."""
         self.abandon(batch)
         batch.producer_id = self.producer_id(batch.queued[0].deadline)
         batch.sequence = self.next_sequence(batch.topic_partition, len(batch.queued))
@@ -94,7 +94,10 @@ class Idempotence:
 
 
 class _Unassigned:
-    """Records without a partition; the topic is not looked up again before ``backoff`` expires."""
+    """Records of a topic that have no partition yet.
+
+    The topic is not looked up again before ``backoff`` expires.
+    """
 
     def __init__(self) -> None:
         self.queue: Final[deque[QueuedRecord]] = deque()
@@ -103,7 +106,10 @@ class _Unassigned:
 
 
 class Accumulator:
-    """Records in queues, first by topic, then by partition; one batch of each partition is ready."""
+    """Queues of records: first one queue for each topic, then one for each partition.
+
+    One batch of each partition is ready to be sent.
+    """
 
     def __init__(self, cluster: Cluster, settings: ProducerSettings, complete: Complete) -> None:
         self._cluster: Final = cluster
@@ -117,7 +123,7 @@ class Accumulator:
         self._ready: dict[PartitionId, ProducerBatch] = {}
 
     def add(self, records: Iterable[QueuedRecord]) -> None:
-        """Queue records, to be sent by a later round."""
+        """Queue records; later calls of `sendable` put them into batches."""
         for queued in records:
             if queued.partition >= 0:
                 self._queues[queued.topic, queued.partition].append(queued)
@@ -125,7 +131,7 @@ class Accumulator:
                 self._unassigned[queued.topic].queue.append(queued)
 
     def sendable(self) -> list[ProducerBatch]:
-        """Choose partitions, fill a batch of each, and return those to be sent now."""
+        """Choose the records' partitions, fill a batch for each partition, and return the batches to send."""
         self._assign_partitions()
         self._fill_batches()
         ready = self._ready.values()
@@ -139,7 +145,7 @@ class Accumulator:
         return [batch for batch in self._ready.values() if batch.expired()]
 
     def next_delay(self) -> float | None:
-        """Return the seconds until there is something to do; None if all queued records are in flight."""
+        """Return the seconds until a batch or a lookup is due; None if all queued records are in flight."""
         if self._queues.keys() - self._ready.keys():
             return 0.0
         backoffs = [batch.backoff for batch in self._ready.values() if not batch.is_in_flight]
@@ -172,21 +178,21 @@ class Accumulator:
             del self._ready[batch.topic_partition]
 
     def restart(self, batch: ProducerBatch) -> None:
-        """Begin with a batch in a new epoch."""
+        """Begin a new epoch with a batch."""
         try:
             self._idempotence.restart(batch)
         except ProtocolError as error:
             self.fail(batch, error)
 
     def refuse_size(self, batch: ProducerBatch) -> None:
-        """Split a batch that the broker refuses as too large, and remember its size."""
+        """Split a batch that the broker refuses as too large, and remember the size of the batch."""
         limit = self._limits.setdefault(batch.topic_partition, BatchLimit())
         limit.measure(batch.queued_size(), batch.encoded_size)
         limit.refuse(batch.encoded_size)
         self._split(batch)
 
     def split_if_too_large(self, batch: ProducerBatch) -> bool:
-        """Split an encoded batch of a size that the broker has refused; return whether it was split."""
+        """Split a batch if the broker has refused its encoded size before; return whether it was split."""
         limit = self._limits.get(batch.topic_partition)
         if limit is None:
             return False
@@ -197,7 +203,7 @@ class Accumulator:
         return True
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Queue a batch again, to be sent as smaller ones."""
+        """Queue the records of a batch again, so that they are sent in smaller batches."""
         topic_partition = batch.topic_partition
         del self._ready[topic_partition]
         self._queues[topic_partition].extendleft(reversed(batch.queued))
@@ -231,7 +237,7 @@ class Accumulator:
                     del self._queues[topic, partition]
 
     def _partitions(self, topic: str, deadline: Deadline) -> tuple[list[int], list[int]]:
-        """Return the partitions of a topic, and those that have a leader, or all if there is no leader."""
+        """Return a topic's partitions, and its partitions with a leader (or all, if none has a leader)."""
         partitions = self._cluster.current_partitions(topic, deadline)
         led = self._cluster.current_partitions(topic, deadline, with_leader=True)
         if len(led) < len(partitions) and self._next_leaders.expired():

@@ -1,4 +1,4 @@
-"""`Address`: host and port of a broker, and their text."""
+"""`Address`: the host and port of a broker, and how they are written as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class Address(NamedTuple):
 
 
 def parse_addresses(bootstrap: str | Sequence[str]) -> list[Address]:
-    """Return the addresses of ``host:port``, ``[v6]:port`` or ``host``, one or several; raise ValueError."""
+    """Return one or several addresses from text such as ``host:port``, ``[v6]:port`` or ``host``.
+
+    Raises ValueError.
+    """
     if any("@" in part for part in ([bootstrap] if isinstance(bootstrap, str) else bootstrap)):
         raise ValueError("an address must be host:port without user and password; pass these in sasl")
     parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
@@ -46,7 +49,7 @@ def _parse_address(text: str) -> Address:
 
 
 def _advice(text: str) -> str:
-    """Return what to write instead."""
+    """Return a hint on what to write instead of this text, or ""."""
     if "://" in text:
         return "; leave out the protocol, and pass tls or sasl"
     return f"; put IPv6 in brackets: [{text}]:{_DEFAULT_PORT}" if _is_v6(text) else ""

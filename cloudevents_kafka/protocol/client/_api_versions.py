@@ -1,4 +1,4 @@
-"""The versions of requests: those that the client uses, and those of brokers that do not list any."""
+"""The versions of requests: those that the client uses, and those of brokers that list no versions."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ CLIENT_VERSIONS: Final[dict[int, Versions]] = {
     ApiKey.INIT_PRODUCER_ID: Versions(0, 4),
     ApiKey.SASL_AUTHENTICATE: Versions(0, 2),
 }
-"""The versions that the client uses, by API key: fewer than are declared in `messages`."""
+"""The versions that the client uses, by API key; `messages` declares more versions than these."""
 
 _0, _1 = Versions(0, 0), Versions(1, 1)
 
 FIRST_VERSIONS: Final[dict[int, Versions]] = {ApiKey.API_VERSIONS: _0, ApiKey.METADATA: _0}
-"""The versions before the negotiation: brokers that do not list versions decode 0, or drop it."""
+"""The versions before the negotiation: a broker that lists no versions decodes 0, or drops the request."""
 
 VERSIONS_0_8: Final[dict[int, Versions]] = {
     ApiKey.PRODUCE: _0,
@@ -44,19 +44,19 @@ VERSIONS_0_8: Final[dict[int, Versions]] = {
     ApiKey.OFFSET_FETCH: _1,
     ApiKey.FIND_COORDINATOR: _0,
 }
-"""The versions that have the same layout in 0.8.2 and 0.9; groups of 0.8.2 have no members."""
+"""The versions with the same layout in Kafka 0.8.2 and 0.9; consumer groups of 0.8.2 have no members."""
 
 VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
     (ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP), _0
 )
-"""The versions of 0.8, and those of group members."""
+"""The versions in `VERSIONS_0_8`, and the versions of the requests that group members send to Kafka 0.9."""
 
 
 def choose_version(request: type[Structure], accepted: Mapping[int, Versions]) -> int:
-    """Return the highest version that client and broker have; raise `Unsupported`.
+    """Return the highest version that both client and broker accept; raise `Unsupported` if there is none.
 
-    Lower versions are never tried: brokers of 4.x list Produce 0 to 2, and close the connection on
-    them (KAFKA-18659).
+    Lower versions are never tried: brokers of 4.x list the versions 0 to 2 of Produce, but close the
+    connection when they receive one of these versions (KAFKA-18659).
     """
     key = spec_of(request).key
     ours, theirs = CLIENT_VERSIONS[key], accepted.get(key)

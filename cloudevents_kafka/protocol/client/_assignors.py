@@ -1,7 +1,8 @@
-"""The range and round-robin assignors of consumer groups, as in the Java client, and their messages.
+"""The range and round-robin assignors of consumer groups, as in the Java client, and members' messages.
 
-An assignor is a function of the topics of each member, by member id, and of the partitions of each
-topic in ascending order. Its result has every member, also those without partitions.
+An assignor is a function that takes a mapping from each member id to the member's topics, and a mapping from
+each topic to its partitions in ascending order. The assignor's result includes each member, even if a member
+receives no partitions.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Assignor: TypeAlias = Callable[
 def assign_range(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> dict[str, list[PartitionId]]:
-    """Return an assignment of a range of each topic to each member; the first ranges may be longer by one."""
+    """Return a range of each topic's partitions for each member; the first ranges may be longer by one."""
     plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     for topic in sorted(partitions):
         subscribers = sorted(member for member, topics in members.items() if topic in topics)
@@ -38,7 +39,7 @@ def assign_range(
 def assign_round_robin(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> dict[str, list[PartitionId]]:
-    """Return an assignment of the partitions in turn, skipping members without the topic."""
+    """Return the partitions, assigned to the members in turn; members without the topic are skipped."""
     plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     turns = cycle(sorted(members))
     for topic in sorted(partitions):
@@ -51,23 +52,23 @@ def assign_round_robin(
 
 
 ASSIGNORS: Final[dict[str, Assignor]] = {"range": assign_range, "roundrobin": assign_round_robin}
-"""The assignors by their name in JoinGroup."""
+"""The assignors, by their names in JoinGroup requests."""
 
 
 def decode_subscription(metadata: bytes) -> list[str]:
-    """Return the topics of a member; later versions of the metadata may have more fields."""
+    """Return the topics to which a member subscribes; later versions of the metadata may add fields."""
     subscription, _ = compiler.decode(Subscription, 0, metadata)
     return subscription.topics
 
 
 def encode_assignment(partitions: Iterable[PartitionId]) -> bytes:
-    """Return the assignment of a member."""
+    """Return the bytes of a member's assignment."""
     assigned = [AssignedTopic(topic=topic, partitions=ids) for topic, ids in by_topic(partitions).items()]
     return compiler.encode(Assignment(topics=assigned), 0)
 
 
 def decode_assignment(data: bytes) -> list[PartitionId]:
-    """Return the partitions of an assignment, which may be empty; later versions may have more fields."""
+    """Return the partitions of an encoded assignment, which may be b""; later versions may add fields."""
     if not data:
         return []
     assignment, _ = compiler.decode(Assignment, 0, data)

@@ -1,13 +1,14 @@
-"""`BatchLimit`: the size of the batches of a partition whose leader has refused one as too large.
+"""`BatchLimit`: the batch size of a partition whose leader has refused a batch as too large.
 
-Sizes are the sizes of encoded batches, which brokers compare with ``max.message.bytes``. The records in
-a refused batch may be small. The law:
+All sizes are sizes of encoded batches, which brokers compare with ``max.message.bytes``. A batch may be
+refused even if each of its records is small. The rules:
 
-1. A batch of a size that was refused is split before it is sent, unless it is a single record.
-2. The next batch has the size halfway between the largest accepted and the smallest refused one. Once these
-   differ by a tenth, it has the accepted size.
-3. After many batches of that size, the limit may have been raised: the refused size is forgotten, and batches
-   double until another one is refused.
+1. A batch that is not smaller than a refused batch is split before it is sent, unless it contains only one
+   record.
+2. The size of the next batch is halfway between the largest accepted size and the smallest refused size. Once
+   these two sizes differ by at most a tenth, the largest accepted size is used for the next batch.
+3. After many accepted batches of about that size, the broker's limit may have been raised: the refused size
+   is forgotten, and the batch size doubles until another batch is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _MANY: Final = 200  # full batches until a larger one is tried: it costs 4 reque
 
 
 class BatchLimit:
-    """The largest accepted and the smallest refused size of a partition's batches, in bytes."""
+    """The largest accepted size and the smallest refused size of a partition's batches, in bytes."""
 
     def __init__(self) -> None:
         self._accepted = 0
@@ -27,11 +28,11 @@ class BatchLimit:
         self._ratio = 1.0
 
     def measure(self, queued: int, encoded: int) -> None:
-        """Record the encoded size of a number of bytes of queued records."""
+        """Record that ``queued`` bytes of queued records were encoded as ``encoded`` bytes."""
         self._ratio = encoded / queued
 
     def allows(self, encoded: int) -> bool:
-        """Return whether no batch of this size, or smaller, was refused."""
+        """Return whether no batch of this size or of a smaller size was refused."""
         return self._refused is None or encoded < self._refused
 
     def refuse(self, encoded: int) -> None:
@@ -48,7 +49,7 @@ class BatchLimit:
             self._refused, self._full = None, 0
 
     def room(self) -> int:
-        """Return how many bytes of queued records the next batch may have."""
+        """Return how many bytes of queued records the next batch may contain."""
         return max(1, int(self._size() / self._ratio))
 
     def _size(self) -> int:

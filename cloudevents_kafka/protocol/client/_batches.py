@@ -14,16 +14,16 @@ from cloudevents_kafka.protocol.errors import DeadlineExceeded, ProtocolError, U
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
 
 DeliveryCallback: TypeAlias = Callable[[ProtocolError | None, Any], object]
-"""A function that is called with an error or None, and the `Message`."""
+"""A function that is called with the delivery's error or None, and with the `Message`."""
 
 RECORD_BATCH_VERSION: Final = 3
-"""The version of Produce from which record batches, and so headers, are sent (KIP-98, 0.11)."""
+"""The first version of Produce that sends record batches, and so can send headers (KIP-98, Kafka 0.11)."""
 
 _RECORD_OVERHEAD: Final = 40  # bytes of a record apart from key, value and headers, about
 
 
 class QueuedRecord(NamedTuple):
-    """A record that was handed to the producer and is not reported yet."""
+    """A record that was passed to the producer, and whose delivery or failure is not reported yet."""
 
     topic: str
     partition: int
@@ -59,8 +59,8 @@ NO_PRODUCER_ID: Final = ProducerId()
 class ProducerBatch:
     """Records of one partition that are sent together, always with the same sequence number.
 
-    It is not sent again before ``backoff`` expires; ``last_error`` is the error of the last attempt. It gets
-    another id and number only if brokers have lost earlier batches.
+    The batch is not sent again before ``backoff`` expires; ``last_error`` is the error of the last attempt.
+    Only if brokers have lost earlier batches, the batch receives another producer id and sequence number.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ProducerBatch:
         return "{}[{}]".format(*self.topic_partition)
 
     def back_off(self, error: ProtocolError) -> None:
-        """Set the time of the next attempt; pauses grow."""
+        """Set the time of the next attempt; the pause before it grows with each attempt."""
         if self.last_error is None or not isinstance(error, DeadlineExceeded):  # which says less
             self.last_error = error
         self.backoff = Deadline(self._pause)
@@ -101,7 +101,7 @@ def encode_records(
     producer: ProducerId = NO_PRODUCER_ID,
     sequence: int = -1,
 ) -> bytes:
-    """Return the bytes for a version of Produce: message sets up to 2, record batches from 3 on."""
+    """Return the bytes for a version of Produce: a message set up to version 2, a record batch from 3 on."""
     if version >= RECORD_BATCH_VERSION:
         return encode_batch(
             records,
@@ -117,7 +117,7 @@ def encode_records(
 def check_headers(topic: str, record: Record, version: int) -> None:
     """Raise `Unsupported` for headers that a broker before 0.11 cannot store.
 
-    A content-type alone may be dropped, because the value states it too.
+    The header content-type may be dropped, because the record's value states the content type, too.
     """
     foreign = [name for name, _ in record.headers if name.lower() != "content-type"]
     if version < RECORD_BATCH_VERSION and foreign:
@@ -128,7 +128,7 @@ def check_headers(topic: str, record: Record, version: int) -> None:
 
 
 def drain(queue: deque[QueuedRecord], max_records: int, max_bytes: int) -> list[QueuedRecord]:
-    """Remove and return the first records within the limits, and at least one."""
+    """Remove and return the first records of a queue: as many as the limits allow, but at least one."""
     batch = [queue.popleft()]
     left = max_bytes - batch[0].size
     while queue and len(batch) < max_records and (left := left - queue[0].size) >= 0:

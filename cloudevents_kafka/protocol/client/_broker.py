@@ -1,9 +1,9 @@
-"""`connect`: a connection to a broker, with the versions of both sides, and logged in.
+"""`connect`: opens a connection to a broker, learns the broker's versions, and logs in.
 
-Brokers from 0.10 on list their versions (ApiVersions, KIP-35). Older brokers must not be probed:
-they answer an unknown version in an older layout, or not at all. To ApiVersions 0.8 closes the
-connection; 0.9 drops the request and answers the next one. These brokers are sent only the versions
-that both releases have.
+Brokers from 0.10 on list their versions (ApiVersions, KIP-35). Older brokers must not be probed with one
+version after another: they answer an unknown version in an older layout, or not at all. After an ApiVersions
+request, a broker of 0.8 closes the connection; a broker of 0.9 drops the request, and answers the next
+request. Brokers of 0.8 and 0.9 are sent only the versions in `VERSIONS_0_8` and `VERSIONS_0_9`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from cloudevents_kafka.protocol.messages.topics import MetadataRequest, Metadata
 from cloudevents_kafka.protocol.schema import Versions
 
 _SILENCE: Final = 0.5
-"""Seconds without a response after which the broker may be a 0.9."""
+"""If a response is missing after so many seconds, the broker may be of version 0.9."""
 
 Opened: TypeAlias = Callable[[Connection], object]
-"""Called with each connection that is opened, before it is used."""
+"""A function that is called with each connection after it is opened and before it is used."""
 
 
 def connect(
     address: Address, settings: ConnectionSettings, deadline: Deadline, opened: Opened = lambda _: None
 ) -> Connection:
-    """Return a connection that is logged in, with the broker's versions."""
+    """Return a connection that is logged in, and whose ``versions`` are those of the broker."""
     connections: list[Connection] = []
 
     def open() -> Connection:
@@ -98,11 +98,12 @@ def _negotiate(
 
 
 def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl: bool = False) -> None:
-    """Set the versions that the broker accepts.
+    """Request the versions that the broker accepts, and set the ``versions`` of the connection.
 
-    If the broker drops the request, they are `VERSIONS_0_9`, and the connection is closed. `Disconnected`
-    if the broker closes the connection, as 0.8 does. With ``uses_sasl`` no other request is allowed
-    before the login, and the broker cannot be a 0.9: PLAIN and SCRAM came with 0.10.
+    If the broker drops the request, the versions are `VERSIONS_0_9`, and the connection is closed. Raises
+    `Disconnected` if the broker closes the connection, as brokers of 0.8 do. With ``uses_sasl``, no other
+    request is allowed before the login, and the broker cannot be of version 0.9, because PLAIN and SCRAM need
+    Kafka 0.10.
     """
     correlation_id = connection.send(ApiVersionsRequest(), deadline)
     try:
@@ -122,7 +123,7 @@ def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl:
 
 
 def _drops_request(connection: Connection, deadline: Deadline) -> bool:
-    """Return whether the broker has answered a later request, which means that it drops this one."""
+    """Return whether the broker answers only a later request, and so has dropped ApiVersions."""
     if connection.readable(deadline.at_most(_SILENCE)):
         return False
     try:

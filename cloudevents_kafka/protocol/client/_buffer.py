@@ -11,10 +11,10 @@ from cloudevents_kafka.protocol.errors import ProtocolError
 
 
 class RecordBuffer:
-    """A slice of decoded records, and cursors for the records after them, in the order of fetching.
+    """A slice of decoded records, and cursors for the records after it, in the order of the fetches.
 
-    ``positions`` are the offsets after the returned records. A partition is read to the end of its cursor
-    before the next one, so that only one batch is decompressed.
+    ``positions`` maps each partition to the offset after its last returned record. A cursor is decoded to its
+    end before the next cursor is begun, so that only one batch is decompressed at a time.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class RecordBuffer:
         self.positions[key] = offset
 
     def pause(self, keys: Iterable[PartitionId]) -> None:
-        """Do not return the records of partitions until `resume`."""
+        """Do not return records of these partitions until `resume` is called."""
         self.paused |= set(keys)
         self._set_aside += [m for m in self.ready if _key(m) in self.paused]
         self.ready = deque(m for m in self.ready if _key(m) not in self.paused)
@@ -51,7 +51,7 @@ class RecordBuffer:
                 cursor.release()
 
     def resume(self, keys: Iterable[PartitionId]) -> None:
-        """Return the records of partitions again."""
+        """Return records of these partitions again."""
         self.paused -= set(keys)
         self.ready.extendleft(m for m in reversed(self._set_aside) if _key(m) not in self.paused)
         self._set_aside = [m for m in self._set_aside if _key(m) in self.paused]
@@ -60,7 +60,7 @@ class RecordBuffer:
         self._cursors.extend(cursors)
 
     def pop(self) -> Message | None:
-        """Return the first decoded record, and advance its position; None if there is none."""
+        """Return the first decoded record, or None, and advance the position of its partition."""
         if not self.ready:
             return None
         message = self.ready.popleft()
@@ -68,11 +68,11 @@ class RecordBuffer:
         return message
 
     def next_cursor(self) -> Cursor | None:
-        """Return the cursor to decode next, None if only paused partitions have one."""
+        """Return the cursor to decode next, or None if only paused partitions have cursors."""
         return next((cursor for cursor in self._cursors if cursor.key not in self.paused), None)
 
     def decode(self, cursor: Cursor) -> None:
-        """Decode the next slice of a cursor, and remove it after its last; raise as `Cursor.take`."""
+        """Decode the next slice of a cursor, and remove a finished cursor; raise as `Cursor.take`."""
         try:
             self.ready.extend(cursor.take())
         except ProtocolError:
@@ -82,11 +82,11 @@ class RecordBuffer:
             self._cursors.remove(cursor)
 
     def is_last(self, cursor: Cursor) -> bool:
-        """Return whether only paused partitions have another cursor."""
+        """Return whether all cursors except this one belong to paused partitions."""
         return all(other is cursor or other.key in self.paused for other in self._cursors)
 
     def decode_position(self, key: PartitionId) -> int | None:
-        """Return the next offset of a partition to decode, None if all is decoded."""
+        """Return the next offset of a partition to decode, or None if all records are decoded."""
         return next((cursor.position for cursor in self._cursors if cursor.key == key), None)
 
     def unread(self, messages: Sequence[Message]) -> None:
@@ -96,7 +96,7 @@ class RecordBuffer:
             self.positions[_key(message)] = message.record_offset
 
     def uncommitted(self) -> Offsets:
-        """Return the positions that differ from the committed ones."""
+        """Return the positions that differ from the committed offsets."""
         return {key: at for key, at in self.positions.items() if at != self.committed.get(key)}
 
 

@@ -1,8 +1,8 @@
 """Captures of a client's traffic: one JSON line for each frame.
 
-``{"time": seconds since the epoch, "broker": "host:port", "sent": hex}``, or ``"received"``.
-Requests and responses of a broker are in the order of the connection. Frames of SASL are left out,
-because they may contain passwords.
+A line is ``{"time": seconds since the epoch, "broker": "host:port", "sent": hex}``, with ``"received"``
+instead of ``"sent"`` for a response. Requests and responses of a broker are in the order in which the
+connection sent and received them. SASL frames are left out, because they may contain passwords.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Direction: TypeAlias = Literal["sent", "received"]
 
 
 class CapturedFrame(NamedTuple):
-    """A sent or received frame, its size in front; ``time`` in seconds since the epoch."""
+    """A sent or received frame, which begins with its size; ``time`` is in seconds since the epoch."""
 
     time: float
     broker: str
@@ -30,13 +30,13 @@ class CapturedFrame(NamedTuple):
 
 
 Trace: TypeAlias = Callable[[CapturedFrame], object]
-"""A function that is called with each frame."""
+"""A function that is called with each sent and received frame."""
 
 
 def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
-    """Return a trace for a function, a text stream to write to, or the path of a file to append to.
+    """Return a trace that calls a function, writes to a text stream, or appends to the file at a path.
 
-    Errors of the function are logged, because it is also called in threads that send records or heartbeats.
+    Errors of the function are logged, because threads that send records or heartbeats call it, too.
     """
     if trace is None:
         return None
@@ -46,7 +46,7 @@ def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
 
 
 def _logged(trace: Trace) -> Trace:
-    """Return a trace that logs one error until it succeeds again: a full disk fails each time."""
+    """Return a trace that logs only the first of several errors in a row: on a full disk, each call fails."""
     failed = False
 
     def call(frame: CapturedFrame) -> None:

@@ -1,4 +1,4 @@
-"""`Client`: the addresses and security of a cluster; creates producers and consumers."""
+"""`Client`: stores the addresses and security of a cluster, and creates producers and consumers."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ _TIMEOUT: Final = 30.0
 
 
 class Client(Closing):
-    """A client of a cluster of brokers from 0.8 to 4.3, in pure Python over blocking sockets.
+    """A client for clusters of Kafka 0.8 to 4.3, in pure Python with blocking sockets.
 
-    ``bootstrap`` is ``"host:port"``, or several addresses in a list or separated by commas; some of them may
-    be dead. ``timeout`` limits each call, in seconds. ``tls`` is a context, or True for the default context;
-    ``sasl`` is `Plain`, `Scram` or `OAuthBearer`. ``request_api_versions=False`` is for brokers of 0.8 and
-    0.9, which cannot list their versions; with True, 0.8 closes one connection first. ``max_response_bytes``
-    limits the size of a frame. ``max_response_memory`` limits the memory of its elements once decoded,
-    without their text and bytes. ``metadata_max_age`` is the time in seconds after which producers and groups
-    look for new partitions of their topics. ``trace`` receives each frame: a function, an open text file, or
-    the path of a file.
+    ``bootstrap`` is ``"host:port"``, or several addresses in a list or separated by commas; some addresses
+    may be dead. ``timeout`` is the maximum time of each call, in seconds. ``tls`` is an SSL context, or True
+    for the default context; ``sasl`` is `Plain`, `Scram` or `OAuthBearer`. ``request_api_versions=False`` is
+    for brokers of 0.8 and 0.9, which cannot list their versions; with True, a broker of 0.8 closes one
+    connection first. ``max_response_bytes`` limits the size of a response. ``max_response_memory`` limits the
+    memory of the decoded elements of a response, apart from their text and bytes. ``metadata_max_age`` is the
+    time in seconds after which producers and groups look for new partitions of their topics. ``trace`` is a
+    function, an open text file, or the path of a file; it receives each frame that is sent or received.
 
-    A client is for one thread. Producers and consumers have separate connections, and must be
-    closed separately.
+    Only one thread may use a client. Producers and consumers open their own connections, and must be closed
+    separately.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client
@@ -99,11 +99,11 @@ class Client(Closing):
         self._cluster: Final = self._new_cluster()
 
     def metadata(self, topics: Sequence[str] | None = None, *, create: bool = True) -> MetadataResponse:
-        """Return the brokers, and the metadata of these topics or of all.
+        """Return the brokers, and the metadata of these topics, or of all topics.
 
         A broker with auto.create.topics.enable creates missing topics, unless ``create`` is False. Brokers
-        before 0.11 create them in any case, so `Unsupported` is raised if ``create`` is False and there are
-        topics.
+        before 0.11 create missing topics in any case, so `Unsupported` is raised if ``create`` is False and
+        ``topics`` are named.
 
         Examples:
             >>> with Client("localhost:9092") as client:
@@ -126,10 +126,10 @@ class Client(Closing):
         return self._any_broker().versions
 
     def offset_at(self, topic: str, partition: int, time: int, *, committed_only: bool = True) -> int | None:
-        """Return the first offset at or after a time in ms, or at `LATEST` or `EARLIEST`.
+        """Return the offset of the first record at or after a time in ms, or of `LATEST` or `EARLIEST`.
 
-        The result is None if all records are older. With ``committed_only`` the partition ends before the
-        first open transaction, as for a consumer; otherwise after its last record.
+        The result is None if all records are older. With ``committed_only``, the partition ends before its
+        first open transaction, as for a consumer; otherwise, the partition ends after its last record.
 
         Examples:
             >>> from datetime import datetime, timezone
@@ -144,22 +144,26 @@ class Client(Closing):
     def committed(
         self, group: str, partitions: Sequence[PartitionId], *, committed_only: bool = True
     ) -> Offsets:
-        """Return a group's committed offsets; partitions without one are left out.
+        """Return a group's committed offsets; partitions without a committed offset are left out.
 
-        With ``committed_only`` it waits for the end of open transactions that commit one of these offsets.
+        With ``committed_only``, the call waits until open transactions that commit one of these offsets have
+        ended.
         """
         offsets = GroupOffsets(self._cluster, group, committed_only=committed_only)
         return offsets.committed(partitions, Deadline(self._timeout))
 
     def commit(self, group: str, offsets: Mapping[PartitionId, int]) -> None:
-        """Commit offsets for a group; raise `BrokerError` while it has members."""
+        """Commit offsets for a group; raise `BrokerError` while the group has members."""
         group_offsets = GroupOffsets(self._cluster, group, committed_only=False)
         group_offsets.commit(offsets, Deadline(self._timeout))
 
     def create_topic(
         self, name: str, *, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic, and wait until its partitions have leaders; raise `BrokerError` if refused."""
+        """Create a topic, and wait until its partitions have leaders.
+
+        Raises `BrokerError` if the broker refuses to create the topic.
+        """
         deadline = Deadline(self._timeout)
         topic = CreatableTopic(
             name=name,
@@ -197,12 +201,12 @@ class Client(Closing):
     ) -> Producer:
         """Return a producer, which must be closed.
 
-        Records are sent once there are ``batch_records`` or ``batch_bytes`` of them, or the first has
-        waited ``linger`` seconds. ``acks`` is 0 (no response), 1 (the leader has appended the records)
-        or -1 (all replicas in sync have). ``compression`` is "none", "gzip", "snappy", "lz4" or
-        "zstd". Keys are hashed as in the Java client, unless there is a ``partitioner``. An
-        ``idempotent`` producer appends a repeated batch only once; the default is True if ``acks`` is
-        -1 and the broker supports it.
+        Records are sent once ``batch_records`` records or ``batch_bytes`` bytes are queued, or the first
+        record has waited ``linger`` seconds. ``acks`` is 0 (no response), 1 (the leader has appended the
+        records) or -1 (all in-sync replicas have appended them). ``compression`` is "none", "gzip", "snappy",
+        "lz4" or "zstd". Keys are hashed as in the Java client, unless a ``partitioner`` is passed. If a
+        producer is ``idempotent``, brokers append a repeated batch only once; by default, a producer is
+        idempotent if ``acks`` is -1 and the broker supports idempotence.
         """
         if acks not in {-1, 0, 1}:
             raise ValueError(f"acks must be 0, 1 or -1, got {acks}")
@@ -238,16 +242,17 @@ class Client(Closing):
         check_crc: bool = True,
         max_unpacked_bytes: int = 128 * 1024 * 1024,
     ) -> Consumer:
-        """Return a consumer, which must be closed; subscribe it to topics, or assign partitions.
+        """Return a consumer, which must be closed; subscribe it to topics, or assign partitions to it.
 
-        ``reset`` is where to begin if there is no committed offset, or if it is out of range. ``auto_commit``
-        is the time between commits of the returned records, in seconds, or None if you commit yourself; it
-        needs a ``group``. A fetch waits up to ``max_wait`` seconds for ``min_bytes``, and returns up to
-        ``partition_bytes`` of each partition, or up to ``max_bytes`` if one message is larger.
-        ``committed_only`` hides records of open and aborted transactions. Then a partition ends before the
-        first open transaction, and ``reset="latest"`` begins there. An offset that a transaction commits for
-        the group is used when the transaction has ended. ``max_unpacked_bytes`` limits the decompressed size
-        of a batch. A consumer has the last responses, one decompressed batch, and 500 records in memory.
+        ``reset`` is where to begin if there is no committed offset, or if an offset is out of range.
+        ``auto_commit`` is the time in seconds between commits of the returned records' offsets, or None if
+        you commit offsets yourself; only a consumer with a ``group`` commits. A fetch waits up to
+        ``max_wait`` seconds for ``min_bytes`` bytes, and returns up to ``partition_bytes`` bytes of each
+        partition, or up to ``max_bytes`` bytes if one message is larger. ``committed_only`` hides records of
+        open and aborted transactions: a partition then ends before its first open transaction, and
+        ``reset="latest"`` begins there. If a transaction commits an offset for the group, the consumer uses
+        this offset when the transaction has ended. ``max_unpacked_bytes`` limits the decompressed size of a
+        batch. A consumer keeps the last responses, one decompressed batch, and 500 records in memory.
         """
         settings = ConsumerSettings(
             reset=reset,

@@ -1,9 +1,9 @@
-"""`Cluster`: the brokers, topics and leaders that a client has learned, one connection to each broker.
+"""`Cluster`: the brokers, topics and leaders that a client knows, and one connection to each broker.
 
-Metadata is kept until a connection fails or a broker answers that it is stale (guide, "Partitioning and
-bootstrapping"), and requested again when it is old, as a topic may have new partitions. Any bootstrap address
-may be dead, and any broker may be silent: a request that each broker can answer is soon sent to a second one,
-too.
+Metadata is kept until a connection fails or a broker answers that the metadata is stale (guide, "Partitioning
+and bootstrapping"). Old metadata is requested again, because a topic may have new partitions. Any bootstrap
+address may be dead, and any broker may be silent: a request that each broker can answer is soon sent to a
+second broker, too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CONNECT_PATIENCE: Final = 2.0  # seconds for a connection; to a 0.9 it takes 0.
 
 
 class Cluster:
-    """Brokers, topics and leaders; for one thread, except `abort`."""
+    """The brokers, topics and leaders of a cluster; only `abort` may be called from another thread."""
 
     def __init__(self, bootstrap: Sequence[Address], settings: ConnectionSettings) -> None:
         self._bootstrap: Final = tuple(bootstrap)
@@ -58,18 +58,18 @@ class Cluster:
         self.controller_id = -1
 
     def broker(self, node_id: int, deadline: Deadline) -> Connection:
-        """Return the connection to a broker; raise `Disconnected` if the metadata does not have it."""
+        """Return the connection to a broker; raise `Disconnected` if the metadata does not list it."""
         return self._connect(self._address(node_id, deadline), deadline)
 
     def broker_at(self, address: Address, deadline: Deadline) -> Connection:
-        """Return the connection to the broker at an address, which may be newer than the metadata."""
+        """Return the connection to the broker at an address; the address may be newer than the metadata."""
         return self._connect(address, deadline)
 
     def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
-        """Return the connection to a broker; None while a thread opens it. Raises the error of the thread.
+        """Return the connection to a broker, or None while a thread opens it; raise the thread's error.
 
-        Raises `Disconnected` if the broker has closed it since the last call, so that metadata is requested
-        again.
+        Raises `Disconnected` if the broker has closed the connection since the last call, so that the caller
+        requests metadata again.
         """
         self._check_open()
         address = self._address(node_id, deadline)
@@ -90,7 +90,7 @@ class Cluster:
 
     @property
     def is_opening(self) -> bool:
-        """Whether a thread opens a connection."""
+        """Whether a thread is opening a connection."""
         return bool(self._opening)
 
     def _address(self, node_id: int, deadline: Deadline) -> Address:
@@ -101,7 +101,7 @@ class Cluster:
         return address
 
     def any_broker(self, deadline: Deadline, without: Collection[Address] = ()) -> Connection:
-        """Return an open connection, or one to the first broker that can be reached, except ``without``."""
+        """Return an open or new connection to any broker that can be reached, except those in ``without``."""
         self._check_open()
         connected = [one for one in map(self._usable, list(self._connections)) if one is not None]
         # A broker that has stopped is not noticed before it is asked: ask the one that answered last.
@@ -141,7 +141,7 @@ class Cluster:
         raise kind(f"no broker can be reached: {texts}")
 
     def ask(self, question: Callable[[Connection], Structure], deadline: Deadline) -> Any:
-        """Return the response of any broker to a request; while one is silent, others are asked."""
+        """Return any broker's response to a request; while one broker is silent, other brokers are asked."""
         asked: dict[Connection, int] = {}
         while True:
             limit = Deadline(deadline.at_most(_CONNECT_PATIENCE)) if asked else deadline
@@ -166,7 +166,7 @@ class Cluster:
         return broker
 
     def _usable(self, address: Address) -> Connection | None:
-        """Return the connection to an address; None if there is none, or if the broker has closed it."""
+        """Return the connection to an address, or None if it was not opened or the broker has closed it."""
         broker = self._connections.get(address)
         if broker is not None and broker.ended():
             broker.close()
@@ -178,8 +178,8 @@ class Cluster:
     ) -> messages.MetadataResponse:
         """Request the metadata of topics (None: all) from any broker, store it and return it.
 
-        With ``create`` a broker with auto.create.topics.enable creates missing topics; before 0.11 it always
-        does.
+        With ``create``, a broker with auto.create.topics.enable creates missing topics; a broker before 0.11
+        creates missing topics even without ``create``.
         """
         named = None if topics is None else [messages.MetadataRequestTopic(name=name) for name in topics]
 
@@ -210,12 +210,15 @@ class Cluster:
         )
 
     def current_partitions(self, topic: str, deadline: Deadline, *, with_leader: bool = False) -> list[int]:
-        """Return a topic's partitions, or those with a leader; raise `BrokerError` if it has none now."""
+        """Return a topic's partitions, or only those with a leader.
+
+        Raises `BrokerError` if the topic has no partitions now.
+        """
         found = self._topic(topic, deadline).partitions
         return sorted(part.partition_index for part in found if part.leader_id >= 0 or not with_leader)
 
     def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
-        """Return the id of a partition's leader; raise `BrokerError` if it has none now."""
+        """Return the id of a partition's leader; raise `BrokerError` if it has no leader now."""
         metadata = self._topic(topic, deadline)
         for part in metadata.partitions:
             if part.partition_index == partition:
@@ -252,7 +255,7 @@ class Cluster:
         return metadata
 
     def known_partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:
-        """Return the partitions of topics, [] for a missing topic; request missing or old metadata."""
+        """Return each topic's partitions, [] for a missing topic; request metadata that is missing or old."""
         if self._next_refresh.expired():
             self._refresh(deadline)
         missing = [
@@ -275,8 +278,9 @@ class Cluster:
     ) -> _Result:
         """Call a function until it succeeds, and return its result.
 
-        Pauses grow, and metadata is requested again, until the deadline. An error that is not
-        retriable is raised at once; UNKNOWN_SERVER_ERROR is retriable if ``unknown_errors``.
+        Until the deadline, metadata is requested again before each further call, and the pauses between calls
+        grow. An error that is not retriable is raised at once; UNKNOWN_SERVER_ERROR is retriable if
+        ``unknown_errors`` is true.
         """
         pause, last = FIRST_PAUSE, None
         while True:
@@ -299,12 +303,12 @@ class Cluster:
             pause = min(2 * pause, MAX_PAUSE)
 
     def sleep(self, seconds: float) -> None:
-        """Wait; raise `ClientError` after `abort`."""
+        """Wait for some seconds; raise `ClientError` if `abort` was called."""
         self._aborted.wait(seconds)
         self._check_open()
 
     def abort(self) -> None:
-        """Make calls of other threads fail now, and all later calls."""
+        """Make the current calls of other threads fail now, and all later calls, too."""
         self._aborted.set()
         for broker in list(self._connections.values()):
             broker.abort()

@@ -1,8 +1,8 @@
-"""`Connection`: one connection to one broker, requests out and responses in, in order; `first_answer`.
+"""`Connection`: sends requests to one broker, and receives its responses in order; `first_answer`.
 
-A broker answers in the order of the requests (guide, "Network"), so requests may be sent before
-earlier responses arrive. A response that breaks the protocol or is out of turn, or a call that times
-out, closes the connection, because later responses could no longer be matched.
+A broker answers in the order of the requests (guide, "Network"), so requests may be sent before earlier
+responses arrive. A response that breaks the protocol or is out of turn, or a call that times out, closes the
+connection, because later responses could no longer be matched with their requests.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class _PendingResponse(NamedTuple):
 
 _MIN_SESSION: Final = 1.0
 _PATIENCE: Final = 2.0
-"""Seconds for a response, after which other brokers are asked first."""
+"""If a response is missing after so many seconds, other brokers are asked first."""
 
 
 class Connection(FrameSocket):
-    """A socket to a broker; each request has the highest version that client and broker have.
+    """A socket to a broker; each request is sent in the highest version that both accept.
 
-    ``versions`` has the versions that the broker accepts, by API key.
+    ``versions`` maps each API key to the versions that the broker accepts.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class Connection(FrameSocket):
         self.versions: Mapping[int, Versions] = FIRST_VERSIONS
         self.answered_at = 0.0
         self.session_lifetime = 0.0
-        """The seconds until the broker ends the session, 0 for never."""
+        """The seconds after which the broker ends the session, or 0 if the session never ends."""
         self.throttle = Deadline(0)
-        """When the broker may be sent the next request."""
+        """The deadline from which the next request may be sent to the broker."""
         self._session: tuple[Deadline, Callable[[Deadline], object]] | None = None
         self._settings: Final = settings
         self._pending: Final[deque[_PendingResponse]] = deque()
@@ -66,7 +66,7 @@ class Connection(FrameSocket):
         self._last_id = 0
 
     def version(self, request: type[Structure]) -> int:
-        """Return the version of a request; raise `Unsupported` if client and broker have none in common."""
+        """Return the version of a request; raise `Unsupported` if no version is common."""
         return choose_version(request, self.versions)
 
     def request(self, message: Structure, deadline: Deadline, *, secret: bool = False) -> Any:
@@ -83,8 +83,8 @@ class Connection(FrameSocket):
     ) -> int:
         """Send a request and return its correlation id, for `receive`.
 
-        ``expects_response`` is False for Produce with acks 0. A ``secret`` request is not in the trace.
-        While the broker throttles the client, wait first.
+        ``expects_response`` is False for Produce with acks 0. A ``secret`` request is left out of the trace.
+        While the broker throttles the client, the call waits before it sends the request.
         """
         self._wait_for_throttle(deadline)
         self._renew_session_if_due(deadline)
@@ -109,12 +109,12 @@ class Connection(FrameSocket):
             raise DeadlineExceeded(self.throttled())
 
     def throttled(self) -> str:
-        """Return the text of an error while the broker throttles the client."""
+        """Return the text of an error that states for how long the broker throttles the client."""
         seconds = self.throttle.at_most(MAX_SECONDS)
         return f"{self.address}: the broker throttles this client for {seconds:.1f} s more; see its quotas"
 
     def renew_session(self, log_in: Callable[[Deadline], object]) -> None:
-        """Set the function to call before a request when the session is about to end."""
+        """Set the function that is called before a request if the session is about to end."""
         if self.session_lifetime > 0:
             # KIP-368: "between 85% and 95% of that time has elapsed"; brokers refuse it within a second
             seconds = max(_MIN_SESSION, self.session_lifetime * random.uniform(0.85, 0.95))
@@ -131,7 +131,7 @@ class Connection(FrameSocket):
             raise
 
     def receive(self, correlation_id: int, deadline: Deadline, *, secret: bool = False) -> Any:
-        """Return the response to a request; keep the responses to earlier ones for later calls."""
+        """Return the response to a request; keep the responses to earlier requests for later calls."""
         while correlation_id not in self._responses:
             if not self._pending:
                 raise Disconnected(f"{self.address}: the connection is closed")
@@ -166,7 +166,7 @@ class Connection(FrameSocket):
             self._responses[correlation_id] = message
 
     def forget(self, correlation_id: int) -> None:
-        """Drop the response to a request, now or when it arrives."""
+        """Drop the response to a request, now or when the response arrives."""
         if self._responses.pop(correlation_id, None) is None:
             self._forgotten.add(correlation_id)
 
@@ -174,12 +174,12 @@ class Connection(FrameSocket):
         return bool(self._responses) or super().readable(seconds)
 
     def ended(self) -> bool:
-        """Return whether the connection is closed, by this side, or by the broker between responses."""
+        """Return whether this side has closed the connection, or the broker has between two responses."""
         owed = self._pending or self._responses
         return self.closed if owed else super().ended()
 
     def silence(self) -> float:
-        """Return the seconds for which a response of the broker is overdue, or 0."""
+        """Return the seconds since the oldest unanswered request if its response is overdue, else 0."""
         waited = time.monotonic() - self._pending[0].since if self._pending else 0.0
         return 0.0 if waited < _PATIENCE or self.readable() else waited
 
@@ -206,9 +206,10 @@ class Connection(FrameSocket):
 
 
 def first_answer(asked: dict[Connection, int], deadline: Deadline) -> Any:
-    """Return the first response to requests, None if none arrives in time; forget the other responses.
+    """Return the first response to any of the requests, or None at the deadline; forget other responses.
 
-    Removes a connection that fails, and raises its error if it is the last one.
+    Removes a connection that fails from ``asked``, and raises the connection's error if no other connection
+    is left.
     """
     while True:
         ready = [one for one in asked if one.readable()] or wait_readable(

@@ -1,7 +1,7 @@
-"""`Consumer`: returns records one by one or in lists, from assigned partitions or a group's.
+"""`Consumer`: returns records one by one or in lists, from assigned partitions or from those of a group.
 
-It has the methods that `EventConsumer` calls, under the names of confluent-kafka's consumer. Errors are
-raised, not returned as messages, unless they are temporary.
+The consumer has the methods that `EventConsumer` calls; their names are those of confluent-kafka's consumer.
+Errors are raised, not returned as messages; temporary errors are neither raised nor returned.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Protocol
 _POLL_INTERVAL: Final = 0.2  # seconds, so that KeyboardInterrupt is raised soon
 
 RebalanceCallback: TypeAlias = Callable[[Any, list[TopicPartition]], object]
-"""A function that is called with the consumer and its partitions."""
+"""A function that is called with the consumer and the partitions that were assigned or are revoked."""
 
 
 class Consumer(Closing):
@@ -93,7 +93,7 @@ class Consumer(Closing):
         self._start_reading({})
 
     def assign(self, partitions: Iterable[HasOffset]) -> None:
-        """Read exactly these partitions, each from its offset, also `EARLIEST`, `LATEST` or `STORED`.
+        """Read exactly these partitions, each from its offset, or from `EARLIEST`, `LATEST` or `STORED`.
 
         A leader that does not answer delays only its own partitions. Raises `ProtocolError` if no offset can
         be determined.
@@ -111,7 +111,7 @@ class Consumer(Closing):
         return [TopicPartition(*key, offset) for key, offset in sorted(self._buffer.positions.items())]
 
     def seek(self, partition: HasOffset) -> None:
-        """Continue from another offset."""
+        """Continue to read a partition from another offset."""
         key = key_of(partition)
         if key not in self._buffer.positions:
             raise ClientError("{}[{}] must be assigned before a seek".format(*key))
@@ -122,11 +122,11 @@ class Consumer(Closing):
         self._fetcher.seek(key, start)
 
     def pause(self, partitions: Iterable[HasOffset]) -> None:
-        """Stop returning records of partitions until `resume`."""
+        """Stop returning records of these partitions until `resume` is called."""
         self._buffer.pause(key_of(part) for part in partitions)
 
     def resume(self, partitions: Iterable[HasOffset]) -> None:
-        """Continue with paused partitions."""
+        """Return records of paused partitions again."""
         self._buffer.resume(key_of(part) for part in partitions)
 
     def poll(self, timeout: float = -1) -> Message | None:
@@ -147,8 +147,8 @@ class Consumer(Closing):
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to ``num_messages`` records that arrive within ``timeout`` seconds.
 
-        The list is shorter if the group rebalances, or if an error occurs, which the next call
-        raises. Only returned records are committed.
+        The list is shorter if the group rebalances, or if an error occurs, which the next call raises. Only
+        the offsets of returned records are committed.
         """
         deadline = Deadline(timeout)
         if num_messages < 1 or (first := self.poll(timeout)) is None:
@@ -168,7 +168,7 @@ class Consumer(Closing):
         return messages
 
     def _next(self, deadline: Deadline) -> Message | None:
-        """Return the next record; None if none arrives soon, or if the next slice has no record to return."""
+        """Return the next record; None if no record arrives soon, or if the next slice contains none."""
         if (message := self._buffer.pop()) is not None:
             return message
         if self._buffer.next_cursor() is None:
@@ -202,13 +202,13 @@ class Consumer(Closing):
         return [TopicPartition(*key, offset) for key, offset in chosen.items()]
 
     def committed(self, partitions: Iterable[HasOffset], timeout: float = -1) -> list[TopicPartition]:
-        """Return the group's committed offsets, `UNKNOWN` for partitions without one."""
+        """Return the group's committed offsets, `UNKNOWN` for partitions without a committed offset."""
         keys = [key_of(part) for part in partitions]
         committed = self._group_offsets().committed(keys, Deadline(timeout))
         return [TopicPartition(*key, committed.get(key, UNKNOWN)) for key in keys]
 
     def position(self, partitions: Iterable[HasOffset]) -> list[TopicPartition]:
-        """Return the offsets after the last returned records; `UNKNOWN` until the first one is known."""
+        """Return the offset after each partition's last returned record, `UNKNOWN` if it is not known yet."""
         keys = [key_of(part) for part in partitions]
         found = {key: at for key, at in self._buffer.positions.items() if at >= 0}
         return [TopicPartition(*key, found.get(key, UNKNOWN)) for key in keys]
@@ -222,7 +222,7 @@ class Consumer(Closing):
     def get_watermark_offsets(self, partition: HasOffset, timeout: float = -1) -> tuple[int, int]:
         """Return the first offset of a partition, and the offset after the last record.
 
-        With ``committed_only`` the last record is the one before the first open transaction.
+        With ``committed_only``, the last record is the record before the first open transaction.
         """
         key, deadline = key_of(partition), Deadline(timeout)
         first, end = (self._offset_at(key, at, deadline) for at in (EARLIEST, LATEST))
@@ -254,7 +254,7 @@ class Consumer(Closing):
         )
 
     def _is_current(self, member: GroupMember) -> bool:
-        """Return whether the partitions of the group's generation are read."""
+        """Return whether the consumer reads the partitions of the group's current generation."""
         return member.offsets.generation == self._generation
 
     def _follow_group(self, deadline: Deadline) -> None:

@@ -1,8 +1,8 @@
 """`Cursor`: the fetched bytes of a partition, whose records are decoded in slices, as they are taken.
 
-A batch of some kilobytes may expand to millions of records, and a response may have thousands of such
-batches: only a slice of the records exists at once, with the decompressed bytes of one batch. A slice is
-small enough for `Consumer.poll` to return in time.
+A batch of some kilobytes may expand to millions of records, and a response may contain thousands of such
+batches. So only one slice of the records and the decompressed bytes of one batch are in memory at a time. A
+slice is small enough for `Consumer.poll` to return in time.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from cloudevents_kafka.protocol.records import Batches, Record, RecordBatch
 from cloudevents_kafka.protocol.records.record import ABORT
 
 _SLICE: Final = 2500
-"""The maximum number of records and headers of a slice: 500 records with 4 headers each."""
+"""The maximum number of records and headers in a slice, for instance 500 records with 4 headers each."""
 _SLICE_SECONDS: Final = 0.1
-"""The time after which a slice begins no other batch: a batch may take long and return no records."""
+"""The seconds after which a slice begins no further batch: a batch may take long and return no records."""
 _BOUNDARY: Final = (None,)
-"""What is decoded between two batches."""
+"""The items between the records of two batches."""
 
 
 class Cursor:
-    """The records of a fetched partition from ``position`` on, which is the next offset to take.
+    """The records of a fetched partition from ``position`` on, the offset of the next record to take.
 
-    ``end`` is the next offset to fetch, ``partial_size`` the size of the batch if it is the only one and
-    incomplete, otherwise 0. Raises `Malformed` for an invalid size or magic of a batch.
+    ``end`` is the next offset to fetch. ``partial_size`` is the number of fetched bytes if they contain only
+    an incomplete batch, otherwise 0. The constructor raises `Malformed` if the size or magic of a batch is
+    invalid.
     """
 
     def __init__(
@@ -53,9 +54,9 @@ class Cursor:
         self.partial_size: Final = self._batches.partial_size if self._batches.is_partial else 0
 
     def take(self) -> list[Message]:
-        """Return the next records, none if the slice has only earlier ones; set ``done`` after the last.
+        """Return the records of the next slice, [] if all are before ``position``; set ``done`` at the end.
 
-        An error is raised when the records before it are taken.
+        An error is raised only after the records before the invalid data have been returned.
         """
         if self._error is not None:
             raise self._error
@@ -76,7 +77,7 @@ class Cursor:
         return messages
 
     def _take(self, records: Iterator[Record | None], messages: list[Message]) -> bool:
-        """Append the records of a slice; return whether it is the last one."""
+        """Append the records of a slice to ``messages``; return whether it is the last slice."""
         (topic, number), start = self.key, self.position
         room, end = _SLICE, time.monotonic() + _SLICE_SECONDS
         for record in records:
@@ -97,7 +98,7 @@ class Cursor:
 
 
 def without_frames(error: ProtocolError) -> ProtocolError:
-    """Return an error without the stack frames of it and its causes, which have decompressed data."""
+    """Remove the stack frames of an error and its causes, which refer to decompressed data; return it."""
     one: BaseException | None = error
     while one is not None:
         one.__traceback__ = None
@@ -108,7 +109,7 @@ def without_frames(error: ProtocolError) -> ProtocolError:
 def _visible_batches(
     batches: Batches, transactions: Sequence[AbortedTransaction]
 ) -> Iterator[Iterable[Record | None]]:
-    """Yield the batches except control batches and those of aborted transactions (KIP-98)."""
+    """Yield the batches, except control batches and batches of aborted transactions (KIP-98)."""
     aborted = deque(sorted(transactions, key=lambda one: one.first_offset))
     producers: set[int] = set()
     for batch in batches:

@@ -1,8 +1,9 @@
-"""`dial`: a TCP connection to an address of a host.
+"""`dial`: opens a TCP connection to one of the addresses of a host.
 
-A name may have several addresses, some of which take no connections, or swallow packets. They are tried in
-the order of the resolver. The next attempt begins when one fails, or soon, while the others go on (RFC 8305);
-the first that succeeds is used. All share the deadline, and the error names what each address did.
+A host name may have several addresses, some of which refuse connections or do not answer. The addresses are
+tried in the order in which the resolver returns them. The next attempt begins when an attempt fails, or after
+a short time, while the earlier attempts go on (RFC 8305); the first connection that succeeds is used. All
+attempts share the deadline, and the error states why each address failed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _failure(address: Address, attempts: _Attempts, deadline: Deadline) -> Clien
 
 
 class _Attempts:
-    """Connections that are being opened, and why others were not."""
+    """Connections that are being opened, and the reasons why other connections failed."""
 
     def __init__(self, places: list[tuple[int, Any]]) -> None:
         self._waiting: Final = deque(dict.fromkeys(places))
@@ -57,7 +58,7 @@ class _Attempts:
         self.failures: Final[dict[Address, str]] = {}
 
     def first(self, deadline: Deadline) -> socket.socket | None:
-        """Return the first connection; None if all fail, or at the deadline."""
+        """Return the first connection that succeeds; None if all attempts fail, or at the deadline."""
         head_start = Deadline(0)
         while self._waiting or self._selector.get_map():
             if self._waiting and (head_start.expired() or not self._selector.get_map()):
@@ -93,7 +94,7 @@ class _Attempts:
         attempt.close()
 
     def _finish(self, key: selectors.SelectorKey) -> socket.socket | None:
-        """Return a socket if it is connected."""
+        """Return the socket of an attempt if it is connected, else None."""
         attempt: Any = key.fileobj
         self._selector.unregister(attempt)
         code = attempt.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -111,7 +112,7 @@ class _Attempts:
             self.failures[Address(*place[:2])] = "not tried"
 
     def close(self) -> None:
-        """Close all sockets but the one that is connected."""
+        """Close all sockets except the connected socket."""
         for key in list(self._selector.get_map().values()):
             unfinished: Any = key.fileobj
             unfinished.close()

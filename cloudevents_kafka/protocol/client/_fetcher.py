@@ -1,4 +1,4 @@
-"""`Fetcher`: one long poll at each leader, after a request for offsets that are not known yet."""
+"""`Fetcher`: sends each leader one fetch request at a time, after a request for unknown start offsets."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _PATIENCE: Final = 2.0  # seconds for first offsets, after which the other parti
 
 
 class _Partition:
-    """An assigned partition: the next offset, the bytes to fetch, and why it is not fetched now.
+    """An assigned partition: the next offset, how many bytes to fetch, and why it is not fetched now.
 
-    The offset is `EARLIEST` or `LATEST` until the leader says which one that is.
+    The offset is `EARLIEST` or `LATEST` until the leader has answered with the offset's number.
     """
 
     def __init__(self, position: int, size: int) -> None:
@@ -58,7 +58,7 @@ class _Partition:
 
 
 class _InFlight(NamedTuple):
-    """A sent request and its partitions."""
+    """A sent request without a response, and the partitions that it requests."""
 
     broker: Connection
     correlation_id: int
@@ -67,7 +67,7 @@ class _InFlight(NamedTuple):
 
 
 class Fetcher:
-    """A reader of partitions from their positions on; for one thread."""
+    """Reads partitions from their positions on; only one thread may use a fetcher."""
 
     def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
         self._cluster: Final = cluster
@@ -78,9 +78,9 @@ class Fetcher:
     def assign(self, offsets: Offsets, deadline: Deadline) -> Offsets:
         """Read exactly these partitions, each from its offset, `EARLIEST` or `LATEST`; return the offsets.
 
-        If a leader does not answer soon, `fetch` asks it again, and only its own partitions are delayed;
-        their offsets are returned unchanged. Raises the error of a partition, and `DeadlineExceeded` if no
-        offset is found; then the consumer keeps its former partitions.
+        If a leader does not answer soon, `fetch` asks the leader again; only the partitions of this leader
+        are delayed, and their offsets are returned unchanged. Raises the error of a partition, or
+        `DeadlineExceeded` if no offset is found; after an error, the consumer keeps its former partitions.
         """
         before, self._partitions = self._partitions, {}
         try:
@@ -117,10 +117,10 @@ class Fetcher:
         return self._partitions[key].position if key in self._partitions else 0
 
     def fetch(self, paused: Collection[PartitionId], deadline: Deadline) -> list[Cursor]:
-        """Return fetched records; wait for the first until the deadline.
+        """Return cursors for fetched records; wait for the first response until the deadline.
 
-        ``paused`` partitions are not requested. A partition's error that a retry does not fix is
-        raised, with the partition in its text, by a call that has no records to return.
+        ``paused`` partitions are not requested. If a retry does not fix the error of a partition, a call
+        without records to return raises the error, with the partition in its text.
         """
         self.send_requests(paused)
         failed = any(one.error for one in self._partitions.values())
@@ -134,12 +134,12 @@ class Fetcher:
         return cursors
 
     def fail(self, cursor: Cursor, error: ProtocolError) -> None:
-        """Store the error of a cursor for `fetch`; the partition is fetched again from this place."""
+        """Store a cursor's error, which `fetch` raises; the partition is fetched again from its position."""
         self.seek(cursor.key, cursor.position)
         self._partitions[cursor.key].fail(cursor.key, error)
 
     def send_requests(self, paused: Collection[PartitionId]) -> None:
-        """Request the partitions that are not paused, from leaders that have answered all requests."""
+        """Request the partitions that are not paused from leaders that have answered all earlier requests."""
         requested = {key for request in self._in_flight.values() for key in request.partitions}
         by_leader: dict[int, dict[PartitionId, _Partition]] = defaultdict(dict)
         for key, partition in self._partitions.items():
@@ -192,7 +192,7 @@ class Fetcher:
         )
 
     def _readable_leaders(self, deadline: Deadline) -> list[int]:
-        """Wait for a response; return the leaders that have sent one, and those whose time is over."""
+        """Wait for a response; return the leaders that have sent a response, or whose deadline has passed."""
         in_flight = self._in_flight
         if not in_flight:
             time.sleep(deadline.at_most(_BACKOFF / 10))
@@ -213,7 +213,7 @@ class Fetcher:
         return min(deadline.at_most(1.0) for deadline in deadlines)
 
     def _receive(self, leader: int) -> list[Cursor]:
-        """Return the records of a response; none while only a part of it has arrived."""
+        """Return cursors for the records of a response, [] while only a part of the response has arrived."""
         request = self._in_flight[leader]
         connection, arrived = request.broker, request.broker.arrived
         try:
@@ -259,7 +259,7 @@ class Fetcher:
                 partition.position = max(rows[key].offset, 0)
 
     def _open(self, key: PartitionId, partition: _Partition, part: PartitionData) -> Cursor | None:
-        """Return the records of a partition, or None, and advance its position."""
+        """Return a cursor for the records of a partition, or None, and advance the partition's position."""
         offset = partition.position
         if part.error_code:
             self._handle_error(key, BrokerError(part.error_code, "{}[{}]@{}".format(*key, offset)))
@@ -286,7 +286,7 @@ class Fetcher:
         partition.size = min(2 * max(partition.size, partial_size), self._settings.max_bytes)
 
     def _handle_error(self, key: PartitionId, error: ProtocolError) -> None:
-        """Let a partition back off if the error is retriable; else store the error for `fetch`."""
+        """Let a partition back off if the error is retriable; else store the error, which `fetch` raises."""
         partition = self._partitions[key]
         if is_retriable(error, unknown_errors=True):
             self._cluster.invalidate()

@@ -1,7 +1,7 @@
-"""`GroupMember`: joining a group, staying alive, rejoining (guide, "Group Membership API").
+"""`GroupMember`: joins a group, stays alive, and joins again (guide, "Group Membership API").
 
-A thread sends heartbeats while the user is busy. It never revokes partitions: when the group
-rebalances, it keeps the member alive until the consumer has stopped reading and calls `rejoin`.
+A thread sends heartbeats while the user is busy. The thread never revokes partitions: when the group
+rebalances, the thread keeps the member alive until the consumer has stopped reading and calls `rejoin`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ State: TypeAlias = Literal["joining", "stable", "rebalancing", "failed", "closed
 REJOIN_ERRORS: Final = frozenset(
     {ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS}
 )
-"""The errors that mean that the group continues without this member until it rejoins."""
+"""The errors that mean that the group continues without this member until the member rejoins."""
 
 _RETRY_PAUSE: Final = 0.1  # seconds, before a failed step is repeated
 _LOOKUP_TIMEOUT: Final = 3.0  # seconds for new topics to be created
@@ -65,7 +65,7 @@ class GroupMember:
         self._set_state("joining", only_from="rebalancing")
 
     def wait(self, deadline: Deadline) -> None:
-        """Wait until joining is over, or the deadline."""
+        """Wait until the member is no longer joining, or until the deadline."""
         with self._changed:
             while self.state == "joining" and not deadline.expired():
                 self._changed.wait(deadline.at_most(0.2))
@@ -173,7 +173,7 @@ class GroupMember:
     def _assignments(
         self, joined: groups.JoinGroupResponse, deadline: Deadline
     ) -> list[groups.SyncGroupRequestAssignment]:
-        """Return the assignments of all members, as the group's leader."""
+        """Return the assignments of all members; only the group's leader chooses them."""
         subscriptions = {member.member_id: decode_subscription(member.metadata) for member in joined.members}
         if (assign := ASSIGNORS.get(joined.protocol_name or "")) is None:
             offered = ", ".join(self._settings.assignors)
@@ -193,7 +193,7 @@ class GroupMember:
         ]
 
     def _partitions(self, topic: str, deadline: Deadline) -> list[int]:
-        """Return a topic's partitions; none if it does not exist: the group reads its other topics."""
+        """Return a topic's partitions, [] for a missing topic, so that the group reads its other topics."""
         try:
             return self._cluster.partitions(topic, deadline)
         except DeadlineExceeded as error:
@@ -221,7 +221,7 @@ class GroupMember:
             self._set_state("rebalancing", only_from="stable")
 
     def _has_new_partitions(self, deadline: Deadline) -> bool:
-        """Return whether a topic has partitions that this member has not assigned as the leader."""
+        """Return whether a topic has new partitions that this member, as the leader, has not assigned."""
         if not self._led:
             return False
         try:
@@ -245,7 +245,7 @@ class GroupMember:
             return True
 
     def _sleep(self, seconds: float) -> None:
-        """Wait, until the state changes at most."""
+        """Wait for some seconds, or until the state changes."""
         with self._changed:
             before = self.state
             self._changed.wait_for(lambda: self.state != before, seconds)

@@ -1,4 +1,4 @@
-"""`isolated`: sets the field of requests by which only committed records are read."""
+"""`isolated`: sets the field of a request that makes brokers return only committed records."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetF
 
 
 def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> _Request:
-    """Return a request that reads only committed records or offsets, if ``committed_only``.
+    """Return a request that reads only committed records or offsets if ``committed_only`` is true.
 
-    A broker without the field has no transactions, or does not wait for transactions that commit offsets.
+    A broker that does not know the field has no transactions, or does not wait for transactions that commit
+    offsets.
     """
     first, values = _FIELDS[type(request)]
     if not committed_only or broker.version(type(request)) < first:

@@ -42,7 +42,7 @@ Examples:
 """
 
 STORED: Final = -1000
-"""The offset that means the committed one, as in confluent-kafka.
+"""The offset that stands for the committed offset, as in confluent-kafka.
 
 Examples:
     >>> from cloudevents_kafka.protocol import STORED, Client, TopicPartition
@@ -54,7 +54,7 @@ Examples:
 """
 
 UNKNOWN: Final = -1001
-"""The missing offset: begin at the committed one, or as ``reset`` says.
+"""The missing offset: a consumer begins at the committed offset, or as ``reset`` says.
 
 Examples:
     >>> from cloudevents_kafka.protocol import UNKNOWN, TopicPartition
@@ -78,7 +78,7 @@ class TopicPartition(NamedTuple):
 
 
 class HasOffset(Protocol):
-    """A `TopicPartition`, or confluent-kafka's."""
+    """The `TopicPartition` of this module, or that of confluent-kafka."""
 
     @property
     def topic(self) -> str: ...
@@ -94,7 +94,7 @@ def key_of(partition: HasOffset) -> PartitionId:
 
 
 def by_topic(pairs: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
-    """Return the second items of pairs by topic, as requests and assignments have them."""
+    """Return the second items of pairs, grouped by topic, as requests and assignments contain them."""
     topics: dict[str, list[_T]] = defaultdict(list)
     for topic, item in pairs:
         topics[topic].append(item)
@@ -102,7 +102,7 @@ def by_topic(pairs: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A produced or consumed record, in the shape of confluent-kafka's `Message`.
+    """A produced or consumed record, with the methods of confluent-kafka's `Message`.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -145,13 +145,13 @@ class Message(msgspec.Struct, frozen=True):
         return self.record.headers or None
 
     def timestamp(self) -> tuple[int, int]:
-        """Return the type of the timestamp (0 none, 1 create time, 2 log append time) and its ms."""
+        """Return the type of the timestamp (0 none, 1 create time, 2 log append time), and the ms."""
         if self.record.timestamp is None:
             return 0, -1
         return self.record.timestamp_type + 1, self.record.timestamp
 
     def error(self) -> ProtocolError | None:
-        """Return why the record was not delivered, or None if it was."""
+        """Return why the record was not delivered, or None if it was delivered."""
         return self.delivery_error
 
     def __len__(self) -> int:
