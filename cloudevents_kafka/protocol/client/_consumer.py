@@ -40,7 +40,9 @@ RebalanceCallback: TypeAlias = Callable[[Any, list[TopicPartition]], object]
 
 
 class Consumer(Closing):
-    """Reads records. Create it by `Client.consumer`, and close it, so that its group rebalances at once.
+    """Reads records. Create a consumer with `Client.consumer`.
+
+    Close the consumer, so that its group rebalances at once.
 
     Examples:
         >>> from cloudevents_kafka.protocol import EARLIEST, Client, TopicPartition
@@ -73,7 +75,10 @@ class Consumer(Closing):
         on_assign: RebalanceCallback | None = None,
         on_revoke: RebalanceCallback | None = None,
     ) -> None:
-        """Join the group, and read the partitions that it assigns; the consumer must have a ``group``."""
+        """Join the consumer's group, and read the partitions that it assigns.
+
+        The consumer must have a ``group``.
+        """
         self._check_open()
         if self._group is None:
             raise ClientError("subscribe needs a group: client.consumer(group=...); or assign partitions")
@@ -190,7 +195,7 @@ class Consumer(Closing):
         offsets: Iterable[HasOffset] | None = None,
         asynchronous: bool = False,  # noqa: FBT001, FBT002, ARG002  # confluent-kafka's; here always False
     ) -> list[TopicPartition]:
-        """Commit after a message, these offsets, or all positions; return the committed offsets."""
+        """Commit the offset after a message, these offsets or all positions; return the committed offsets."""
         self._check_open()
         if message is not None:
             chosen = {(message.topic(), message.partition()): message.offset() + 1}

@@ -1,4 +1,4 @@
-"""`Cursor`: the fetched bytes of a partition, whose records are decoded in slices, as they are taken.
+"""`Cursor`: the fetched bytes of a partition, whose records are decoded when a slice of them is taken.
 
 A batch of some kilobytes may expand to millions of records, and a response may contain thousands of such
 batches. So only one slice of the records and the decompressed bytes of one batch are in memory at a time. A

@@ -76,7 +76,9 @@ class Fetcher:
         self._in_flight: dict[int, _InFlight] = {}
 
     def assign(self, offsets: Offsets, deadline: Deadline) -> Offsets:
-        """Read exactly these partitions, each from its offset, `EARLIEST` or `LATEST`; return the offsets.
+        """Read exactly these partitions, each from its offset, `EARLIEST` or `LATEST`.
+
+        Returns the offsets from which the partitions are read.
 
         If a leader does not answer soon, `fetch` asks the leader again; only the partitions of this leader
         are delayed, and their offsets are returned unchanged. Raises the error of a partition, or

@@ -16,7 +16,7 @@ _FIELDS: Final[dict[type[Structure], tuple[int, dict[str, int]]]] = {
     ListOffsetsRequest: (2, {"isolation_level": 1}),
     OffsetFetchRequest: (7, {"require_stable": True}),
 }
-"""The first version with a field for isolation, and its value for committed records (KIP-98, KIP-447)."""
+"""The first version with an isolation field, and its value for committed records (KIP-98, KIP-447)."""
 
 _Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetFetchRequest)
 

@@ -1,4 +1,4 @@
-"""Offsets: the first and last of partitions, and those that groups committed."""
+"""Offsets: the first and last offsets of partitions, and the offsets that groups have committed."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def offset_at(
     *,
     committed_only: bool,
 ) -> int | None:
-    """Return the offset of the first record at or after a timestamp in ms, or of `LATEST`, `EARLIEST`.
+    """Return the offset of the first record at or after a timestamp in ms, or of `LATEST` or `EARLIEST`.
 
-    The result is None if all records are older. Brokers before 0.10.1 have timestamps of segments only: the
-    offset is then the beginning of the newest segment before this time.
+    The result is None if all records are older. Brokers before 0.10.1 have timestamps of segments only: they
+    return the first offset of the newest segment before this time.
     """
     request = offsets_request({topic_partition: timestamp})
     subject = "{}[{}]".format(*topic_partition)
@@ -65,7 +65,7 @@ def offset_at(
 
 
 def offsets_request(times: Mapping[PartitionId, int]) -> messages.ListOffsetsRequest:
-    """Return the request for the first offsets at or after timestamps in ms, or `LATEST` or `EARLIEST`."""
+    """Return the request for the first offsets at or after times in ms, or for `LATEST` or `EARLIEST`."""
     rows = (
         (topic, messages.ListOffsetsPartition(partition_index=partition, timestamp=time))
         for (topic, partition), time in times.items()
@@ -94,7 +94,7 @@ def starts_of(
     deadline: Deadline,
     patience: Deadline | None = None,
 ) -> Offsets:
-    """Return the offsets without `STORED` and `UNKNOWN`: each becomes a number, `EARLIEST` or `LATEST`.
+    """Return the offsets, with a number, `EARLIEST` or `LATEST` in place of `STORED` and `UNKNOWN`.
 
     Raises as `GroupOffsets.committed`.
     """
@@ -116,10 +116,12 @@ _Rows: TypeAlias = dict[PartitionId, messages.OffsetFetchResponsePartition]
 
 
 class GroupOffsets:
-    """The committed offsets of a group, and the connection to its coordinator, for one thread at a time.
+    """The committed offsets of a group, and the connection to its coordinator.
+
+    One thread at a time uses the connection.
 
     ``generation`` and ``member_id`` are sent with commits; a client that is not a member leaves them out.
-    With ``committed_only`` an offset that an open transaction commits is unknown until the transaction ends
+    With ``committed_only``, an offset that an open transaction commits is unknown until the transaction ends
     (KIP-447).
     """
 
@@ -134,7 +136,7 @@ class GroupOffsets:
 
     @contextmanager
     def coordinator(self, deadline: Deadline) -> Iterator[Connection]:
-        """Yield the connection to the coordinator; look it up again after an error."""
+        """Yield the connection to the coordinator; after an error, look up the coordinator again."""
         if not self._lock.acquire(timeout=deadline.at_most(threading.TIMEOUT_MAX)):
             raise DeadlineExceeded("the connection is busy while the group rebalances")
         try:
@@ -150,7 +152,7 @@ class GroupOffsets:
             self._lock.release()
 
     def commit(self, offsets: Mapping[PartitionId, int], deadline: Deadline) -> None:
-        """Commit offsets; raise `BrokerError` if a member must rejoin, or if others are members."""
+        """Commit offsets; raise `BrokerError` if this member must rejoin, or if only others are members."""
         part = messages.OffsetCommitRequestPartition
         parts = (
             (topic, part(partition_index=partition, committed_offset=offset, committed_metadata=""))
@@ -180,10 +182,11 @@ class GroupOffsets:
     def committed(
         self, partitions: Sequence[PartitionId], deadline: Deadline, patience: Deadline | None = None
     ) -> Offsets:
-        """Return the committed offsets; partitions without one are left out.
+        """Return the committed offsets; partitions without a committed offset are left out.
 
-        If open transactions commit some of them, wait for their ends until ``patience``, or the deadline;
-        then raise `BrokerError` with UNSTABLE_OFFSET_COMMIT.
+        If open transactions commit some of these offsets, the call waits for the end of the transactions. It
+        waits until ``patience``, or until the deadline if ``patience`` is None, and then raises `BrokerError`
+        with UNSTABLE_OFFSET_COMMIT.
         """
         request = messages.OffsetFetchRequest(
             group_id=self._group,

@@ -63,7 +63,7 @@ class Opening:
                 self._ended.set()
 
     def _opened(self, connection: Connection) -> None:
-        """Remember a connection, to abort it; raise `ClientError` if it is too late."""
+        """Store a connection, so that `abort` ends it; raise `ClientError` if `abort` was called before."""
         with self._lock:
             self._connection = connection
             if self._aborted:

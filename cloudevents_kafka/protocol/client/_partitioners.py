@@ -1,8 +1,9 @@
 """Partitioners: the choice of a record's partition (guide, "Partitioning Strategies").
 
-A partitioner is a function of a key and of the topic's partitions in ascending order, and returns one
-of the partitions. Without a key, the partitions are those with a leader, or all if there is no leader.
-Clients must hash keys alike to agree on partitions; `by_key` hashes as the Java client does.
+A partitioner is a function that takes a key and the topic's partitions in ascending order, and returns one of
+these partitions. For a record without a key, the partitioner receives the partitions with a leader, or all
+partitions if none has a leader. Clients must hash keys alike to agree on partitions; `by_key` hashes keys as
+the Java client does.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def round_robin() -> Partitioner:
 
 
 def at_random() -> Partitioner:
-    """Return a partitioner that picks one partition at random and keeps it.
+    """Return a partitioner that picks one partition at random, and uses it for all records.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client, at_random
@@ -46,7 +47,8 @@ def at_random() -> Partitioner:
 def by_key(keyless: Partitioner | None = None) -> Partitioner:
     """Return a partitioner that hashes keys as the Java client does.
 
-    Records with a null key go to ``keyless``, `round_robin` by default; an empty key is hashed.
+    For a record with a null key, the partitioner ``keyless`` chooses the partition (by default
+    `round_robin`); an empty key is hashed.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client, at_random, by_key

@@ -1,7 +1,7 @@
-"""`Producer`: queues records, and sends them in batches from a thread.
+"""`Producer`: queues records, which a thread sends in batches.
 
-It has the methods that `EventProducer` calls, under the names of confluent-kafka's producer. Delivery
-callbacks are called from `poll` and `flush`, in the caller's thread.
+The producer has the methods that `EventProducer` calls; their names are those of confluent-kafka's producer.
+Delivery callbacks are called from `poll` and `flush`, in the caller's thread.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class _Report(NamedTuple):
     error: ProtocolError | None
 
     def call(self) -> None:
-        """Call the callback."""
+        """Call the record's delivery callback, if there is one."""
         queued, partition, offset, error = self
         if queued.on_delivery is not None:
             queued.on_delivery(error, Message(queued.record, queued.topic, partition, offset, error))
 
 
 class Producer(Closing):
-    """Sends records. Create it by `Client.producer`, and close it, or records may be lost.
+    """Sends records. Create a producer with `Client.producer`, and close it, or records may be lost.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client
@@ -95,9 +95,9 @@ class Producer(Closing):
     ) -> None:
         """Queue a record.
 
-        ``timestamp`` is in ms, 0 is now; ``on_delivery`` is called with an error or None, and the message.
-        Raises `BufferError` if the queue is full: call `poll`, and try again. Raises ValueError or TypeError
-        for values that a record cannot contain.
+        ``timestamp`` is in ms, and 0 means now; ``on_delivery`` is called with an error or None, and with the
+        message. Raises `BufferError` if the queue is full: call `poll`, and try again. Raises ValueError or
+        TypeError for values that a record cannot contain.
         """
         if not isinstance(topic, str) or not isinstance(partition, int):
             raise TypeError(f"topic must be str and partition int, got {topic!r} and {partition!r}")
@@ -125,7 +125,7 @@ class Producer(Closing):
     def poll(self, timeout: float = -1) -> int:
         """Call the callbacks of finished records; return the number of finished records.
 
-        Wait up to ``timeout`` seconds for the first one; -1 means no limit.
+        The call waits up to ``timeout`` seconds for the first finished record; -1 means no limit.
         """
         if not timeout and not self._reports:
             return 0
@@ -158,7 +158,7 @@ class Producer(Closing):
         return taken, last
 
     def flush(self, timeout: float = -1) -> int:
-        """Send all records now and call their callbacks; return the number left after ``timeout``."""
+        """Send all records now, and call their callbacks; return how many are left after ``timeout`` s."""
         deadline = Deadline(timeout)
         with self._changed:
             self._flushing += 1
@@ -174,9 +174,9 @@ class Producer(Closing):
         return self._outstanding
 
     def close(self, timeout: float = -1) -> int:
-        """Flush, and close the connections; return the number of records left after ``timeout``.
+        """Flush, and close the connections; return how many records are left after ``timeout`` s.
 
-        The records left are reported as failed.
+        Records that are left then are reported as failed.
         """
         try:
             left = self.flush(timeout)
@@ -200,7 +200,7 @@ class Producer(Closing):
         return True
 
     def _now(self) -> tuple[int, Deadline]:
-        """Return the time in ms, and the deadline of the records of this millisecond."""
+        """Return the time in ms, and the deadline of records that are produced in this millisecond."""
         now = int(time.time() * 1000)
         if (clock := self._clock)[0] != now:
             self._clock = clock = now, Deadline(self._settings.delivery_timeout)
@@ -239,9 +239,9 @@ class Producer(Closing):
         return max(0.0, linger if delay is None else min(delay, linger))
 
     def _next_records(self) -> list[QueuedRecord] | None:
-        """Return the queued records once they should be sent; None at the end.
+        """Return the queued records once they should be sent; None after the last records.
 
-        Return an empty list once there is something else to do.
+        The list is empty if the thread must do something else before, such as a retry.
         """
         max_delay = 0.0 if self._sender.is_waiting else self._accumulator.next_delay()
         deadline = Deadline(max_delay)

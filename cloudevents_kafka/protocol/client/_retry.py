@@ -16,7 +16,10 @@ MAX_PAUSE: Final = 1.0
 
 
 class Deadline:
-    """A point in time at which a call fails; none for None, and seconds below 0 or above `MAX_SECONDS`."""
+    """A point in time at which a call fails.
+
+    It is never if ``seconds`` is None, below 0 or above `MAX_SECONDS`.
+    """
 
     def __init__(self, seconds: float | None) -> None:
         finite = seconds is not None and 0 <= seconds <= MAX_SECONDS  # False for NaN
@@ -24,14 +27,14 @@ class Deadline:
         self._end: Final = None if self.seconds is None else time.monotonic() + self.seconds
 
     def remaining(self) -> float | None:
-        """Return the remaining seconds, 0 once expired; None if the deadline is never."""
+        """Return the remaining seconds, 0 after the deadline; None if the deadline is never."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def expired(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
 
     def at_most(self, seconds: float) -> float:
-        """Return the remaining seconds, ``seconds`` at most."""
+        """Return the remaining seconds, but at most ``seconds``."""
         remaining = self.remaining()
         return seconds if remaining is None else min(remaining, seconds)
 
@@ -42,10 +45,10 @@ class Deadline:
 
 
 def is_retriable(error: ProtocolError, *, unknown_errors: bool = False) -> bool:
-    """Return whether the request may succeed later, with fresh metadata.
+    """Return whether a request with this error may succeed later, with fresh metadata.
 
-    With ``unknown_errors`` this includes UNKNOWN_SERVER_ERROR, which 0.8 sends while a partition is created
-    or moved.
+    With ``unknown_errors``, UNKNOWN_SERVER_ERROR is retriable, too: brokers of 0.8 send this error while a
+    partition is created or moved.
     """
     if isinstance(error, BrokerError):
         return error.retriable or (unknown_errors and error.code == ErrorCode.UNKNOWN_SERVER_ERROR)

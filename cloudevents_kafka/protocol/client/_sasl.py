@@ -2,9 +2,9 @@
 
 The mechanisms are PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628, KIP-255).
 
-SCRAM has no channel binding. Apache's brokers hash passwords as UTF-8; other brokers follow the RFC, and
-apply SASLprep first. So if SASLprep changes a user or password, the client tries the original text, then the
-prepared text.
+SCRAM is used without channel binding. Apache's brokers hash passwords as UTF-8; other brokers follow the RFC,
+and apply SASLprep first. So, if SASLprep changes a user or password, the client tries the original text, then
+the prepared text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cloudevents_kafka.protocol.messages.connection import (
 )
 
 SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-"""The hash functions by the name of the mechanism."""
+"""The hash function of each SCRAM mechanism, by the mechanism's name."""
 
 _MIN_ITERATIONS: Final = 4096  # RFC 5802 5.1: "at least 4096"
 _MAX_ITERATIONS: Final = 1_000_000  # the count is untrusted input: more would take minutes
@@ -48,11 +48,11 @@ _MECHANISMS: Final = {Plain: "PLAIN", OAuthBearer: "OAUTHBEARER"}
 _MAX_REASON: Final = 300  # characters of a broker's answer that an error shows
 
 Exchange: TypeAlias = Callable[[bytes], bytes]
-"""Sends one message of a mechanism and returns the broker's answer."""
+"""A function that sends one message of a mechanism, and returns the broker's answer."""
 
 
 def forms(sasl: Sasl) -> list[Sasl]:
-    """Return the credentials to try in turn: the original ones, and for SCRAM those after SASLprep."""
+    """Return the credentials to try in turn: the original ones, then for SCRAM those after SASLprep."""
     if not isinstance(sasl, Scram):
         return [sasl]
     user, password = saslprep(sasl.user), saslprep(sasl.password)
@@ -61,7 +61,10 @@ def forms(sasl: Sasl) -> list[Sasl]:
 
 
 def log_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
-    """Log in, and again before the session ends (KIP-368); raise `AuthenticationFailed` if refused."""
+    """Log in now, and again before the session ends (KIP-368).
+
+    Raises `AuthenticationFailed` if the broker refuses the login.
+    """
     mechanism = sasl.mechanism if isinstance(sasl, Scram) else _MECHANISMS[type(sasl)]
     response: SaslHandshakeResponse = connection.request(SaslHandshakeRequest(mechanism=mechanism), deadline)
     if response.error_code:
@@ -137,12 +140,12 @@ def _refusal(answer: bytes) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return the printable characters of a broker's text, cut."""
+    """Return the printable characters of a broker's text, or only the first ones if the text is long."""
     return "".join(character for character in text if character.isprintable())[:_MAX_REASON]
 
 
 class ScramKeys:
-    """The keys derived from a password, by which each side proves that it knows it."""
+    """The keys that are derived from a password; each side uses them to prove that it knows the password."""
 
     def __init__(self, hash: str, password: str, salt: bytes, iterations: int) -> None:
         """Derive the keys; the time grows with ``iterations``."""
@@ -166,7 +169,7 @@ class ScramKeys:
 
 
 def exchange_scram(sasl: Scram, nonce: str, exchange: Exchange) -> None:
-    """Exchange the messages of SCRAM; a ``nonce`` must never be used twice."""
+    """Exchange the SCRAM messages; a ``nonce`` must never be used twice."""
     user = sasl.user.replace("=", "=3D").replace(",", "=2C")
     first = f"n={user},r={nonce}"
     server_first = exchange(f"n,,{first}".encode())
@@ -196,10 +199,12 @@ def _iterations(text: str) -> int:
 
 
 def _values(message: bytes, names: str) -> list[str]:
-    """Return the values of the attributes with which a message begins, in this order; "" for a missing one.
+    """Return the values of the attributes with which a message begins, "" for each missing attribute.
 
-    Raises `AuthenticationFailed` if the broker refuses, or requires an extension. Other attributes are
-    ignored.
+    ``names`` are the names of the attributes, in the order of the message.
+
+    Raises `AuthenticationFailed` if the broker refuses the login, or requires an extension. Other attributes
+    are ignored.
     """
     parts = message.decode("utf-8", "surrogateescape").split(",")
     if parts[0].startswith("e="):

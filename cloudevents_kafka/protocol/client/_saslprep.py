@@ -1,4 +1,4 @@
-"""SASLprep, the profile of Unicode for user names and passwords (RFC 4013, of stringprep, RFC 3454)."""
+"""SASLprep (RFC 4013): how user names and passwords are prepared, a profile of stringprep (RFC 3454)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROHIBITED: Final = (
 
 
 def saslprep(text: str) -> str | None:
-    """Return prepared text; None if it has characters that SASLprep prohibits."""
+    """Return the prepared text, or None if it contains characters that SASLprep prohibits."""
     # RFC 4013 2.1: spaces become U+0020, and what is commonly mapped to nothing is left out
     mapped = "".join(
         " " if stringprep.in_table_c12(char) else char for char in text if not stringprep.in_table_b1(char)
@@ -33,7 +33,7 @@ def saslprep(text: str) -> str | None:
 
 
 def _is_one_direction(text: str) -> bool:
-    """Return whether text follows RFC 3454 6 on characters from right to left."""
+    """Return whether text follows the rules of RFC 3454 6 for right-to-left characters."""
     if not any(stringprep.in_table_d1(char) for char in text):
         return True
     if any(stringprep.in_table_d2(char) for char in text):

@@ -1,6 +1,6 @@
 """`BatchSender`: sends batches to the leaders of their partitions, and handles the responses.
 
-It is used by one thread, which calls `run_once` until the accumulator is empty. It waits for all
+One thread uses the sender, and calls `run_once` until the accumulator is empty. The sender waits for all
 leaders at once, so that a leader that does not answer delays only its own partitions.
 """
 
@@ -35,8 +35,8 @@ from cloudevents_kafka.protocol.records import Codec
 _FINISH_TIMEOUT: Final = 2.0  # seconds, for a broker to process requests that it does not answer
 _OPENING_PAUSE: Final = 0.02  # seconds, before a connection that is being opened is asked for again
 _LOST_SEQUENCES: Final = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
-"""A broker has lost batches before this one, by an unclean election or by retention. The Java client
-numbers it from 0 in a new epoch, and sends it again (KIP-360)."""
+"""The errors of a broker that has lost earlier batches, by an unclean election or by retention. The Java
+client numbers the refused batch from 0 in a new epoch, and sends it again (KIP-360)."""
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 _ZSTD_VERSION: Final = 7  # the first version of Produce with zstd (KIP-110)
 
@@ -45,7 +45,7 @@ _Encoded: TypeAlias = list[tuple[ProducerBatch, bytes]]
 
 
 class _InFlight(NamedTuple):
-    """A sent request and its batches."""
+    """A sent request without a response, and the batches in the request."""
 
     broker: Connection
     batches: list[ProducerBatch]
@@ -67,7 +67,7 @@ class BatchSender:
     def run_once(self, seconds: float) -> None:
         """Send the batches that can be sent now, wait some seconds for a response, and handle responses.
 
-        `wake` ends the wait. Then fail what has expired.
+        `wake` ends the wait. After the wait, the batches whose deadline has passed fail.
         """
         for leader, led in self._by_leader(self._accumulator.sendable()).items():
             self._send_to(leader, led)
@@ -80,7 +80,7 @@ class BatchSender:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether responses are missing, for which `run_once` waits."""
+        """Whether `run_once` waits for responses, because not all requests are answered."""
         return bool(self._in_flight)
 
     def wake(self) -> None:
@@ -93,8 +93,9 @@ class BatchSender:
     def finish(self) -> None:
         """Wait until brokers have processed the requests that they do not answer (acks 0).
 
-        A broker processes the requests of a connection in turn, so its response to a later request
-        is the proof. 0.9 lost requests that came just before the connection closed.
+        A broker processes the requests of a connection in turn, so its response to a later request proves
+        that the earlier requests were processed. Brokers of 0.9 lost requests that arrived just before the
+        connection was closed.
         """
         for broker, topic in self._unanswered.values():
             request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
@@ -134,9 +135,10 @@ class BatchSender:
         return by_leader
 
     def _requests(self, broker: Connection, batches: list[ProducerBatch]) -> Iterator[_Encoded]:
-        """Yield the batches that the broker can accept, with their bytes, for one request each time.
+        """Yield the batches of each request, with their bytes; omit batches that the broker cannot accept.
 
-        A request has ``batch_bytes`` at most, or one batch: brokers limit frames (socket.request.max.bytes).
+        A request contains at most ``batch_bytes`` bytes, or only one batch, because brokers limit the size of
+        frames (socket.request.max.bytes).
         """
         version = broker.version(produce.ProduceRequest)
         if self._settings.codec is Codec.ZSTD and version < _ZSTD_VERSION:
@@ -183,7 +185,7 @@ class BatchSender:
         self._in_flight.setdefault(broker, deque()).append(in_flight)
 
     def _encode(self, batch: ProducerBatch, version: int) -> bytes | None:
-        """Return the bytes of a batch, None if it is not sent."""
+        """Return the bytes of a batch, or None if it is not sent now."""
         if version < RECORD_BATCH_VERSION:
             self._accumulator.fail_unsupported(batch, version)
             if not batch.queued:
@@ -199,7 +201,7 @@ class BatchSender:
         return None if self._accumulator.split_if_too_large(batch) else data
 
     def _answering(self, seconds: float) -> list[Connection]:
-        """Return the connections that have a response, a part of one or an error, or have timed out."""
+        """Return the connections that received a response, a part of it or an error, or that timed out."""
         if not self._in_flight:
             return []
         answering = [broker for broker in self._in_flight if broker.readable()]
@@ -213,7 +215,7 @@ class BatchSender:
         return list(dict.fromkeys([*answering, *late]))
 
     def _receive(self, broker: Connection) -> None:
-        """Handle the response to the oldest request, if all of it has arrived."""
+        """Handle the response to the oldest request, if the whole response has arrived."""
         request = self._in_flight[broker][0]
         try:
             response: produce.ProduceResponse = broker.receive(request.correlation_id, Deadline(0))

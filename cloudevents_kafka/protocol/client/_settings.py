@@ -48,9 +48,9 @@ class Scram(NamedTuple):
 class OAuthBearer(NamedTuple):
     """SASL OAUTHBEARER, which sends a token unencrypted: use TLS.
 
-    ``token`` is the token, or a function that returns one; it is called at each login, as a session may last
-    longer than a token. ``extensions`` are names and values for the broker (KIP-342); a name has letters
-    only.
+    ``token`` is the token, or a function that returns a token; the function is called at each login, because
+    a session may last longer than a token. ``extensions`` are names and values for the broker (KIP-342); a
+    name consists of letters only.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client, OAuthBearer
@@ -75,7 +75,7 @@ _BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1: b64token
 
 
 def check_credentials(sasl: Sasl) -> None:
-    """Raise ValueError, without the password or token in it, if a message cannot carry the credentials."""
+    """Raise ValueError if a message cannot carry the credentials; the error omits password and token."""
     if isinstance(sasl, OAuthBearer):
         if isinstance(sasl.token, str):
             check_token(sasl.token)
@@ -90,7 +90,7 @@ def check_credentials(sasl: Sasl) -> None:
 
 
 def check_token(token: str) -> None:
-    """Raise ValueError, without the token in it, if it is not a bearer token (RFC 6750 2.1)."""
+    """Raise ValueError if a text is not a bearer token (RFC 6750 2.1); the error omits the text."""
     if not _BEARER.fullmatch(token):
         raise ValueError(
             f"the token must have letters, digits and ._~+/-= only, got {pluralize(len(token), 'character')}"
@@ -102,7 +102,7 @@ def _is_text(text: str) -> bool:
 
 
 OffsetReset: TypeAlias = Literal["earliest", "latest", "error"]
-"""Where to begin without a valid offset."""
+"""Where a consumer begins to read if it has no valid offset."""
 
 
 class ConnectionSettings(NamedTuple):

@@ -1,4 +1,4 @@
-"""`FrameSocket`: frames over a socket, optionally with TLS, each call with a deadline."""
+"""`FrameSocket`: sends and receives frames over a socket, optionally with TLS; each call has a deadline."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AuthenticationFailed(ClientError):
 
 
 class FrameSocket:
-    """A socket to a broker; for one thread, except `abort`."""
+    """A socket to a broker; only `abort` may be called from another thread."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class FrameSocket:
         self._socket = _connect(address, deadline, tls)
 
     def readable(self, seconds: float = 0) -> bool:
-        """Return whether more of a frame, or the end, arrives within ``seconds``."""
+        """Return whether bytes of a frame, or the end of the connection, arrive within ``seconds``."""
         # A selector does not see data that TLS has read from the socket.
         pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()
         return bool(self.closed or pending or wait_readable([self], seconds))
@@ -124,7 +124,7 @@ class FrameSocket:
             raise
 
     def read(self, deadline: Deadline) -> bytes:
-        """Return the next frame, without its size; a timeout keeps the part that has arrived."""
+        """Return the next frame, without its size; after a timeout, the part that has arrived is kept."""
         self._fill(4, deadline)
         try:
             size = frames.decode_size(bytes(self._received[:4]), max_size=self._max_frame_bytes)

@@ -1,4 +1,4 @@
-"""`Waker`: ends the wait of another thread for sockets."""
+"""`Waker`: ends the wait of another thread that waits for sockets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Waker:
                 self._sending.send(b"\0")
 
     def clear(self) -> None:
-        """Allow to wait again; only the waiting thread may call it."""
+        """Let the next wait block again; only the waiting thread may call this method."""
         self._set = False
         with suppress(OSError):
             self._receiving.recv(64)

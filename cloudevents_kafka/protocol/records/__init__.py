@@ -1,9 +1,9 @@
 """Records in their formats: message sets (magic 0 and 1) and record batches (magic 2).
 
-`Batches` decodes any mix of both; `encode_message_set` and `encode_batch` encode. Read `record`, then
-`_message_set` or `_record_batch` with `_batch_body`, then `_batches`. `compression` bounds the size of
-decompressed data, `_unpacked` the memory for it, `nesting` the size of compressed sets in others;
-`checksum` is CRC-32C.
+`Batches` decodes any mix of message sets and record batches; `encode_message_set` and `encode_batch` encode
+records. Read `record`, then `_message_set` or `_record_batch` with `_batch_body`, then `_batches`.
+`compression` bounds the size of decompressed data, `_unpacked` the memory for the decompressed data,
+`nesting` the size of compressed sets in compressed sets; `checksum` is CRC-32C.
 """
 
 from cloudevents_kafka.protocol.records._batches import Batch, Batches

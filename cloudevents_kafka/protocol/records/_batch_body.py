@@ -1,4 +1,4 @@
-"""The uncompressed records of a batch of magic 2: bytes to records, and back.
+"""The uncompressed records of a batch of magic 2: decoding and encoding.
 
 ::
 
@@ -6,10 +6,10 @@
     varint size, key   varint size, value           (size -1: null)
     varint count of headers, each: varint size, name   varint size, value (-1: null)
 
-All varints are zigzag (see `varint`). The two decoding functions are long on purpose: a consumer spends
-most of its time in them, and a call for each number would double it. Most lengths have one byte:
-``byte & 0x81`` is 0 if it is the only byte and the length is not negative, and ``byte >> 1`` is then
-the length. Deltas often have two bytes.
+All varints are zigzag encoded (see `varint`). The two decoding functions are long on purpose: a consumer
+spends most of its time in them, and a call for each number would double this time. Most lengths are encoded
+in one byte: ``byte & 0x81`` is 0 if this byte is the only one and the length is not negative, and
+``byte >> 1`` is then the length. Deltas are often encoded in two bytes.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cloudevents_kafka.protocol.varint import decode_signed, encode_signed
 _SMALLEST: Final = 7
 """The size of an empty record in bytes."""
 _MAX_HEADERS: Final = 100_000
-"""The most headers of a record: a header of 2 bytes takes 100 bytes of memory."""
+"""The largest number of headers of a record: a header of 2 bytes takes 100 bytes of memory."""
 _NULL: Final = b"\x01"  # length -1
 
 
 class Base(NamedTuple):
-    """The base offset and timestamp of a batch; ``append_time`` replaces all timestamps, if set."""
+    """The base offset and timestamp of a batch; ``append_time``, unless None, replaces all timestamps."""
 
     offset: int
     timestamp: int
@@ -44,7 +44,7 @@ def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
 ) -> Iterator[Record]:
     """Yield ``count`` records, which fill the data from ``at`` to ``end``; raise `Malformed`.
 
-    A mapping is freed while it is read.
+    If the data is a mapping, its parts are freed while they are read.
     """
     if not 0 <= count <= (end - at) // _SMALLEST:
         raise Malformed(
@@ -156,7 +156,7 @@ def _headers(data: Data, at: int, stop: int, names: dict[bytes, str]) -> Headers
 
 
 def _size(data: Data, at: int) -> tuple[int, int]:
-    """Return twice the length whose first byte is before ``at``, and the index after it."""
+    """Return twice the length whose first byte is before ``at``, and the index after the length."""
     first, second = data[at - 1], data[at]
     if first & 1:
         raise Malformed("a length must be at least 0, or -1 for null", at=at - 1, path="records")
@@ -167,13 +167,13 @@ def _size(data: Data, at: int) -> tuple[int, int]:
 
 
 def _delta(data: Data, at: int, bits: int) -> tuple[int, int]:
-    """Return the zigzag number whose first byte is before ``at``, and the index after it."""
+    """Return the zigzag number whose first byte is before ``at``, and the index after the number."""
     number, at = decode_signed(cast("bytes", data), at - 1, bits)
     return zigzag.fold(number), at
 
 
 class _Varints(dict[int, bytes]):
-    """The encodings of integers, cached."""
+    """A cache of the encodings of integers."""
 
     def __missing__(self, number: int) -> bytes:
         return remember(self, number, encode_signed(number, 64), max_entries=20_000)
@@ -183,7 +183,7 @@ _VARINTS: Final = _Varints()
 
 
 def encode_records(records: Iterable[Record], offsets: Iterable[int], base: Base) -> bytes:
-    """Return the bytes of records at the offsets; raise `Unencodable` for a header name with surrogates."""
+    """Return the bytes of records with these offsets; raise `Unencodable` if a header name has surrogates."""
     parts: list[bytes] = []
     varints, names = _VARINTS, dict[str, bytes]()
     for record, offset in zip(records, offsets, strict=True):

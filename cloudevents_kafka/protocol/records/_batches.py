@@ -1,6 +1,6 @@
 """The records of a fetch response: any mix of messages and batches.
 
-The boundaries of the entries are found first, by their sizes; each entry is decoded on demand.
+The boundaries of the entries are computed first, from the entries' sizes; each entry is decoded on demand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.records.compression import LIMIT
 from cloudevents_kafka.protocol.records.record import Record, find_entries
 
 Batch = RecordBatch | MessageEntry
-"""An entry of a buffer; both types share their attribute names.
+"""An entry of a buffer: a record batch, or a message; both types have the same attributes.
 
 Examples:
     >>> from cloudevents_kafka.protocol.records import Batch, Batches, Record, encode_batch
@@ -26,10 +26,10 @@ Examples:
 
 
 class Batches:
-    """The complete entries of a buffer, in order, and the size of the partial entry after them.
+    """The complete entries of a buffer, in order, and the size of the partial entry after the complete ones.
 
-    ``limit`` is the largest decompressed size of an entry in bytes. The checksum of an entry is checked
-    when its records are decoded, so the entries before a corrupt one can be decoded.
+    ``limit`` is the largest decompressed size of an entry in bytes. The checksum of an entry is checked when
+    its records are decoded, so the entries before a corrupt entry can be decoded.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Batches, Record, encode_batch, encode_message_set
@@ -56,17 +56,17 @@ class Batches:
 
     @property
     def is_partial(self) -> bool:
-        """Whether the buffer has only a partial entry: fetch more bytes."""
+        """Whether the buffer contains only a partial entry, so that more bytes must be fetched."""
         return len(self._bounds) == 1 and self.partial_size > 0
 
     @property
     def first_offset(self) -> int | None:
-        """The offset of the first record, None without entries; decompresses a wrapper message."""
+        """The offset of the first record, or None without entries; a wrapper message is decompressed."""
         return self._read(*self._bounds[:2]).base_offset if len(self) else None
 
     @property
     def last_offset(self) -> int | None:
-        """The last offset of the entries, None without entries."""
+        """The last offset of the entries, or None without entries."""
         return self._read(*self._bounds[-2:]).last_offset if len(self) else None
 
     def records(self) -> Iterator[Record]:

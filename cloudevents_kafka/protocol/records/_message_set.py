@@ -5,10 +5,10 @@
     int64 offset   int32 size   uint32 crc   int8 magic   int8 attributes
     int64 timestamp (magic 1)   int32 size, key   int32 size, value        (size -1: null)
 
-Attributes: bits 0-2 codec, in magic 1 bit 3 for a timestamp set by the broker. A compressed set is the value
-of a wrapper message. In magic 0 the inner messages have absolute offsets. In magic 1 their offsets count
-from 0, and the wrapper has the absolute offset of the last one. The checksum, CRC-32, covers all bytes
-after it.
+In the attributes, bits 0 to 2 are the codec; in magic 1, bit 3 is set if the broker set the timestamp. A
+compressed set is the value of a wrapper message. In magic 0, the inner messages have absolute offsets. In
+magic 1, the offsets of the inner messages count from 0, and the offset of the wrapper is the absolute offset
+of the last inner message. The checksum (CRC-32) covers all bytes that follow it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _AFTER_CRC: Final = START.size + _CRC.size
 class MessageEntry(msgspec.Struct, frozen=True, gc=False):
     """A message or a wrapper message, with the attributes of a `RecordBatch`.
 
-    Its records are decoded on demand, and again on each iteration.
+    The entry's records are decoded on demand, and again on each iteration.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Batches, Record, encode_message_set
@@ -68,17 +68,17 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def codec(self) -> Codec:
-        """The codec of a wrapper, NONE for a message; raises `Malformed`."""
+        """The codec of a wrapper message, `Codec.NONE` for any other message; raises `Malformed`."""
         return Codec.of(self.attributes)
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """The origin of the timestamp; in magic 0 the producer."""
+        """Who set the timestamp; in magic 0, always the producer."""
         return _TYPES[self.attributes >> 3 & 1 if self.magic else 0]
 
     @property
     def base_offset(self) -> int:
-        """The offset of the first record; decompresses a wrapper."""
+        """The offset of the first record; a wrapper message is decompressed."""
         if self.codec == Codec.NONE:
             return self.last_offset
         return next((record.offset for record in self), self.last_offset)
@@ -125,7 +125,7 @@ def _record(entry: MessageEntry) -> Record:
 
 
 def _inner(wrapper: MessageEntry, data: Data) -> Iterator[MessageEntry]:
-    """Yield the entries of a decompressed set, with absolute offsets; a mapping is freed as they are read."""
+    """Yield the entries of a decompressed set, with absolute offsets; free a mapping while it is read."""
     # If a producer left the wrapper's offset at 0, keep the inner offsets, as the Java client does.
     shift = max(0, wrapper.last_offset - _last_offset(data)) if wrapper.magic else 0
     end = freed = 0
@@ -144,7 +144,7 @@ def _inner(wrapper: MessageEntry, data: Data) -> Iterator[MessageEntry]:
 
 
 def _last_offset(data: Data) -> int:
-    """Return the offset of the last entry, 0 without entries."""
+    """Return the offset of the last entry, or 0 without entries."""
     last = 0
     for start, _ in find_entries(data):
         last = start
@@ -153,7 +153,7 @@ def _last_offset(data: Data) -> int:
 
 
 def _fields(entry: MessageEntry) -> tuple[int | None, bytes | None, bytes | None]:
-    """Return timestamp, key and value, after a check of the checksum."""
+    """Check the checksum of a message; return its timestamp, key and value."""
     data, at = entry.data, entry.start + _HEAD.size
     if entry.check_crc:
         (expected,) = _CRC.unpack_from(data, entry.start + START.size)
@@ -199,10 +199,10 @@ def encode_message_set(
     keep_offsets: bool = False,
     timestamp_type: TimestampType = TimestampType.CREATE,
 ) -> bytes:
-    """Return the bytes of a set of records; with a codec, of one wrapper.
+    """Return the bytes of a message set; with a codec, the bytes of one wrapper message.
 
     Offsets count from ``base_offset``, unless ``keep_offsets`` is true. Magic 0 drops timestamps. Raises
-    `Unencodable` for headers and for zstd, which need magic 2, and `Unsupported` if the codec is not
+    `Unencodable` for headers and for zstd, because both need magic 2, and `Unsupported` if the codec is not
     installed.
 
     Examples:

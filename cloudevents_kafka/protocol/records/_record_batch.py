@@ -6,8 +6,9 @@
     int16 attributes    int32 last offset delta   int64 base timestamp   int64 max timestamp
     int64 producer id   int16 producer epoch      int32 base sequence    int32 count, records
 
-Attributes: bits 0-2 codec, 3 timestamps set by the broker, 4 transactional, 5 control, 6 the base timestamp
-is a delete horizon. The checksum, CRC-32C, covers all bytes after it.
+In the attributes, bits 0 to 2 are the codec; bit 3 is set if the broker set the timestamps, bit 4 in a
+transactional batch, bit 5 in a control batch, and bit 6 if the base timestamp is a delete horizon. The
+checksum (CRC-32C) covers all bytes that follow it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _DELETE_HORIZON: Final = 0x40
 
 
 class RecordBatch(msgspec.Struct, frozen=True, gc=False):
-    """The header of a batch. Its records are decoded on demand, and again on each iteration.
+    """The header of a batch, whose records are decoded on demand, and again on each iteration.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Batches, Record, RecordBatch, encode_batch
@@ -72,7 +73,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def last_offset(self) -> int:
-        """The last offset of the batch, even if compaction removed its record."""
+        """The last offset of the batch, even if compaction removed the record with this offset."""
         return self.base_offset + self.last_offset_delta
 
     @property
@@ -82,7 +83,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """The origin of the timestamps."""
+        """Who set the timestamps: the producer, or the broker."""
         return _TYPES[self.attributes >> 3 & 1]
 
     @property
@@ -97,11 +98,11 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def delete_horizon(self) -> int | None:
-        """The time, in milliseconds, from which compaction may drop the batch's tombstones, or None."""
+        """The time in ms from which compaction may drop the batch's tombstones, or None if it is not set."""
         return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
     def control_record(self) -> ControlRecord | None:
-        """Return the first control record, None if the batch is not a control batch; raise as `records`."""
+        """Return the first control record, or None if the batch contains none; raise as `records`."""
         if not self.is_control:
             return None
         return next(map(ControlRecord.from_record, self), None)

@@ -1,8 +1,8 @@
-"""Decompressed data: bytes if there are few, else a mapping whose pages are freed as they are read.
+"""Decompressed data: bytes if it is small, else a mapping whose pages are freed as they are read.
 
-Decompressing and decoding need memory for one copy of the data: a part of a mapping is freed when its
-records have been read. So a mapping is read once, from its begin to its end. Where the system cannot
-free a part of a mapping, as on macOS and Windows, it is freed as a whole.
+Decompressing and decoding need memory for only one copy of the data, because a part of a mapping is freed
+when the records in this part have been read. So a mapping can be read only once, from its begin to its end.
+On systems that cannot free a part of a mapping, such as macOS and Windows, the mapping is freed as a whole.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Final, TypeAlias
 from cloudevents_kafka.protocol.errors import Malformed
 
 LARGE: Final = 1 << 20
-"""The bytes above which data is mapped, and of the parts in which it is freed."""
+"""The size in bytes above which data is mapped, and the size of the parts in which a mapping is freed."""
 
 Data: TypeAlias = bytes | mmap.mmap
-"""Decompressed data; both types have bytes as slices and integers as items."""
+"""Decompressed data; slices of both types are bytes, and items are integers."""
 
 
 def new_mapping(capacity: int) -> mmap.mmap:
@@ -33,7 +33,7 @@ def new_mapping(capacity: int) -> mmap.mmap:
 
 
 def finish(mapping: mmap.mmap, size: int) -> Data:
-    """Return the first bytes of a mapping, which is not used any more if they are few."""
+    """Return the first ``size`` bytes of a mapping; if they are few, the mapping is closed."""
     if size > LARGE:
         with suppress(SystemError):  # a system that cannot resize mappings
             mapping.resize(size)
@@ -43,7 +43,7 @@ def finish(mapping: mmap.mmap, size: int) -> Data:
 
 
 class Pieces:
-    """The parts of decompressed data, at most ``limit`` bytes; ``codec`` is its name in errors."""
+    """The parts of decompressed data, at most ``limit`` bytes; ``codec`` is the codec's name in errors."""
 
     def __init__(self, codec: str, limit: int, capacity: int) -> None:
         """Start with no bytes; ``capacity`` is the largest size that the compressed data can have."""
@@ -74,7 +74,7 @@ class Pieces:
 
 
 def take(data: Data, begin: int, end: int) -> bytes:
-    """Return the bytes of a range, freeing its pages."""
+    """Return the bytes of a range, and free the pages of the range."""
     if isinstance(data, bytes) or end - begin < LARGE:
         return data[begin:end]
     end = min(end, len(data))
@@ -83,14 +83,14 @@ def take(data: Data, begin: int, end: int) -> bytes:
 
 
 def free(data: Data, begin: int, end: int) -> None:
-    """Free the whole pages of a range, which reads as zeros from then on."""
+    """Free the pages that lie completely in a range; they read as zeros from then on."""
     first, last = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
     if sys.platform == "linux" and isinstance(data, mmap.mmap) and first < last:
         data.madvise(mmap.MADV_DONTNEED, first, last - first)
 
 
 class _Mover(io.RawIOBase):
-    """A stream of the bytes of a range, whose pages are freed as they are read."""
+    """A stream of the bytes of a range; the pages of the range are freed as they are read."""
 
     def __init__(self, mapping: mmap.mmap, begin: int, end: int) -> None:
         self._mapping: Final = mapping

@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of record batches.
 
-Uses google-crc32c, of the extra ``protocol``, or a table in Python, which takes about 0.2 s per MiB. The
-checksum of magic 0 and 1, CRC-32, is `zlib.crc32`.
+Uses google-crc32c (from the extra ``protocol``) if it is installed, or else a table in Python, which takes
+about 0.2 s per MiB. Messages of magic 0 and 1 have another checksum: CRC-32, which `zlib.crc32` computes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The compression codecs, with a limit on the decompressed size.
 
-gzip is in Python; snappy, lz4 and zstd need cramjam, of the extra ``protocol``. At most ``limit`` bytes are
-decompressed, because compressed data is untrusted input that may expand without bound, and the peak of memory
-is at most 1.1 times the decompressed size, and some MiB (see `_unpacked`).
+gzip is in Python's standard library; snappy, lz4 and zstd need cramjam, from the extra ``protocol``. At most
+``limit`` bytes are decompressed, because compressed data is untrusted input that may expand without bound.
+The peak of memory is at most 1.1 times the decompressed size, plus some MiB (see `_unpacked`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cloudevents_kafka.protocol.errors import Malformed, Unsupported
 from cloudevents_kafka.protocol.records._unpacked import LARGE, Data, Pieces, finish, new_mapping, take
 
 LIMIT: Final = 128 * 1024 * 1024
-"""The default limit of the decompressed size of a batch, in bytes."""
+"""The default limit for the decompressed size of a batch, in bytes."""
 
 _GZIP: Final = 31  # zlib's wbits for the largest window and a gzip header
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"  # RFC 1952 2.3.1: ID1, ID2, and the method deflate
@@ -49,7 +49,7 @@ _BEST_LZ4_RATIO: Final = 256  # a byte expands to at most 255
 
 
 class Codec(IntEnum):
-    """A compression codec: the lowest three bits of the attributes.
+    """A compression codec, whose number is the lowest three bits of the attributes.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch
@@ -65,7 +65,7 @@ class Codec(IntEnum):
 
     @classmethod
     def of(cls, attributes: int) -> Codec:
-        """Return the codec of attributes; raise `Malformed` for 5, 6 and 7."""
+        """Return the codec in attributes; raise `Malformed` for the unknown codecs 5, 6 and 7."""
         number = attributes & 7  # S0-M4: "The lowest 2 bits contain the compression codec"; 3 since lz4
         if number > cls.ZSTD:
             raise Malformed(f"the codec must be 0 to 4, got {number}")
@@ -103,7 +103,7 @@ def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
 
 
 def unpack(data: bytes, codec: Codec, limit: int) -> Data:
-    """Return decompressed data that is to be read once, by `take`; raise as `decompress`."""
+    """Return decompressed data that must be read only once, with `take`; raise as `decompress`."""
     if codec == Codec.NONE:
         return data
     if codec == Codec.GZIP:
@@ -117,7 +117,7 @@ def unpack(data: bytes, codec: Codec, limit: int) -> Data:
 
 
 def _gunzip(data: bytes, limit: int) -> Data:
-    """Return the data of gzip members; bytes after a member that start no other are skipped, as in Java."""
+    """Return the data of gzip members; bytes that follow the last member are skipped, as in Java."""
     view, at, out = memoryview(data), 0, Pieces("gzip", limit, _BEST_GZIP_RATIO * len(data))
     unpacker = zlib.decompressobj(wbits=_GZIP)
     while True:
@@ -139,9 +139,9 @@ def _gunzip(data: bytes, limit: int) -> Data:
 
 
 def _unzstd(data: bytes, cramjam: Any, limit: int) -> Data:
-    """Return the data of zstd frames, which need not have their decompressed size.
+    """Return the data of zstd frames, which need not state their decompressed size.
 
-    The mapping has the largest possible size, of which only the written part uses memory.
+    The mapping has the largest possible size, but only its written part uses memory.
     """
     out = new_mapping(min(limit, _BEST_ZSTD_RATIO * len(data)))
     size = cramjam.zstd.decompress_into(data, out)
@@ -159,7 +159,7 @@ def _cramjam(codec: Codec) -> Any:
 
 
 def _snappy(data: bytes, cramjam: Any) -> bytes:
-    """Return raw blocks in the framing of the Java library xerial, as Kafka uses it.
+    """Return raw blocks in the frame format of the Java library xerial, which Kafka uses.
 
     ::
 
@@ -203,7 +203,7 @@ def _xerial_blocks(data: bytes) -> list[bytes | memoryview]:
 
 
 def _snappy_size(block: bytes | memoryview, cramjam: Any, limit: int) -> int:
-    """Return the decompressed size that a block states."""
+    """Return the decompressed size that a snappy block states."""
     size: int = cramjam.snappy.decompress_raw_len(block)
     if size > (most := min(limit, _BEST_SNAPPY_RATIO * len(block))):
         raise Malformed(f"a snappy block must decompress to at most {most:,} bytes, got {size:,}")
@@ -211,7 +211,7 @@ def _snappy_size(block: bytes | memoryview, cramjam: Any, limit: int) -> int:
 
 
 def _lz4(data: bytes, cramjam: Any, *, old: bool = False) -> bytes:
-    """Return an LZ4 frame of independent blocks.
+    """Return an LZ4 frame that consists of independent blocks.
 
     ``old`` includes the magic number in the header checksum, as brokers before 0.10 require (KIP-57).
     """
@@ -263,7 +263,7 @@ def _lz4_header(data: bytes) -> tuple[int, int, int, int]:
 
 
 def _unlz4_block(block: bytes, cramjam: Any, block_size: int) -> Any:
-    """Return a buffer of the data of a block; cramjam requires its size, or an upper bound, before it."""
+    """Return a block's data; cramjam requires the data's size, or an upper bound, before the block."""
     most = min(block_size, _BEST_LZ4_RATIO * len(block))
     return cramjam.lz4.decompress_block(_LZ4_SIZE.pack(most) + block)
 

@@ -1,6 +1,7 @@
-"""Limits of the depth and the size of compressed sets in compressed sets, which the guide allows.
+"""Limits on the depth and size of compressed sets in compressed sets, a nesting that the guide allows.
 
-A message of some hundred bytes may have millions of sets in it, which cost work and need not have records.
+A message of some hundred bytes may contain millions of nested sets, which cost work even if they contain no
+records.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from cloudevents_kafka.protocol.records.compression import Codec
 from cloudevents_kafka.protocol.records.compression import unpack as decompress
 
 _MAX_DEPTH: Final = 8
-"""The deepest accepted nesting. Producers and brokers nest once; the guide has no limit."""
+"""The deepest accepted nesting. Producers and brokers nest sets only once; the guide sets no limit."""
 _BEST_GZIP_RATIO: Final = 1032  # deflate's best
 _LEAST: Final = 1 << 20
 _SET: Final = 4096
 
 
 class Nesting:
-    """The numbers of bytes that may still be decompressed from one outermost set, and from those in it.
+    """How many bytes may still be decompressed from one outermost set, and from the sets in it.
 
-    All inner sets together may have as many bytes as gzip can make of the outermost set, and always 1
-    MiB. So nesting does not multiply the work. Each set counts with 4 KiB more, for its own work.
+    All inner sets together may have as many bytes as gzip could expand the outermost set to, but always 1
+    MiB. So nesting does not multiply the work. Each set counts for 4 KiB more than its size, for the work of
+    opening it.
     """
 
     def __init__(self, limit: int, packed: int) -> None:
@@ -37,12 +39,12 @@ class Nesting:
         return self._inner < 0
 
     def decompress(self, data: bytes, codec: Codec, depth: int) -> bytes:
-        """Return the data of a set that is in ``depth`` others; raise as `decompress`."""
+        """Return the data of a set that is nested in ``depth`` other sets; raise as `decompress`."""
         unpacked = self.unpack(data, codec, depth)
         return take(unpacked, 0, len(unpacked))
 
     def unpack(self, data: bytes, codec: Codec, depth: int) -> Data:
-        """Return the data as `decompress` does, to be read once, by `take`."""
+        """Return the data as `decompress` does, but it must be read only once, with `take`."""
         if depth == 0:
             out = decompress(data, codec, self.left)
         elif depth >= _MAX_DEPTH:

@@ -1,13 +1,13 @@
 """Records as decoded from any format, control records, and the boundaries of entries in a buffer.
 
-In a key, a value and a header, None is null and ``b""`` a value of 0 bytes.
+In a key, a value and a header, None stands for null, and ``b""`` for a value of 0 bytes.
 
-A control record ends a transaction; only brokers write them. Its key is int16 version, int16 type
-(0 abort, 1 commit); its value int16 version, int32 coordinator epoch. Other types are used between
-brokers.
+A control record ends a transaction; only brokers write them. The key of a control record is an int16 version
+and an int16 type (0 abort, 1 commit); the value is an int16 version and an int32 coordinator epoch. Control
+records of other types are used between brokers.
 
-Messages (magic 0 and 1) and batches (magic 2) start alike: int64 offset, int32 size of the rest, and the
-magic at byte 16.
+Messages (magic 0 and 1) and batches (magic 2) start alike: an int64 offset and the int32 size of the
+following bytes; byte 16 is the magic.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from cloudevents_kafka.protocol.records._unpacked import Data
 Headers = list[tuple[str, bytes | None]]
 """Header names and values in wire order; names may repeat.
 
-A name that is not UTF-8 has surrogate escapes, so that it encodes to the same bytes.
+A name that is not UTF-8 contains surrogate escapes, so that encoding it returns the same bytes.
 """
 
 
 class TimestampType(IntEnum):
-    """The origin of a record's timestamp.
+    """Who set a record's timestamp: the producer, or the broker.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Record, TimestampType
@@ -39,9 +39,9 @@ class TimestampType(IntEnum):
     """
 
     CREATE = 0
-    """The producer set it."""
+    """The producer set the timestamp."""
     LOG_APPEND = 1
-    """The broker set it when it appended the record."""
+    """The broker set the timestamp when it appended the record."""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -78,7 +78,7 @@ _VALUE: Final = struct.Struct(">hi")
 
 
 class ControlRecord(msgspec.Struct, frozen=True, gc=False):
-    r"""A decoded control record; ``coordinator_epoch`` is None if the record does not have it.
+    r"""A decoded control record; ``coordinator_epoch`` is None if the record contains no epoch.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import ControlRecord
@@ -93,7 +93,7 @@ class ControlRecord(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def from_record(cls, record: Record) -> ControlRecord:
-        """Return the control record of a record; raise `Malformed` if its key is too short."""
+        """Return the control record in a record; raise `Malformed` if the record's key is too short."""
         if record.key is None or len(record.key) < _KEY.size:
             raise Malformed("the key of a control record must have at least 4 bytes", path="key")
         version, kind = _KEY.unpack_from(record.key)
@@ -103,7 +103,7 @@ class ControlRecord(msgspec.Struct, frozen=True, gc=False):
         return cls(kind, epoch, version)
 
     def to_record(self, timestamp: int | None = None) -> Record:
-        """Return the record of a control record, as a broker encodes it."""
+        """Return the record that contains this control record, encoded as a broker does."""
         value = None if self.coordinator_epoch is None else _VALUE.pack(0, self.coordinator_epoch)
         return Record(key=_KEY.pack(self.version, self.type), value=value, timestamp=timestamp)
 
