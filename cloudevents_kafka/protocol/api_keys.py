@@ -1,7 +1,7 @@
 """The API keys of Kafka 4.4, which are never reused.
 
-Some APIs are used between brokers only; 4 to 7 ended with ZooKeeper; 74 was ListClientMetricsResources
-before 4.1.
+Some APIs are used only between brokers. The APIs with the keys 4 to 7 ended with ZooKeeper. The API with the
+key 74 was called ListClientMetricsResources before Kafka 4.1.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ApiKey = IntEnum(
     """,
     start=0,
 )
-"""The API keys from 0 on.
+"""The APIs, numbered by their keys from 0 on.
 
 Examples:
     >>> from cloudevents_kafka.protocol.api_keys import ApiKey

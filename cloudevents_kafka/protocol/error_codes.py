@@ -1,6 +1,7 @@
-"""Kafka's error codes: number, name, whether the client may retry, and meaning.
+"""Kafka's error codes: for each its number, name and meaning, and whether the client may retry.
 
-The names are those of Kafka 4.4. `v07.ErrorCode` has the codes of Kafka 0.7, which have other meanings.
+The names are those of Kafka 4.4. `v07.ErrorCode` contains the codes of Kafka 0.7, whose numbers have other
+meanings.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ __all__ = ["ErrorCode"]
 class BrokerErrorCode(IntEnum):
     """The base class of a protocol's error codes.
 
-    ``retriable`` is whether the same request may succeed later, ``message`` is what the code means.
+    ``retriable`` is whether the same request may succeed later; ``message`` is the meaning of the code.
     """
 
     retriable: bool
     message: str
 
     def __new__(cls, code: int, retriable: bool, message: str) -> Self:  # noqa: FBT001  # of a row
-        """Create the member of one row."""
+        """Create the member that one row of the class declares."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.retriable = retriable
@@ -30,7 +31,7 @@ class BrokerErrorCode(IntEnum):
 
     @classmethod
     def find(cls, code: int) -> Self | None:
-        """Return the member of a number, or None if the number is unknown."""
+        """Return the member with this number, or None if the number is unknown."""
         return next((member for member in cls if member == code), None)
 
 

@@ -5,7 +5,7 @@
     ProtocolError
     ├── Malformed                bytes that break the protocol
     │   └── Corrupt              a checksum that does not match its bytes
-    ├── Truncated                bytes that end too early; the missing ones may follow
+    ├── Truncated                bytes that end too early; the missing bytes may follow
     ├── Unencodable (ValueError) a value that its field or the version cannot carry
     ├── BrokerError              a response with an error code
     └── ClientError
@@ -42,8 +42,8 @@ class ProtocolError(Exception):
 class Malformed(ProtocolError):
     """Bytes that break the protocol.
 
-    ``rule`` is the broken rule, ``at`` the index of the first bad byte (None if unknown), and ``path``
-    the field, outermost first ("" if unknown).
+    ``rule`` is the broken rule. ``at`` is the index of the first bad byte (None if unknown). ``path`` is the
+    path of the field, outermost field first ("" if unknown).
 
     Examples:
         >>> from cloudevents_kafka.protocol import Malformed
@@ -56,7 +56,7 @@ class Malformed(ProtocolError):
     """
 
     def __init__(self, rule: str, *, at: int | None = None, path: str = "") -> None:
-        """Create the error of a broken rule."""
+        """Create the error for a broken rule."""
         self.rule: Final = rule
         self.at: Final = at
         self.path: Final = path
@@ -80,7 +80,7 @@ class Corrupt(Malformed):
 
 
 class Truncated(ProtocolError):
-    r"""Bytes that end too early; ``missing`` is the least number of bytes that must follow.
+    r"""Bytes that end too early; ``missing`` is the smallest number of bytes that must follow.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Truncated
@@ -93,7 +93,7 @@ class Truncated(ProtocolError):
     """
 
     def __init__(self, missing: int, *, at: int | None = None, path: str = "") -> None:
-        """Create the error of bytes that are missing after index ``at``."""
+        """Create the error for bytes that are missing after index ``at``."""
         self.missing: Final = missing
         self.at: Final = at
         self.path: Final = path
@@ -101,7 +101,7 @@ class Truncated(ProtocolError):
 
 
 class Unencodable(ProtocolError, ValueError):
-    """A value that its field cannot carry, or that the requested version has no field for.
+    """A value that does not fit its field, or for which the requested version has no field.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Unencodable
@@ -117,9 +117,9 @@ class Unencodable(ProtocolError, ValueError):
 class BrokerError(ProtocolError):
     """A response with an error code.
 
-    ``code`` is the number, a member of `ErrorCode` if known. ``name``, ``meaning`` and ``retriable``
-    are those of the code. ``subject`` is what the response is about (a topic and partition, a group),
-    and ``broker_message`` the text that the broker sent with the code.
+    ``code`` is the number, as a member of `ErrorCode` if it is known. ``name``, ``meaning`` and ``retriable``
+    are the properties of the code. ``subject`` is what the response is about (a topic and partition, or a
+    group). ``broker_message`` is the text that the broker sent with the code.
 
     Examples:
         >>> from cloudevents_kafka.protocol import BrokerError
@@ -138,7 +138,7 @@ class BrokerError(ProtocolError):
         *,
         codes: type[BrokerErrorCode] = ErrorCode,
     ) -> None:
-        """Create the error of a code; ``codes`` has its name and meaning."""
+        """Create the error for a code; ``codes`` contains the names and meanings of codes."""
         known = codes.find(code)
         self.code: Final[int] = code if known is None else known
         self.name: Final = f"ERROR_{code}" if known is None else known.name
@@ -152,7 +152,7 @@ class BrokerError(ProtocolError):
 
 
 class ClientError(ProtocolError):
-    """A failure between the client and the broker.
+    """A failure of the communication between client and broker.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client, ClientError

@@ -21,10 +21,10 @@ from cloudevents_kafka.protocol.schema import Structure, spec_of
 __all__ = ["Request", "decode_request", "decode_response", "encode_request", "encode_response"]
 
 MAX_SIZE: Final = 100 * 1024 * 1024
-"""The default limit of a frame in bytes: the brokers' default (socket.request.max.bytes, S0-N4)."""
+"""The default limit for a frame's size in bytes: the brokers' default (socket.request.max.bytes, S0-N4)."""
 
 MAX_MEMORY: Final = interpreter.MEMORY
-"""The default limit of the memory that a message's elements take; see `decode_response`."""
+"""The default limit for the memory that a message's elements take; see `decode_response`."""
 
 _S = TypeVar("_S", bound=Structure)
 _SIZE: Final = struct.Struct(">i")
@@ -49,7 +49,7 @@ class Request(NamedTuple):
 def encode_request(
     message: Structure, version: int, *, correlation_id: int = 0, client_id: str | None = None
 ) -> bytes:
-    """Return the frame of a request, with its size; raise `Unencodable` or `Unsupported`.
+    """Return a request's frame, which begins with its size; raise `Unencodable` or `Unsupported`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames
@@ -70,9 +70,9 @@ def encode_request(
 
 
 def decode_request(data: bytes) -> Request:
-    """Return the request of a frame without its size, as a broker does.
+    """Decode a request as a broker does, from a frame without its size, and return it.
 
-    Raises `Unsupported` for an API or version that `APIS` does not have, `Malformed` and `Truncated`.
+    Raises `Unsupported` for an API or version that `APIS` does not contain, `Malformed` and `Truncated`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames
@@ -90,7 +90,7 @@ def decode_request(data: bytes) -> Request:
 
 
 def encode_response(message: Structure, version: int, *, correlation_id: int) -> bytes:
-    """Return the frame of a response, with its size; raise `Unencodable` or `Unsupported`.
+    """Return a response's frame, which begins with its size; raise `Unencodable` or `Unsupported`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames
@@ -106,10 +106,10 @@ def encode_response(message: Structure, version: int, *, correlation_id: int) ->
 def decode_response(
     structure: type[Structure], version: int, data: bytes, *, memory: int = MAX_MEMORY
 ) -> tuple[int, Structure]:
-    """Return the correlation id and the message of a frame without its size.
+    """Return the correlation id and the message of a response, from its frame without the size.
 
-    ``memory`` limits the bytes that the elements of the message take once decoded, apart from their text and
-    bytes. Raises `Unsupported`, `Malformed` and `Truncated`.
+    ``memory`` limits the bytes of memory that the decoded elements of the message take, apart from their text
+    and bytes. Raises `Unsupported`, `Malformed` and `Truncated`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames
@@ -122,14 +122,14 @@ def decode_response(
 
 
 def add_size(data: bytes) -> bytes:
-    """Return the data after its size, an int32."""
+    """Return the size of data as an int32, followed by the data."""
     return _SIZE.pack(len(data)) + data
 
 
 def decode_size(prefix: bytes, *, max_size: int = MAX_SIZE) -> int:
     """Return the size of a frame from its first 4 bytes.
 
-    Raises `Malformed` for a size below 0 or above ``max_size``, and `Truncated`.
+    Raises `Malformed` for a size below 0 or above ``max_size``, and `Truncated` for fewer than 4 bytes.
     """
     if len(prefix) < _SIZE.size:
         raise Truncated(_SIZE.size - len(prefix), at=0)
@@ -140,7 +140,7 @@ def decode_size(prefix: bytes, *, max_size: int = MAX_SIZE) -> int:
 
 
 def unsupported(key: int, version: int) -> str:
-    """Return the text of the error for an API or version that `APIS` does not have."""
+    """Return the text of the error for an API or version that `APIS` does not contain."""
     api = APIS.get(key)
     if api is None:
         return f"{api_name(key)} (API key {key}) is not supported"
@@ -169,7 +169,7 @@ def response_header(structure: type[Structure], version: int) -> int:
 def decode_body(
     structure: type[_S], version: int, data: bytes, at: int = 0, *, memory: int = MAX_MEMORY
 ) -> _S:
-    """Return the message from index ``at`` to the end; raise `Malformed` if bytes follow it."""
+    """Return the message from index ``at`` to the end; raise `Malformed` if bytes follow the message."""
     message, end = compiler.decode(structure, version, data, at, memory=memory)
     if end != len(data):
         raise Malformed(trailing_bytes(len(data) - end), at=end, path=structure.__name__)

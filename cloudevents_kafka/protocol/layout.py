@@ -1,7 +1,7 @@
 """The layout of a message in one version.
 
-The interpreter, the compiler and the grammar all follow layouts, so they agree about versions, null,
-compact lengths and tags.
+The interpreter, the compiler and the grammar all follow layouts, so they treat versions, null, compact
+lengths and tags alike.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class LengthPrefixed(NamedTuple):
-    """A string or bytes after a fixed or compact length (length + 1, 0 for null), or all remaining bytes."""
+    """A string or bytes after a fixed or compact length, or all remaining bytes.
+
+    A compact length is the length + 1, or 0 for null.
+    """
 
     type: Prefixed
     compact: bool
@@ -36,7 +39,7 @@ class LengthPrefixed(NamedTuple):
 
     @property
     def short(self) -> bool:
-        """Whether a fixed length is an int16, otherwise an int32."""
+        """Whether a fixed length is an int16; if not, it is an int32."""
         return self.type is STRING  # S0-P2: "string uses an int16 for its size"
 
     @property
@@ -46,10 +49,11 @@ class LengthPrefixed(NamedTuple):
 
 
 class Array(NamedTuple):
-    """Elements after their count: an int32, compact, or an int16 (``short``).
+    """Elements after their count, which is an int32, a compact count, or an int16 (``short``).
 
-    An element has ``least`` bytes at least, and takes about ``memory`` bytes once decoded, apart from its
-    text, bytes and elements: a count is untrusted input.
+    Each element has at least ``least`` bytes, and takes about ``memory`` bytes of memory once it is decoded,
+    apart from its text, bytes and elements. With these numbers a decoder checks the count, which is untrusted
+    input.
     """
 
     element: Codec
@@ -76,8 +80,9 @@ class LayoutField(NamedTuple):
 class Layout(NamedTuple):
     """A structure in one version.
 
-    ``fields`` are in wire order. ``tagged`` follow them by tag, if they differ from their default. The
-    version does not have ``absent``. The bytes may end before field ``optional_from`` or a later one.
+    ``fields`` are in wire order. The ``tagged`` fields, by tag, follow ``fields`` if they differ from their
+    defaults. ``absent`` are the declared fields that this version does not have. The bytes may end before the
+    field with the index ``optional_from``, or before a later field.
     """
 
     structure: type[Structure]
@@ -99,7 +104,7 @@ Codec: TypeAlias = Fixed | Varint | Uuid | LengthPrefixed | Array | Layout
 
 @cache
 def layout_of(structure: type[Structure], version: int) -> Layout:
-    """Return the layout of a message in a version; raise `Unsupported` if it does not have the version."""
+    """Return the layout of a message in a version; raise `Unsupported` if the message has no such version."""
     spec = spec_of(structure)
     if version not in spec.versions:
         raise Unsupported(f"{structure.__name__} must have a version in {spec.versions}, got {version}")
@@ -148,7 +153,7 @@ def _codec(field: Field, version: int, flexible: bool) -> Codec:  # noqa: FBT001
 
 
 def _least(codec: Codec) -> int:
-    """Return the smallest number of bytes of a value."""
+    """Return the smallest number of bytes in which a value is encoded."""
     match codec:
         case Fixed():
             return codec.size
@@ -163,7 +168,7 @@ def _least(codec: Codec) -> int:
 
 
 def _memory(codec: Codec) -> int:
-    """Return about how much memory a value takes in a list or structure."""
+    """Return about how many bytes of memory a value takes in a list or structure."""
     match codec:
         case Layout():
             fields = (*codec.fields, *codec.tagged.values())
@@ -184,7 +189,7 @@ _EMPTY: Final = dict.fromkeys(("bytes", "records", "rest"), b"") | {
 
 
 def default_of(field: Field) -> Any:
-    """Return the value of a field in versions without it; a list or structure is a new object."""
+    """Return the value of a field in versions without the field; a list or structure is a new object."""
     if isinstance(field.default, list):
         return list(field.default)
     if not field.required and not isinstance(field.default, Structure):

@@ -1,4 +1,4 @@
-"""How messages are declared, each once for all its versions.
+"""How messages are declared: each message once for all its versions.
 
 ::
 
@@ -11,9 +11,9 @@
         session_timeout_ms: Int32
         rebalance_timeout_ms: Annotated[Int32, wire("1+")] = -1
 
-The annotation of a field is its type, such as `Int32`, which is the Python type with its wire type. `wire`
-adds the versions that have the field and those in which it may be null. In other versions the field has its
-default. `layout.layout_of` returns the fields of one version.
+The annotation of a field is its type, such as `Int32`, which combines the Python type and the wire type.
+`wire` adds the versions that have the field, and the versions in which it may be null. In versions without
+the field, its value is the default. `layout.layout_of` returns the fields of one version.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import msgspec
 
 
 class Fixed(NamedTuple):
-    """An integer, float or bool of fixed width, big endian; ``code`` is its `struct` character."""
+    """An integer, float or bool of fixed width, in big endian order; ``code`` is its `struct` character."""
 
     name: str
     code: str
@@ -36,7 +36,7 @@ class Fixed(NamedTuple):
 
 
 class Varint(NamedTuple):
-    """A variable-length integer (`varint`)."""
+    """A variable-length integer, which `varint` encodes."""
 
     name: str
     bits: int
@@ -44,16 +44,16 @@ class Varint(NamedTuple):
 
 
 class Prefixed(NamedTuple):
-    """A UTF-8 string or bytes after their length; ``records`` is a message set or record batches.
+    """A UTF-8 string, or bytes, after the length; the type ``records`` is a message set or record batches.
 
-    Only ``rest`` has no length: it extends to the end of the message (0.7).
+    Only the type ``rest`` has no length: its bytes extend to the end of the message (Kafka 0.7).
     """
 
     name: str
 
 
 class Uuid(NamedTuple):
-    """A UUID, 16 bytes."""
+    """A UUID of 16 bytes."""
 
     name: str = "uuid"
 
@@ -87,7 +87,7 @@ Bytes = Annotated[bytes, BYTES]
 Records = Annotated[bytes, RECORDS]
 """A message set or record batches; `records.Batches` decodes them."""
 Rest = Annotated[bytes, REST]
-"""All remaining bytes; for the last field of a message only."""
+"""All remaining bytes; only the last field of a message may have this type."""
 UuidField = Annotated[uuid.UUID, Uuid()]
 NO_UUID: Final = uuid.UUID(int=0)
 
@@ -96,7 +96,7 @@ VARINTS: Final = {
     for bits in (16, 32, 64)
     for sign in ("", "unsigned_")
 }
-"""The types of KIP-625, by name."""
+"""The types of variable-length integers in KIP-625, by name."""
 
 # S3-T2: "the keys would be version ranges"
 _TYPES: Final = {type.name: type for type in (INT8, INT16, INT32, INT64, UINT16)} | VARINTS
@@ -106,18 +106,18 @@ _ENCODINGS: Final = {f"fixed{type.size * 8}": type for type in (INT16, INT32, IN
 }
 
 NEWEST: Final = 32767
-"""The end of an open range; versions are int16."""
+"""The end of an open range of versions, which are int16."""
 
 
 class Versions(NamedTuple):
-    """A range of versions, both ends included; empty if ``first > last``."""
+    """A range of versions that includes both ends; the range is empty if ``first > last``."""
 
     first: int
     last: int
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Return the range that a text means (``0+``, ``2-5``, ``7`` or ``none``); raise `ValueError`."""
+        """Return the range that a text describes (``0+``, ``2-5``, ``7`` or ``none``); raise `ValueError`."""
         if text == "none":
             return NONE
         if text.endswith("+"):
@@ -130,7 +130,7 @@ class Versions(NamedTuple):
         return isinstance(version, int) and self.first <= version <= self.last
 
     def __str__(self) -> str:
-        """Return the notation that `parse` accepts."""
+        """Return the range in the notation that `parse` accepts."""
         if self.first > self.last:
             return "none"
         if self.last == NEWEST:
@@ -138,7 +138,7 @@ class Versions(NamedTuple):
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
     def common(self, other: Versions) -> Versions:
-        """Return the versions in both ranges."""
+        """Return the range of versions that are in both ranges."""
         return Versions(max(self.first, other.first), min(self.last, other.last))
 
 
@@ -147,10 +147,10 @@ ALL: Final = Versions(0, NEWEST)
 
 
 class MessageSpec(NamedTuple):
-    """The versions, API key and flexible versions (KIP-482) of a message.
+    """The versions of a message, its API key, and its flexible versions (KIP-482).
 
-    ``key`` is -1 if the message is not a request or response; ``guide`` is the name in the 0.8 guide, if it
-    differs.
+    ``key`` is -1 if the message is not a request or response; ``guide`` is the message's name in the 0.8
+    guide, if it differs from the name of the class.
     """
 
     versions: Versions
@@ -162,7 +162,7 @@ class MessageSpec(NamedTuple):
     def of(
         cls, versions: str, key: int = -1, *, flexible: str = "none", guide: str | None = None
     ) -> MessageSpec:
-        """Return a spec; ranges are in the notation of `Versions.parse`."""
+        """Return a spec; ranges of versions are in the notation of `Versions.parse`."""
         return cls(Versions.parse(versions), key, Versions.parse(flexible), guide)
 
 
@@ -195,16 +195,16 @@ def wire(
     optional: str = "none",
     short: bool = False,
 ) -> Wire:
-    """Return the properties of a field: the versions that have it, and its encoding in them.
+    """Return the properties of a field: the versions that have the field, and its encoding in them.
 
-    ``tag`` and ``tagged`` declare a tagged field. The value of an ``ignorable`` field is dropped in
-    versions without the field. ``flexible`` limits the versions in which the length is compact.
-    ``type`` and ``encoding`` are KIP-625's alternatives for an integer whose encoding depends on the
-    version: ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical type with
-    ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8 guide: in
-    brackets if it names the elements of an array, "" if the guide writes the parts in place. An
+    ``tag`` and ``tagged`` declare a tagged field. The value of an ``ignorable`` field is dropped in versions
+    without the field. ``flexible`` limits the versions in which the field's length is compact. If the
+    encoding of an integer depends on the version, KIP-625 has two alternatives: ``type`` such as
+    ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical type with ``encoding`` such as
+    ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8 guide: in brackets
+    if it names the elements of an array, "" if the guide writes the parts of the field in place of a name. An
     ``optional`` field may be missing at the end of a message (the guide's ``|foo|``). The count of a
-    ``short`` array is an int16 (0.7).
+    ``short`` array is an int16 (Kafka 0.7).
     """
     names, known = (type, _TYPES) if type is not None else (encoding or {}, _ENCODINGS)
     return Wire(
@@ -222,12 +222,12 @@ def wire(
 
 
 class Structure(msgspec.Struct, gc=False, kw_only=True):
-    """A structure of a message; a whole message has a ``spec``."""
+    """A message, or a structure in a message; only a message has a ``spec``."""
 
     spec: ClassVar[MessageSpec | None] = None
 
     unknown_tags: tuple[tuple[int, bytes], ...] = ()
-    """The undeclared tagged fields: pairs of tag and bytes (KIP-482)."""
+    """The tagged fields that are not declared, as pairs of a tag and bytes (KIP-482)."""
 
 
 def spec_of(structure: type[Structure]) -> MessageSpec:
@@ -238,13 +238,13 @@ def spec_of(structure: type[Structure]) -> MessageSpec:
 
 
 class ArrayOf(NamedTuple):
-    """Elements after their count."""
+    """The type of an array: elements after their count."""
 
     element: Scalar | type[Structure]
 
 
 class Field(NamedTuple):
-    """One declared field."""
+    """One declared field of a structure."""
 
     name: str
     type: Scalar | ArrayOf | type[Structure]

@@ -1,9 +1,9 @@
 """Kafka's integers of variable length, with the errors of the protocol.
 
-Two encodings of the same signed Java integers (KIP-482, KIP-625, and the records of
-batches). *Unsigned* writes the two's complement as a `primitives.varint`: short for small
-integers from 0 up, longest for all negative ones. *Signed* writes a `primitives.zigzag`:
-short around 0.
+There are two encodings of the same signed Java integers (KIP-482, KIP-625, and the records of batches). The
+*unsigned* encoding writes the two's complement as a `primitives.varint`, which is short for small integers
+from 0 up, and longest for all negative integers. The *signed* encoding writes a `primitives.zigzag`, which is
+short for integers around 0.
 
 ``bits`` is 16, 32 or 64. Decoding raises `Truncated` or `Malformed`.
 """
@@ -17,31 +17,31 @@ from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
 
 
 def encode_unsigned(value: int, bits: int = 32) -> bytes:
-    """Return the two's complement of an integer; raise `Unencodable` beyond ``bits`` bits."""
+    """Return the two's complement of an integer; raise `Unencodable` if it needs more than ``bits`` bits."""
     _check(value, bits)
     return varint.encode(value & ((1 << bits) - 1))
 
 
 def encode_signed(value: int, bits: int = 32) -> bytes:
-    """Return the zigzag encoding of an integer; raise `Unencodable` beyond ``bits`` bits."""
+    """Return the zigzag encoding of an integer; raise `Unencodable` if it needs more than ``bits`` bits."""
     _check(value, bits)
     return zigzag.encode(value)
 
 
 def decode_unsigned(data: bytes, at: int = 0, bits: int = 32) -> tuple[int, int]:
-    """Return the two's complement integer at an index, and the index after it."""
+    """Return the two's complement integer at index ``at``, and the index after the integer."""
     pattern, end = _decode(varint.decode, data, at, bits)
     # S3-E4: "Java int and long are always signed"
     return pattern - (1 << bits) if pattern >> (bits - 1) else pattern, end
 
 
 def decode_signed(data: bytes, at: int = 0, bits: int = 32) -> tuple[int, int]:
-    """Return the zigzag integer at an index, and the index after it."""
+    """Return the zigzag integer at index ``at``, and the index after the integer."""
     return _decode(zigzag.decode, data, at, bits)
 
 
 def decode_length(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Return a compact length, a tag or a tag's size, which are never negative, and the index after it."""
+    """Return a compact length, a tag or a tag's size, all of which are at least 0, and the index after it."""
     return _decode(varint.decode, data, at, 32)
 
 

@@ -147,7 +147,10 @@ class Producer(Closing):
         return done
 
     def _take(self, count: int) -> tuple[int, _Report | None]:
-        """Remove finished records up to the first with a callback; return their number, and that record."""
+        """Remove finished records, up to the first with a callback.
+
+        Returns the number of removed records, and the record with a callback, or None.
+        """
         taken, last = 0, None
         with self._lock:
             while self._reports and taken < count and last is None:

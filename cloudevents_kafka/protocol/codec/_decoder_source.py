@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LayoutField,
 from cloudevents_kafka.protocol.schema import REST, STRING, Fixed, Structure, Uuid, Varint
 
 _MAX_KEPT: Final = 64
-"""The largest number of array elements whose `struct.Struct` is kept."""
+"""The largest number of array elements for which a `struct.Struct` is cached."""
 
 
 FALLBACKS: Final = (
@@ -26,14 +26,14 @@ FALLBACKS: Final = (
     Malformed,  # from `varint` and the decoding of tagged fields
     Truncated,
 )
-"""The errors of generated code for bytes that the interpreter must handle."""
+"""The errors that generated code raises for bytes that the interpreter must decode instead."""
 
 
 def decoder_source(layout: Layout) -> FunctionSource:
     """Return the source of ``run(data, at, left)``, which returns a structure and the index after it.
 
-    ``left`` is how much memory the elements of its arrays may take, in bytes. A `FallBack` has the marks of
-    the arrays' last elements.
+    ``left`` is how many bytes of memory the elements of the structure's arrays may take. A `FallBack` that
+    ``run`` raises contains the marks of the arrays' last elements.
     """
     source = _Builder("def run(data, at, left=MEMORY):")
     source.add("size = len(data)")
@@ -48,7 +48,7 @@ def decoder_source(layout: Layout) -> FunctionSource:
 
 
 class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
-    """The functions that unpack a number of values of fixed width, by that number."""
+    """A cache of functions that unpack several values of fixed width, by the number of values."""
 
     def __init__(self, code: str) -> None:
         super().__init__()
@@ -243,7 +243,10 @@ class _Builder(FunctionSource):
             self.add(f"{append}({value})")
 
     def marks(self, variables: Mapping[str, Any]) -> list[Mark]:
-        """Return where the arrays' last elements are that were begun, from the variables of ``run``."""
+        """Return a mark for the last element of each array that ``run`` has begun to decode.
+
+        ``variables`` are the local variables of ``run``.
+        """
         return [
             Mark(array, *(variables[name] for name in names))
             for array, *names in self.loops
@@ -252,7 +255,7 @@ class _Builder(FunctionSource):
 
 
 def decode_tags(layout: Layout, structure: Structure, data: bytes, at: int, left: int) -> tuple[int, int]:
-    """Set the tagged fields of a structure, which are few and rare; return index and ``left``."""
+    """Set the tagged fields of a structure; return the index after them, and the memory that is left."""
     found, at, left = interpreter.decode_tags(layout, data, at, left)
     for name, value in found.items():
         setattr(structure, name, value)

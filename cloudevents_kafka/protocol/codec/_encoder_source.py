@@ -46,12 +46,12 @@ class _Builder(FunctionSource):
             self.fall_back(f"if {value}.unknown_tags != ():")
 
     def differs(self, field: Field, value: str) -> str:
-        """Return the condition that a field differs from its default."""
+        """Return the source of the condition that a field's value differs from the field's default."""
         default = default_of(field)
         return f"{value}.{field.name} != {self.global_name(default, 'K') if default else repr(default)}"
 
     def tags(self, layout: Layout, value: str) -> None:
-        """Encode no tagged fields, the usual case, inline."""
+        """Add lines that encode tagged fields; without any, the usual case, they call no function."""
         self.flush()
         conditions = [
             f"{value}.unknown_tags != ()",
@@ -82,7 +82,7 @@ class _Builder(FunctionSource):
             self.sized(codec, value)
 
     def flush(self) -> None:
-        """Pack the pending fields in one call."""
+        """Add a line that packs the pending fields in one call."""
         if self.pending:
             codes = "".join(code for _, code in self.pending)
             values = ", ".join(value for value, _ in self.pending)
@@ -90,7 +90,7 @@ class _Builder(FunctionSource):
             self.pending.clear()
 
     def check_class(self, value: str, name: str) -> None:
-        """Fall back for a value of another class, such as a subclass."""
+        """Add lines that fall back for a value of another class, such as a subclass."""
         self.fall_back(f"if {value}.__class__ is not {name}:")
 
     def uuid(self, value: str) -> None:

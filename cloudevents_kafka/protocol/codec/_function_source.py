@@ -1,4 +1,4 @@
-"""The source text of a generated function, and its global names."""
+"""The source text of a generated function, and the global names that the function uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.layout import Array
 
 
 class Mark(NamedTuple):
-    """An element of an array whose predecessors are valid: its number, index, and how much memory is left."""
+    """An array element after valid elements: its array, its number and index, and the memory that is left."""
 
     array: Array
     number: int
@@ -21,7 +21,7 @@ class Mark(NamedTuple):
 
 
 class FallBack(Exception):
-    """Raised by generated code for a value or bytes that the interpreter must handle, from the marks on."""
+    """Raised by generated code if the interpreter must handle a value or bytes, from the marks on."""
 
     def __init__(self, marks: Sequence[Mark] = ()) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class FallBack(Exception):
 
 
 class FunctionSource:
-    """The lines of one function, ``run``, and its global names."""
+    """The lines of one function, ``run``, and the global names that the function uses."""
 
     def __init__(self, signature: str) -> None:
         """Start with the function's ``def`` line."""
@@ -40,7 +40,7 @@ class FunctionSource:
 
     @property
     def text(self) -> str:
-        """The source text."""
+        """The source text of the function."""
         return "\n".join(self._lines)
 
     def add(self, line: str) -> None:
@@ -56,7 +56,7 @@ class FunctionSource:
         self._depth -= 1
 
     def fall_back(self, head: str) -> None:
-        """Add a line that ends with a colon, and the fallback to the interpreter below it."""
+        """Add a line that ends with a colon, and below it the line that falls back to the interpreter."""
         with self.block(head):
             self.add("raise FallBack")
 
@@ -65,7 +65,7 @@ class FunctionSource:
         return f"{prefix}{next(self._numbers)}"
 
     def global_name(self, value: object, prefix: str) -> str:
-        """Return a global name for a value, the same name for the same value."""
+        """Return a global name for a value; the same value always has the same name."""
         for name, known in self.names.items():
             if known is value:
                 return name
@@ -74,7 +74,7 @@ class FunctionSource:
         return name
 
     def struct(self, codes: str, method: str) -> str:
-        """Return a global name for a method of the big-endian `struct.Struct` of format characters."""
+        """Return a global name for a method of a big-endian `struct.Struct` with these format characters."""
         name = f"{method}_{codes.replace('?', '_')}"
         self.names.setdefault(name, getattr(struct.Struct(f">{codes}"), method))
         return name

@@ -1,11 +1,11 @@
-"""Encoding and decoding by a function generated for each layout.
+"""Encoding and decoding with functions that are generated, one for each layout.
 
-A generated function is straight code: adjacent fields of fixed width are one call of `struct`, and
-structures in arrays are decoded inline. It checks only what keeps its work and its memory bounded. For
-anything else it falls back to the interpreter, which locates the error in the same bytes or message. In
-arrays it begins at the last element, so that an invalid frame costs no more than a valid one.
-It falls back for the errors in `FALLBACKS` and `_ENCODE_FALLBACKS` only; any other error of
-generated code is a bug, and propagates.
+A generated function is straight code: adjacent fields of fixed width are decoded or encoded by one call of
+`struct`, and structures in arrays are decoded inline. The function makes only the checks that bound its work
+and memory. In all other cases of invalid bytes or values, it falls back to the interpreter, which locates the
+error in the same bytes or message. In arrays, the interpreter begins at the last element, so that an invalid
+frame costs no more than a valid frame. Only the errors in `FALLBACKS` and `_ENCODE_FALLBACKS` lead to the
+interpreter; any other error of generated code is a bug, and propagates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cloudevents_kafka.protocol.schema import Structure
 _S = TypeVar("_S", bound=Structure)
 
 Decoder: TypeAlias = Callable[..., tuple[Any, int]]
-"""Called with the data, an index, and optionally the limit of `decode`."""
+"""A function that is called with the data, an index, and optionally the memory limit of `decode`."""
 Encoder: TypeAlias = Callable[[Structure], bytes]
 
 _ENCODE_FALLBACKS: Final = (
@@ -41,9 +41,10 @@ _ENCODE_FALLBACKS: Final = (
 def decode(
     structure: type[_S], version: int, data: bytes, at: int = 0, *, memory: int = interpreter.MEMORY
 ) -> tuple[_S, int]:
-    """Return the message at index ``at`` and the index after it.
+    """Return the message at index ``at``, and the index after the message.
 
-    Raises `Unsupported`, `Malformed` and `Truncated`. ``memory`` is the limit of `interpreter.decode`.
+    Raises `Unsupported`, `Malformed` and `Truncated`. ``memory`` is passed to `interpreter.decode` as its
+    limit.
     """
     run = decoder(structure, version)
     try:
@@ -60,7 +61,8 @@ def decode(
 def encode(value: Structure, version: int) -> bytes:
     """Return the bytes of a message.
 
-    Raises `Unsupported`, and `Unencodable` if a value does not fit or the version cannot carry it.
+    Raises `Unsupported`, and `Unencodable` if a value does not fit its field or the version cannot carry the
+    value.
     """
     run = encoder(type(value), version)
     try:
@@ -75,14 +77,20 @@ def encode(value: Structure, version: int) -> bytes:
 
 @cache
 def decoder(structure: type[Structure], version: int) -> Decoder:
-    """Return the decoding function of a version, compiled on first use; it never falls back."""
+    """Return the decoding function of a version, which is compiled on first use.
+
+    The function itself never falls back to the interpreter.
+    """
     run: Decoder = _compiled(decoder_source(layout_of(structure, version)), structure, version)
     return run
 
 
 @cache
 def encoder(structure: type[Structure], version: int) -> Encoder:
-    """Return the encoding function of a version, compiled on first use; it never falls back."""
+    """Return the encoding function of a version, which is compiled on first use.
+
+    The function itself never falls back to the interpreter.
+    """
     run: Encoder = _compiled(encoder_source(layout_of(structure, version)), structure, version)
     return run
 

@@ -1,7 +1,7 @@
-"""Encoding and decoding by following a layout, field by field: the reference for the compiler.
+"""Encoding and decoding that follows a layout field by field: the reference for the compiler.
 
-It is slow, but its errors name the field, the byte and the rule, and it can call a visitor for each
-field.
+The interpreter is slow, but its errors name the field, the byte and the rule, and it can call a visitor for
+each field.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Stru
 __all__ = ["MEMORY", "Visitor", "decode", "encode"]
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
-"""Called with the path of a field, its start and end index, the name of its type, and its value.
+"""A function that takes a field's path, its start and end index, the name of its type, and its value.
 
-The calls are in the order of the bytes and cover each byte once: for an array, there is one for the
-count before those for the elements; for tagged fields, one for the count and for each tag and size.
+The calls are in the order of the bytes and cover each byte once: for an array, the call for the count comes
+before the calls for the elements; for tagged fields, there is one call for the count, and one for each tag
+and each size.
 """
 
 MEMORY: Final = 128 * 1024 * 1024
-"""The default limit of `decode`: elements of 1 byte may take 50 times as much memory, and a frame has
-100 MiB. The metadata of 300,000 partitions fits.
+"""The default memory limit of `decode`, in bytes. Without a limit, elements of 1 byte may take 50 times as
+much memory, and a frame may have 100 MiB. The metadata of 300,000 partitions fits.
 """
 
 _TAG: Final = 200  # bytes of memory of an unknown tagged field: a pair, an int and bytes
@@ -52,10 +53,11 @@ def decode(
     memory: int = MEMORY,
     marks: Sequence[Mark] = (),
 ) -> tuple[Any, int]:
-    """Return the structure at index ``at`` and the index after it; raise `Malformed` or `Truncated`.
+    """Return the structure at index ``at``, and the index after it; raise `Malformed` or `Truncated`.
 
     ``memory`` limits the bytes of memory that the elements of arrays and unknown tagged fields take, apart
-    from their text and bytes. With ``marks``, an array begins at its mark; only the error is of use then.
+    from their text and bytes. With ``marks``, decoding of an array begins at the array's mark; such a call is
+    only useful for the error that it raises.
     """
     return Decoder(data, visit, memory, marks).structure(layout, at, "")
 
@@ -63,7 +65,7 @@ def decode(
 def encode(layout: Layout, value: Structure) -> bytes:
     """Return the bytes of a structure.
 
-    Raises `Unencodable` if a value does not fit its field or the version cannot carry it.
+    Raises `Unencodable` if a value does not fit its field or the version cannot carry the value.
     """
     out = bytearray()
     _encode_structure(layout, value, out, layout.name)
@@ -71,7 +73,7 @@ def encode(layout: Layout, value: Structure) -> bytes:
 
 
 def decode_tags(layout: Layout, data: bytes, at: int, left: int) -> tuple[dict[str, Any], int, int]:
-    """Return the tagged fields at the end of a structure by name, the index after them, and what is left."""
+    """Return a structure's tagged fields by name, the index after them, and the memory that is left."""
     found: dict[str, Any] = {}
     decoder = Decoder(data, None, left)
     found["unknown_tags"], at = decoder.tags(layout, at, "", found)
@@ -79,12 +81,15 @@ def decode_tags(layout: Layout, data: bytes, at: int, left: int) -> tuple[dict[s
 
 
 class Decoder:
-    """Decodes one message. Its methods return a value and the index after it; a subclass may accept more."""
+    """Decodes one message; a subclass may accept more than the protocol allows.
+
+    Most methods return a value, and the index after the value.
+    """
 
     def __init__(
         self, data: bytes, visit: Visitor | None = None, memory: int = MEMORY, marks: Sequence[Mark] = ()
     ) -> None:
-        """Start with data; the arguments are those of `decode`."""
+        """Store the data of a message; the arguments are those of `decode`."""
         self.data: Final = data
         self.end = len(data)  # the end of a tagged field while it is decoded
         self.visit: Final = visit or (lambda *_: None)
@@ -125,7 +130,7 @@ class Decoder:
         return value, end
 
     def length_prefixed(self, codec: LengthPrefixed, at: int, path: str) -> tuple[Any, int]:
-        """Return text or bytes, None for null, and the index after them."""
+        """Return text or bytes (None for null), and the index after them."""
         if codec.type is REST:
             return self.data[at:], len(self.data)
         length, at = self.length(codec, at, path)
@@ -135,14 +140,14 @@ class Decoder:
         return self.text(raw, at, path) if codec.type is STRING else raw, at + length
 
     def text(self, raw: bytes, at: int, path: str) -> str:
-        """Return the text of a string's bytes, which begin at index ``at``."""
+        """Return the text that is encoded in the bytes of a string, which begin at index ``at``."""
         try:
             return raw.decode()
         except UnicodeDecodeError:
             raise Malformed("a string must be valid UTF-8", at=at, path=path) from None
 
     def array(self, codec: Array, at: int, path: str) -> tuple[list[Any] | None, int]:
-        """Return the elements, None for null, and the index after them."""
+        """Return the elements of an array (None for null), and the index after them."""
         start = at
         count, at = self.length(codec, at, path)
         self.visit(path, start, at, codec.name, None if count < 0 else count)
@@ -159,7 +164,7 @@ class Decoder:
         return values, at
 
     def first_element(self, codec: Array, at: int) -> tuple[int, int, int]:
-        """Return the number and index of the element to begin with, and the memory left before it."""
+        """Return the number and index of the element to begin with, and the memory that is left before it."""
         # A structure may occur twice, and the marks of earlier occurrences are before ``at``. The arrays of
         # tagged fields have none.
         marks = self.marks if self.end == len(self.data) else ()
@@ -167,14 +172,14 @@ class Decoder:
         return min(marks, key=lambda mark: mark.at, default=Mark(codec, 0, at, self.left))[1:]
 
     def take_memory(self, size: int, at: int, path: str) -> None:
-        """Raise `Malformed` if elements of this size exceed the limit of memory."""
+        """Subtract the memory of elements from what is left; raise `Malformed` beyond the limit."""
         self.left -= size
         if self.left < 0:
             rule = f"the elements of a message must take at most {self.memory:,} bytes of memory"
             raise Malformed(rule, at=at, path=path)
 
     def length(self, codec: LengthPrefixed | Array, at: int, path: str) -> tuple[int, int]:
-        """Return a length or count, -1 for null, and the index after it."""
+        """Return a length or count (-1 for null), and the index after it."""
         length, end = self.number(codec, at, path)
         if length < -1:
             raise Malformed(f"a length must be at least -1, got {length}", at=at, path=path)
@@ -194,7 +199,7 @@ class Decoder:
     def tags(
         self, layout: Layout, at: int, path: str, found: dict[str, Any]
     ) -> tuple[tuple[tuple[int, bytes], ...], int]:
-        """Add the declared tagged fields to ``found``; return the unknown fields, and the index after all."""
+        """Add the declared tagged fields to ``found``; return the unknown ones, and the index after all."""
         count, at = self.counted(at, _join(path, "tags"), "tagged_fields")
         if 2 * count > self.end - at:  # a tag and a size have at least 1 byte each
             raise Truncated(2 * count - (self.end - at), at=at, path=path)
@@ -216,7 +221,7 @@ class Decoder:
         return tuple(unknown), at
 
     def counted(self, at: int, path: str, name: str) -> tuple[int, int]:
-        """Return a count, tag or size and the index after it."""
+        """Return a count, tag or size, and the index after it; visit the field."""
         number, end = self.varint(at, path)
         self.visit(path, at, end, name, number)
         return number, end
@@ -232,7 +237,7 @@ class Decoder:
         return value
 
     def take(self, size: int, at: int, path: str) -> bytes:
-        """Return bytes; raise `Truncated` if some are missing."""
+        """Return ``size`` bytes from index ``at``; raise `Truncated` if some of them are missing."""
         if at + size > self.end:
             raise Truncated(at + size - self.end, at=at, path=path)
         return self.data[at : at + size]

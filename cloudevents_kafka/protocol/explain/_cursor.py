@@ -1,4 +1,4 @@
-"""A position in a frame: as it advances, it adds a field for the bytes behind it."""
+"""A position in a frame: when the position advances, a field for the bytes before it is added."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from cloudevents_kafka.protocol.schema import UINT32, Fixed, Varint
 
 
 class TooManyFields(ProtocolError):
-    """Raised if a frame has more fields than its maximum."""
+    """Raised if a frame has more fields than ``max_fields``."""
 
 
 class Cursor:
-    """A position in data between two indexes; ``within`` is as in `Field`.
+    """A position in data, up to the index ``end``; ``within`` is as in `Field`.
 
-    Raises `Truncated` and `Malformed` with index and path, as the interpreter does.
+    Its methods raise `Truncated` and `Malformed` with index and path, as the interpreter does.
     """
 
     def __init__(self, frame: ExplainedFrame, data: bytes, at: int, end: int, within: str = "") -> None:
-        """Start at index ``at`` of the data and stop at ``end``."""
+        """Start at index ``at`` of the data, and stop at index ``end``."""
         self.frame: Final = frame
         self.data: Final = data
         self.at = at
@@ -45,7 +45,7 @@ class Cursor:
         return Cursor(self.frame, self.data, self.at, end, self.within)
 
     def check(self, size: int, path: str, at: int | None = None) -> int:
-        """Return the index after ``size`` bytes; raise `Truncated` if they are missing."""
+        """Return the index after ``size`` bytes; raise `Truncated` if some of these bytes are missing."""
         at = self.at if at is None else at
         if at + size > self.end:
             raise Truncated(at + size - self.end, at=at, path=path)
@@ -54,7 +54,7 @@ class Cursor:
     # --- fields ---------------------------------------------------------------------------
 
     def add_field(self, path: str, end: int, type: str, value: Any, note: str = "") -> None:
-        """Add a field for the bytes up to ``end``, and advance to it; raise `TooManyFields`."""
+        """Add a field for the bytes up to ``end``, and advance to ``end``; raise `TooManyFields`."""
         if len(self.frame.fields) >= (most := self.frame.max_fields):
             raise TooManyFields(f"a frame must have at most {most:,} fields; the rest is omitted")
         self._append(path, end, type, value, note)
@@ -73,7 +73,7 @@ class Cursor:
         return value
 
     def read_integer(self, path: str, type: Fixed | Varint) -> tuple[int, int]:
-        """Return the integer at the cursor, and the index after it."""
+        """Return the integer at the cursor, and the index after the integer."""
         if isinstance(type, Fixed):
             end = self.check(type.size, path)
             return struct.unpack_from(f">{type.code}", self.data, self.at)[0], end
@@ -94,7 +94,7 @@ class Cursor:
         nullable: bool = True,
         describe: Callable[[bytes], str] | None = None,
     ) -> bytes | None:
-        """Add bytes after their length, as one field; return them."""
+        """Add one field for a length and the bytes that follow it; return these bytes."""
         size, begin = self.read_integer(path, size_type)
         if size < (least := -1 if nullable else 0):
             raise Malformed(f"a length must be at least {least}, got {size}", at=self.at, path=path)
@@ -105,7 +105,7 @@ class Cursor:
         return value
 
     def add_checksum(self, path: str, found: int) -> None:
-        """Add a checksum; a wrong one is a problem that does not stop the decoding."""
+        """Add the field of a checksum; a wrong checksum is a problem that does not stop the decoding."""
         expected, end = self.read_integer(path, UINT32)
         if expected != found:
             self.add_problem(f"the checksum must be {found:08x}, got {expected:08x}", path)
@@ -113,7 +113,10 @@ class Cursor:
         self.add_field(path, end, UINT32.name, expected, note)
 
     def decompress(self, path: str, packed: bytes, attributes: int, depth: int = 0) -> Cursor:
-        """Return a cursor on the decompressed data of a field in ``depth`` others; raise `Malformed`."""
+        """Return a cursor for the decompressed data of a field that is nested in ``depth`` other fields.
+
+        Raises `Malformed`.
+        """
         try:
             data = self.frame.nesting.decompress(packed, Codec.of(attributes), depth)
         except ProtocolError as error:
@@ -130,14 +133,14 @@ class Cursor:
 
     @contextmanager
     def stop_on_error(self, path: str) -> Iterator[None]:
-        """Yield; stop at an error of the protocol."""
+        """Yield; if the block raises an error of the protocol, call `stop` with it."""
         try:
             yield
         except ProtocolError as error:
             self.stop(error, path)
 
     def stop(self, error: ProtocolError, path: str) -> None:
-        """Add the problem of an error, and the remaining bytes as an ``unread`` field."""
+        """Add an error as a problem, and the remaining bytes as an ``unread`` field."""
         if not (isinstance(error, TooManyFields) and self.frame.is_cut):
             self.frame.problems.append(_problem(error, self.at, path, self.within))
         self.frame.is_cut |= isinstance(error, TooManyFields)
@@ -151,7 +154,7 @@ class Cursor:
 
 
 def _problem(error: ProtocolError, at: int, path: str, within: str) -> Problem:
-    """Return the problem of an error, at the error's position if it has one."""
+    """Return the problem that describes an error, with the error's own position if it is known."""
     if isinstance(error, Malformed):
         rule = error.rule
     elif isinstance(error, Truncated):

@@ -1,4 +1,4 @@
-"""The fields and problems of a frame, and the meaning of values."""
+"""The fields and problems of a frame, and the meanings of the fields' values."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.protocol.records.nesting import Nesting
 
 MAX_FIELDS: Final = 500_000
-"""The largest number of fields of a frame: compressed data is untrusted input, and may have more."""
+"""The largest number of fields of a frame: compressed data is untrusted input, and may contain more."""
 _MAX_DECOMPRESSED: Final = 16 * 1024 * 1024
-"""The largest decompressed size of the data in one frame, in bytes."""
+"""The largest size of all data that is decompressed for one frame, in bytes."""
 
 
 class Field(NamedTuple):
-    """The bytes from index ``at`` to ``end``, with path, type, value and meaning (``note``).
+    """The bytes from index ``at`` to ``end``, with their path, type, value and meaning (``note``).
 
-    ``raw`` is the bytes. The ``value`` of an array or of records is their count or size; their content
-    follows as further fields. ``within`` is "" for a field of the frame; for a field in compressed data
-    it is the path of that data, and the indexes are those in the decompressed data.
+    ``raw`` contains the bytes. The ``value`` of an array or of records is their count or size, and further
+    fields describe their content. For a field of the frame itself, ``within`` is "". For a field in
+    compressed data, ``within`` is the path of the compressed data, and ``at`` and ``end`` are indexes in the
+    decompressed data.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request
@@ -43,7 +44,7 @@ class Field(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A broken rule and its position; ``at`` and ``within`` are as in `Field`.
+    """A broken rule, and where it is broken; ``at`` and ``within`` are as in `Field`.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request
@@ -57,17 +58,17 @@ class Problem(NamedTuple):
     within: str = ""
 
     def __str__(self) -> str:
-        """Return the text of the problem, as errors write it."""
+        """Return the text of the problem, in the form of an error's text."""
         where = f" of the decompressed {self.within}" if self.within else ""
         return f"{self.path + ' ' if self.path else ''}at byte {self.at}{where}: {self.rule}"
 
 
 @dataclass
 class ExplainedFrame:
-    """The fields of a frame in the order of their bytes, which cover each byte once.
+    """The fields of a frame, in the order of their bytes; together, the fields cover each byte once.
 
-    The fields of decompressed data follow the field of the compressed data. The bytes after a problem are
-    a field of type ``unread``.
+    The fields of decompressed data follow the field of the compressed data. The bytes that follow a problem
+    are a field of type ``unread``.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request
@@ -83,16 +84,16 @@ class ExplainedFrame:
     key: int | None = None
     version: int | None = None
     known: bool = False
-    """Whether this library supports the API in the version."""
+    """Whether this library supports this version of the API."""
     fields: list[Field] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     nesting: Nesting = field(init=False, repr=False, compare=False)
-    """How much may still be decompressed."""
+    """How many bytes may still be decompressed."""
     is_cut: bool = field(default=False, init=False, repr=False, compare=False)
-    """Whether further fields are left out: there are too many, or compressed sets are nested."""
+    """Whether fields are left out, because there are too many, or because compressed sets are nested."""
 
     def __post_init__(self) -> None:
-        """Set the limit of what is decompressed."""
+        """Set the limit for the size of decompressed data."""
         self.nesting = Nesting(_MAX_DECOMPRESSED, self.size)
 
     @property
@@ -101,7 +102,7 @@ class ExplainedFrame:
         return sum(f.end - f.at for f in self.fields if not f.within and f.type != "unread")
 
     def value(self, path: str) -> Any:
-        """Return the value of the first field with a path, None without one."""
+        """Return the value of the first field with this path, or None if no field has this path."""
         return next((field.value for field in self.fields if field.path == path), None)
 
 
@@ -131,7 +132,7 @@ _MEANINGS: Final = {
 
 
 def format_time(milliseconds: int) -> str:
-    """Return milliseconds since the epoch as an RFC 3339 timestamp, "" outside of its years."""
+    """Return milliseconds since the epoch as an RFC 3339 timestamp, "" outside the years 1 to 9999."""
     try:
         return format_milliseconds(milliseconds)
     except OverflowError:

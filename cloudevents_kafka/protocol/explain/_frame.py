@@ -1,4 +1,4 @@
-"""The fields of a frame (size, header, message, and the records in it), and of the frames of a capture."""
+"""The fields of a frame (size, header, message, and records in it), and of all frames of a capture."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from cloudevents_kafka.protocol.schema import Structure
 _SIZE: Final = 4
 
 Read = Callable[[Cursor], None]
-"""Explains a frame from the cursor, which is after the size."""
+"""A function that explains a frame, from a cursor that is after the frame's size."""
 
 ReadContent = Callable[[Cursor, str], None]
-"""Explains the content of a field, from the cursor to its end; called with the field's path."""
+"""A function that explains the content of a field, from the cursor to its end, with the field's path."""
 
 
 def explain_request(
     data: bytes, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
 ) -> ExplainedFrame:
-    """Return the explanation of a request; ``sized`` is whether it starts with its size (None: detect).
+    """Return the explanation of a request; ``sized`` is whether its size comes first (None: detect).
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request
@@ -49,7 +49,7 @@ def explain_request(
 def explain_response(
     data: bytes, key: int, version: int, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
 ) -> ExplainedFrame:
-    """Return the explanation of the response to an API and version; ``sized`` as for requests.
+    """Return the explanation of a response of an API and version; ``sized`` is as in `explain_request`.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_response
@@ -74,8 +74,9 @@ def explain_frame(
 ) -> ExplainedFrame:
     """Return the explanation of a frame with or without its size.
 
-    If ``sized`` is None, a size that matches the data is one. Otherwise both readings are tried, and the
-    first without problems is returned, or the one that covers more bytes.
+    If ``sized`` is None, and the first 4 bytes match the size of the data, they are the frame's size.
+    Otherwise, the frame is read without and with a size. The first explanation without problems is returned,
+    or else the explanation that covers more bytes.
     """
     if sized is None and len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE:
         sized = True
@@ -143,7 +144,10 @@ def explain_structure(
     contents: Mapping[str, ReadContent] = MappingProxyType({"records": explain_records}),
     codes: type[BrokerErrorCode] = ErrorCode,
 ) -> None:
-    """Add the fields of a structure, and the ``contents`` of some, by field name; raise as `interpreter`."""
+    """Add the fields of a structure; raise as `interpreter`.
+
+    ``contents`` maps names of fields to functions that explain the content of these fields.
+    """
 
     def visit(path: str, at: int, end: int, type: str, value: Any) -> None:
         name = path.rpartition(".")[2]
@@ -165,7 +169,7 @@ def explain_structure(
 
 
 def explain_message(cursor: Cursor, structure: type[Structure], version: int, **options: Any) -> None:
-    """Explain a structure, as `explain_structure`, which must end with the cursor's bytes."""
+    """Explain a structure as `explain_structure` does; the structure must end with the cursor's bytes."""
     explain_structure(cursor, structure, version, **options)
     if cursor.at < cursor.end:
         rule = frames.trailing_bytes(cursor.end - cursor.at)
@@ -179,8 +183,8 @@ class CaptureExplainer:
     """Explains the frames of a capture in their order.
 
     A client may have several connections to a broker, each with its own correlation ids, which the capture
-    does not distinguish. If several requests with an id wait, the response belongs to the oldest request
-    that it can be decoded for.
+    does not distinguish. If several requests with the same id wait for a response, the response belongs to
+    the oldest request for which the response can be decoded.
 
     Examples:
         >>> from pathlib import Path
@@ -196,7 +200,7 @@ class CaptureExplainer:
     """
 
     def __init__(self) -> None:
-        """Start without waiting requests."""
+        """Start without requests that wait for a response."""
         self._waiting: Final[dict[tuple[str, int], deque[tuple[int, int]]]] = defaultdict(
             lambda: deque(maxlen=_MAX_WAITING)
         )

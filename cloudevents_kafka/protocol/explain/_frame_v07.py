@@ -1,4 +1,4 @@
-"""The fields of a frame of Kafka 0.7, whose responses do not have the request type."""
+"""The fields of a frame of Kafka 0.7, whose responses do not contain the request type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PARTIAL: Final = "a partial message: brokers cut at the requested size"
 
 
 def explain_request_07(data: bytes, *, sized: bool | None = None) -> ExplainedFrame:
-    """Return the explanation of a request of Kafka 0.7; ``sized`` as for `explain_request`.
+    """Return the explanation of a request of Kafka 0.7; ``sized`` is as in `explain_request`.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request_07
@@ -82,7 +82,7 @@ def _explain(cursor: Cursor, structure: type[Structure], prefix: str = "") -> No
 
 
 def _responses(cursor: Cursor, path: str) -> None:
-    """Explain the parts of a multi-fetch response, each with its length."""
+    """Explain the parts of a multi-fetch response, each of which begins with its length."""
     number = 0
     while cursor.at < cursor.end:
         where = f"{path}[{number}]"

@@ -1,7 +1,7 @@
 """The fields of message sets and record batches, including compressed data.
 
 The decoders in `records` are fast and skip fields that a consumer does not need; these functions cover every
-byte. An invalid entry ends its set, but not the frame.
+byte. An invalid entry ends the decoding of its set, but not of the frame.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIZE: Final = VARINTS["varint32"]
 
 
 def explain_records(cursor: Cursor, path: str, depth: int = 0) -> None:
-    """Explain the entries from the cursor to its end; an invalid entry is a problem."""
+    """Explain the entries from the cursor to its end; an invalid entry is added as a problem."""
     number = 0
     while cursor.at < cursor.end:
         where = f"{path}[{number}]"
@@ -47,7 +47,7 @@ def explain_records(cursor: Cursor, path: str, depth: int = 0) -> None:
 
 
 def _stop(cursor: Cursor, path: str) -> int | None:
-    """Return the end of an entry, None if it is partial."""
+    """Return the end of an entry, or None if the entry is partial."""
     if cursor.end - cursor.at <= _MAGIC_AT:
         return None
     (size,) = struct.unpack_from(">i", cursor.data, cursor.at + 8)

@@ -7,10 +7,11 @@
         NodeId => int32
         ...
 
-A sequence of productions is concatenation, ``[foo]`` an array, ``|foo|`` optional. Names are the guide's if
-it has one. The notation is extended: ``nullable_string`` and ``nullable[foo]`` may be null, which is a length
-of -1, or 0 in compact types; the guide says this in prose only. ``compact_string`` and ``compact[foo]`` have
-variable-length lengths, and ``tagged_fields(0:Foo)`` lists the declared tags (KIP-482).
+A sequence of productions means their concatenation, ``[foo]`` an array, and ``|foo|`` that foo is optional. A
+name is the guide's name if the guide has one. The notation is extended: ``nullable_string`` and
+``nullable[foo]`` may be null, which is encoded as a length of -1, or as 0 in compact types; the guide says
+this in prose only. ``compact_string`` and ``compact[foo]`` have variable-length lengths, and
+``tagged_fields(0:Foo)`` lists the declared tags (KIP-482).
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ MESSAGE_SETS: Final = Versions(0, 2)
 
 
 class Production(NamedTuple):
-    """A name, its right side, and the productions of the names in it; the name is "" while it is unknown."""
+    """A name, its right side, and the productions of the names in the right side.
+
+    The name is "" while it is unknown.
+    """
 
     name: str
     body: str
@@ -38,12 +42,12 @@ class Production(NamedTuple):
 
 
 def text(structure: type[Structure], version: int) -> str:
-    """Return the grammar of a message as text; raise `Unsupported` if it does not have the version."""
+    """Return the grammar of a message as text; raise `Unsupported` if the message has no such version."""
     return "\n".join(_lines(production(structure, version), ""))
 
 
 def production(structure: type[Structure], version: int) -> Production:
-    """Return the grammar of a message; raise `Unsupported` if it does not have the version."""
+    """Return the grammar of a message; raise `Unsupported` if the message has no such version."""
     _, body, parts = _structure(layout_of(structure, version))
     if structure in {RequestHeader, ResponseHeader}:
         message = _message(structure, version)
@@ -54,7 +58,7 @@ def production(structure: type[Structure], version: int) -> Production:
 
 
 def name_of(structure: type[Structure]) -> str:
-    """Return the guide's name of a message, or its own name."""
+    """Return the guide's name of a message, or else the name of its class."""
     return spec_of(structure).guide or structure.__name__
 
 
@@ -80,7 +84,7 @@ def _structure(layout: Layout) -> Production:
 
 
 def _field(field: LayoutField, version: int) -> Production:
-    """Return the right side of a field, by its name in the guide (see `schema.wire`)."""
+    """Return the right side for a field, which uses the field's name in the guide (see `schema.wire`)."""
     name = field.declared.wire.guide
     if isinstance(field.codec, LengthPrefixed) and field.codec.type is RECORDS and version in MESSAGE_SETS:
         return Production("", name or "", (Production((name or "").split()[0], "int32"),))
@@ -94,7 +98,7 @@ def _field(field: LayoutField, version: int) -> Production:
 
 
 def _named(body: str, name: str, codec: Codec) -> Production:
-    """Return a right side with a name, and the production of the name."""
+    """Return a right side that contains a name, and the production of this name."""
     return Production("", body, (_type(codec)._replace(name=name),))
 
 
@@ -123,7 +127,7 @@ def _message(header: type[Structure], version: int) -> Production:
 
 
 def _headers(header: type[Structure]) -> Iterator[tuple[type[Structure], set[int]]]:
-    """Yield each message with its versions of the header."""
+    """Yield each message, with the versions of the header that the message uses."""
     for api in APIS.values():
         versions = range(api.versions.first, api.versions.last + 1)
         if header is RequestHeader:

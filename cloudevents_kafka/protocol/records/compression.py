@@ -173,7 +173,7 @@ def _snappy(data: bytes, cramjam: Any) -> bytes:
 
 
 def _unsnappy(data: bytes, cramjam: Any, limit: int) -> Data:
-    """Return the data of framed blocks, or of the one raw block that some clients send and brokers accept."""
+    """Return the data of framed blocks, or of a single raw block, which brokers accept from some clients."""
     blocks = _xerial_blocks(data) if data.startswith(_XERIAL) else [data]
     sizes: list[int] = []
     for block in blocks:

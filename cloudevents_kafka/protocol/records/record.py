@@ -65,7 +65,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 def offsets_of(records: Sequence[Record], base: int | None) -> Sequence[int]:
-    """Return consecutive offsets from ``base``, or without a base the records' offsets."""
+    """Return consecutive offsets that begin with ``base``, or the records' offsets if ``base`` is None."""
     return [record.offset for record in records] if base is None else range(base, base + len(records))
 
 
