@@ -65,7 +65,10 @@ class Cursor:
         self.at = end
 
     def add_integer(self, path: str, type: Fixed | Varint, *, magic: int | None = None) -> int:
-        """Add an integer, with a ``magic`` as attributes; return it."""
+        """Add the field of an integer, and return the integer.
+
+        With a ``magic``, the integer is the attributes of a message or batch.
+        """
         value, end = self.read_integer(path, type)
         name = path.rpartition(".")[2]
         note = describe_value(name, value) if magic is None else describe_attributes(value, magic)

@@ -1,6 +1,6 @@
-"""The requests and responses, each declared once for all its versions, in a module for each group of APIs.
+"""The requests and responses, each declared once for all its versions; related APIs share a module.
 
-`APIS` has the pairs by API key; `connection` has the headers, too.
+`APIS` maps each API key to the API's request and response; `connection` also declares the headers of frames.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Api(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name, such as "JoinGroup"."""
+        """The name of the API, such as "JoinGroup"."""
         return api_name(self.key)
 
     @property
     def versions(self) -> Versions:
-        """The declared versions."""
+        """The declared versions of the request."""
         return spec_of(self.request).versions
 
 
@@ -47,7 +47,7 @@ _MODULES: Final = (configs, connection, fetch, groups, offsets, produce, topics)
 
 
 def _apis() -> Iterator[Api]:
-    """Yield the pairs of classes that are called ``…Request`` and ``…Response``."""
+    """Yield each pair of classes with names that end with ``Request`` and ``Response``."""
     for module in _MODULES:
         for name, request in vars(module).items():
             if name.endswith("Request"):
@@ -55,7 +55,7 @@ def _apis() -> Iterator[Api]:
 
 
 APIS: Final = {api.key: api for api in sorted(_apis(), key=attrgetter("key"))}
-"""The supported APIs by API key.
+"""The supported APIs, by API key.
 
 Examples:
     >>> from cloudevents_kafka.protocol.messages import APIS

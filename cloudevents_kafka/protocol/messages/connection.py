@@ -1,4 +1,4 @@
-"""The headers, ApiVersions (18), SaslHandshake (17) and SaslAuthenticate (36): what each connection uses.
+"""The headers, ApiVersions (18), SaslHandshake (17) and SaslAuthenticate (36), which connections use.
 
 Guide, "Common Request and Response Structure"; KIP-35, KIP-43, KIP-152. For an unsupported version of
 ApiVersions, a broker responds in version 0 with UNSUPPORTED_VERSION.
@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class RequestHeader(Structure, kw_only=True):
-    """API key, version, correlation id and client id."""
+    """The header of a request: API key, version, correlation id and client id."""
 
     spec: ClassVar = MessageSpec.of("0-2", flexible="2+", guide="RequestMessage")
 
@@ -34,7 +34,7 @@ class RequestHeader(Structure, kw_only=True):
 
 
 class ResponseHeader(Structure, kw_only=True):
-    """The correlation id of the request."""
+    """The header of a response: the correlation id of the request."""
 
     spec: ClassVar = MessageSpec.of("0-1", flexible="1+", guide="Response")
 
@@ -42,10 +42,10 @@ class ResponseHeader(Structure, kw_only=True):
 
 
 class ApiVersionsRequest(Structure, kw_only=True):
-    """List the versions; from 3 on with the client's name and version (KIP-511).
+    """List the broker's versions; from version 3 on, with the client's name and version (KIP-511).
 
-    From 5 on with the cluster and node that the client expects; another broker answers with
-    REBOOTSTRAP_REQUIRED (KIP-1242).
+    From version 5 on, the request contains the cluster and node that the client expects; a broker with
+    another cluster or node id answers with REBOOTSTRAP_REQUIRED (KIP-1242).
     """
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
@@ -77,7 +77,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 
 
 class ApiVersionsResponse(Structure, kw_only=True):
-    """The versions of all APIs. Its header never has tagged fields, so that any client can decode it."""
+    """The versions of all APIs; the header never has tagged fields, so that any client can decode it."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
 
@@ -95,7 +95,10 @@ class ApiVersionsResponse(Structure, kw_only=True):
 
 
 class SaslHandshakeRequest(Structure, kw_only=True):
-    """Choose a mechanism. Its messages follow without frames (version 0) or in SaslAuthenticate (1)."""
+    """Choose a mechanism, whose messages follow.
+
+    In version 0, they follow without headers; in version 1, in SaslAuthenticate requests.
+    """
 
     spec: ClassVar = MessageSpec.of("0-1", ApiKey.SASL_HANDSHAKE)
 
@@ -103,7 +106,7 @@ class SaslHandshakeRequest(Structure, kw_only=True):
 
 
 class SaslHandshakeResponse(Structure, kw_only=True):
-    """The result, and the supported mechanisms."""
+    """The result of the choice, and the supported mechanisms."""
 
     spec: ClassVar = MessageSpec.of("0-1", ApiKey.SASL_HANDSHAKE)
 
@@ -112,7 +115,7 @@ class SaslHandshakeResponse(Structure, kw_only=True):
 
 
 class SaslAuthenticateRequest(Structure, kw_only=True):
-    """A message of the mechanism."""
+    """A message from the client, in the format of the mechanism."""
 
     spec: ClassVar = MessageSpec.of("0-2", ApiKey.SASL_AUTHENTICATE, flexible="2+")
 
@@ -120,7 +123,7 @@ class SaslAuthenticateRequest(Structure, kw_only=True):
 
 
 class SaslAuthenticateResponse(Structure, kw_only=True):
-    """The response of the mechanism."""
+    """The broker's answer, in the format of the mechanism."""
 
     spec: ClassVar = MessageSpec.of("0-2", ApiKey.SASL_AUTHENTICATE, flexible="2+")
 

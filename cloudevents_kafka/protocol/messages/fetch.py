@@ -1,4 +1,4 @@
-"""Fetch (1): fetch message sets or record batches from the partition leaders, by long poll.
+"""Fetch (1): fetch message sets or record batches from partition leaders, which wait for new records.
 
 Guide, "Fetch API".
 """
@@ -27,14 +27,14 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class ReplicaState(Structure, kw_only=True):
-    """The replica that fetches; -1 for a client."""
+    """The replica that fetches; the id is -1 for a client."""
 
     replica_id: Int32 = -1
     replica_epoch: Int64 = -1
 
 
 class FetchPartition(Structure, kw_only=True):
-    """A partition to fetch, with offset and size limit."""
+    """A partition to fetch, with the first offset and a limit on the size."""
 
     partition: Int32
     current_leader_epoch: Annotated[Int32, wire("9+", ignorable=True)] = -1
@@ -61,7 +61,10 @@ class ForgottenTopic(Structure, kw_only=True):
 
 
 class FetchRequest(Structure, kw_only=True):
-    """Fetch records; wait ``max_wait_ms`` for ``min_bytes``. Session epoch -1 is without a session."""
+    """Fetch records; wait up to ``max_wait_ms`` for ``min_bytes``.
+
+    Session epoch -1 means a fetch without a session.
+    """
 
     spec: ClassVar = MessageSpec.of("0-18", ApiKey.FETCH, flexible="12+")
 
@@ -84,28 +87,28 @@ class FetchRequest(Structure, kw_only=True):
 
 
 class EpochEndOffset(Structure, kw_only=True):
-    """The end of an epoch, for a client that read truncated records."""
+    """The end of an epoch, for a client that has read records which were truncated later."""
 
     epoch: Int32 = -1
     end_offset: Int64 = -1
 
 
 class SnapshotId(Structure, kw_only=True):
-    """A snapshot to fetch instead; for controllers."""
+    """A snapshot that a controller must fetch instead of records."""
 
     end_offset: Int64 = -1
     epoch: Int32 = -1
 
 
 class AbortedTransaction(Structure, kw_only=True):
-    """An aborted transaction, whose records from an offset on are invalid."""
+    """An aborted transaction: the producer's records from ``first_offset`` on are invalid."""
 
     producer_id: Int64
     first_offset: Int64
 
 
 class PartitionData(Structure, kw_only=True):
-    """The records of a partition; they may end within a message."""
+    """The records of a partition; their bytes may end within a message."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16

@@ -4,8 +4,8 @@ Members send FindCoordinator (10), JoinGroup (11), SyncGroup (14), Heartbeat (12
 Tools send DescribeGroups (15) and ListGroups (16).
 
 `Subscription` and `Assignment` are the metadata that consumers exchange through the coordinator, which does
-not read them. Each starts with its version, an int16. All consumers support version 0; later versions add
-incremental rebalancing.
+not read this metadata. Each `Subscription` and `Assignment` starts with its version, an int16. All consumers
+support version 0; later versions add incremental rebalancing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class FindCoordinatorRequest(Structure, kw_only=True):
-    """Find the coordinator of a group (key type 0) or transactional id (1); from version 4 on, of several."""
+    """Find the coordinator of a group (key type 0) or of a transactional id (key type 1).
+
+    From version 4 on, a request may ask for the coordinators of several keys.
+    """
 
     spec: ClassVar = MessageSpec.of(
         "0-6", ApiKey.FIND_COORDINATOR, flexible="3+", guide="ConsumerMetadataRequest"
@@ -48,7 +51,7 @@ class Coordinator(Structure, kw_only=True):
 
 
 class FindCoordinatorResponse(Structure, kw_only=True):
-    """The coordinator's id and address; -1 and "" for an error."""
+    """The coordinator's id and address; after an error, they are -1 and ""."""
 
     spec: ClassVar = MessageSpec.of(
         "0-6", ApiKey.FIND_COORDINATOR, flexible="3+", guide="ConsumerMetadataResponse"
@@ -70,7 +73,7 @@ class JoinGroupRequestProtocol(Structure, kw_only=True):
 
 
 class JoinGroupRequest(Structure, kw_only=True):
-    """Join a group. The member id is "" at first, then the one of the response."""
+    """Join a group; the member id is "" at first, and later the id from the response."""
 
     spec: ClassVar = MessageSpec.of("0-9", ApiKey.JOIN_GROUP, flexible="6+")
 
@@ -86,7 +89,7 @@ class JoinGroupRequest(Structure, kw_only=True):
 
 
 class JoinGroupResponseMember(Structure, kw_only=True):
-    """A member, for the leader of the group."""
+    """A member of the group, as the group's leader receives it."""
 
     member_id: String
     group_instance_id: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
@@ -94,7 +97,7 @@ class JoinGroupResponseMember(Structure, kw_only=True):
 
 
 class JoinGroupResponse(Structure, kw_only=True):
-    """The joined generation; only the leader's response has the members."""
+    """The joined generation; only the response to the group's leader lists the members."""
 
     spec: ClassVar = MessageSpec.of("0-9", ApiKey.JOIN_GROUP, flexible="6+")
 
@@ -115,7 +118,7 @@ class SyncGroupRequestAssignment(Structure, kw_only=True):
 
 
 class SyncGroupRequest(Structure, kw_only=True):
-    """Send the assignments; only the leader has any."""
+    """Send the assignments of all members; only the group's leader sends any."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.SYNC_GROUP, flexible="4+")
 
@@ -141,7 +144,7 @@ class SyncGroupResponse(Structure, kw_only=True):
 
 
 class HeartbeatRequest(Structure, kw_only=True):
-    """Keep the membership alive."""
+    """Keep the membership of a group alive."""
 
     spec: ClassVar = MessageSpec.of("0-4", ApiKey.HEARTBEAT, flexible="4+")
 
@@ -185,7 +188,7 @@ class MemberResponse(Structure, kw_only=True):
 
 
 class LeaveGroupResponse(Structure, kw_only=True):
-    """The result of leaving."""
+    """The result of leaving the group."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.LEAVE_GROUP, flexible="4+")
 
@@ -195,7 +198,7 @@ class LeaveGroupResponse(Structure, kw_only=True):
 
 
 class DescribeGroupsRequest(Structure, kw_only=True):
-    """Describe groups, at their coordinator."""
+    """Describe groups; the request must be sent to their coordinator."""
 
     spec: ClassVar = MessageSpec.of("0-6", ApiKey.DESCRIBE_GROUPS, flexible="5+")
 
@@ -251,7 +254,7 @@ class ListedGroup(Structure, kw_only=True):
 
 
 class ListGroupsResponse(Structure, kw_only=True):
-    """The groups."""
+    """The groups that the broker coordinates."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.LIST_GROUPS, flexible="3+")
 
@@ -261,7 +264,7 @@ class ListGroupsResponse(Structure, kw_only=True):
 
 
 class Subscription(Structure, kw_only=True):
-    """The topics that a member subscribes to."""
+    """The topics to which a member subscribes."""
 
     spec: ClassVar = MessageSpec.of("0")
 
@@ -276,7 +279,7 @@ class AssignedTopic(Structure, kw_only=True):
 
 
 class Assignment(Structure, kw_only=True):
-    """The partitions of a member."""
+    """The partitions that are assigned to a member."""
 
     spec: ClassVar = MessageSpec.of("0")
 

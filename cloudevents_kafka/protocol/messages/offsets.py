@@ -1,12 +1,12 @@
 """ListOffsets (2), OffsetCommit (8) and OffsetFetch (9): the offsets of partitions and of groups.
 
-ListOffsets is the guide's Offset API: the first and last offset of a partition, or one by time. Version 0
-lists the start offsets of segments, newest first; later versions return one offset.
+ListOffsets is the guide's Offset API: the first or last offset of a partition, or an offset by time. Version
+0 lists the start offsets of segments, newest first; later versions return one offset.
 
-Offsets are committed and fetched at the coordinator; in version 0 they are in ZooKeeper. Version 0 of
-OffsetCommit has two layouts. The guide prints one with a timestamp, which only 0.8.2-beta has
-(`OffsetCommitRequestBeta`); all releases have the timestamp in version 1 only (KAFKA-1841). A release decodes
-the guide's layout with the timestamp -1 as null metadata.
+Offsets are committed and fetched at the coordinator; in version 0, they are stored in ZooKeeper. Version 0 of
+OffsetCommit has two layouts. The guide prints a layout with a timestamp, which only 0.8.2-beta uses
+(`OffsetCommitRequestBeta`); in all releases, only version 1 has the timestamp (KAFKA-1841). If a release
+receives the guide's layout with the timestamp -1, it decodes the timestamp as null metadata.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class ListOffsetsPartition(Structure, kw_only=True):
-    """A partition and a time in ms; -1 is its end, -2 its start."""
+    """A partition and a time in ms; -1 stands for the partition's end, -2 for its start."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     current_leader_epoch: Annotated[Int32, wire("4+", ignorable=True)] = -1
@@ -44,7 +44,7 @@ class ListOffsetsTopic(Structure, kw_only=True):
 
 
 class ListOffsetsRequest(Structure, kw_only=True):
-    """List offsets by time."""
+    """List the offsets of partitions by time."""
 
     spec: ClassVar = MessageSpec.of("0-11", ApiKey.LIST_OFFSETS, flexible="6+", guide="OffsetRequest")
 
@@ -55,7 +55,7 @@ class ListOffsetsRequest(Structure, kw_only=True):
 
 
 class ListOffsetsPartitionResponse(Structure, kw_only=True):
-    """The offset, or in version 0 several, newest first."""
+    """The offset of a partition, or in version 0 several offsets, newest first."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     error_code: Int16
@@ -71,7 +71,7 @@ class ListOffsetsTopicResponse(Structure, kw_only=True):
 
 
 class ListOffsetsResponse(Structure, kw_only=True):
-    """The offsets."""
+    """The offsets of the partitions."""
 
     spec: ClassVar = MessageSpec.of("0-11", ApiKey.LIST_OFFSETS, flexible="6+", guide="OffsetResponse")
 
@@ -96,7 +96,10 @@ class OffsetCommitRequestTopic(Structure, kw_only=True):
 
 
 class OffsetCommitRequest(Structure, kw_only=True):
-    """Commit offsets. Generation -1 and member "" is a client outside the group protocol."""
+    """Commit offsets.
+
+    A client that is not a member of the group sends generation -1 and member id "".
+    """
 
     spec: ClassVar = MessageSpec.of("0-10", ApiKey.OFFSET_COMMIT, flexible="8+")
 
@@ -109,7 +112,7 @@ class OffsetCommitRequest(Structure, kw_only=True):
 
 
 class OffsetCommitRequestBetaPartition(Structure, kw_only=True):
-    """An offset to commit in the guide's layout, with its timestamp, -1 for now."""
+    """An offset to commit in the guide's layout, with a timestamp; -1 means now."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     committed_offset: Annotated[Int64, wire(guide="Offset")]
@@ -163,7 +166,7 @@ class OffsetFetchRequestTopics(Structure, kw_only=True):
 
 
 class OffsetFetchRequestGroup(Structure, kw_only=True):
-    """A group; null topics are all topics."""
+    """A group and topics whose offsets to fetch; null means all topics."""
 
     group_id: String
     member_id: Annotated[String | None, wire("9+", nullable="9+", ignorable=True)] = None
@@ -172,7 +175,7 @@ class OffsetFetchRequestGroup(Structure, kw_only=True):
 
 
 class OffsetFetchRequest(Structure, kw_only=True):
-    """Fetch the offsets of a group, from version 8 on of several groups."""
+    """Fetch the committed offsets of a group, or from version 8 on, of several groups."""
 
     spec: ClassVar = MessageSpec.of("0-10", ApiKey.OFFSET_FETCH, flexible="6+")
 
@@ -183,7 +186,7 @@ class OffsetFetchRequest(Structure, kw_only=True):
 
 
 class OffsetFetchResponsePartition(Structure, kw_only=True):
-    """A committed offset; -1 without one, which is not an error."""
+    """A committed offset; -1 means that no offset is committed, which is not an error."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     # S0-A18: without one "sets the offset field to -1"
@@ -219,7 +222,7 @@ class OffsetFetchResponseGroup(Structure, kw_only=True):
 
 
 class OffsetFetchResponse(Structure, kw_only=True):
-    """The committed offsets."""
+    """The committed offsets of one or several groups."""
 
     spec: ClassVar = MessageSpec.of("0-10", ApiKey.OFFSET_FETCH, flexible="6+")
 

@@ -1,11 +1,11 @@
-"""Produce (0) and InitProducerId (22): append message sets or record batches at the partition leaders.
+"""Produce (0) and InitProducerId (22): append message sets or record batches at partition leaders.
 
-Guide, "Produce API". Versions 0 to 2 carry message sets, 3 and later record batches (KIP-98).
-Brokers from 4.0 on refuse versions 0 to 2, but list them (KAFKA-18659). InitProducerId returns an
-id for idempotent or transactional producing (KIP-98).
+Guide, "Produce API". Versions 0 to 2 carry message sets, and later versions carry record batches (KIP-98).
+Brokers from 4.0 on refuse the versions 0 to 2, but still list these versions (KAFKA-18659). InitProducerId
+returns the id of an idempotent or transactional producer (KIP-98).
 
-`MessageSetEntry` is the layout of message sets (guide, "Message sets"), whose versions are their magic
-bytes. A set has no count and may end within an entry. `records` encodes and decodes sets.
+`MessageSetEntry` is the layout of message sets (guide, "Message sets"); its versions are the values of the
+magic byte. A set has no count and may end within an entry. `records` encodes and decodes sets.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ class TopicProduceData(Structure, kw_only=True):
 
 
 class ProduceRequest(Structure, kw_only=True):
-    """Append records; ``acks`` 0 has no response, 1 waits for the leader, -1 for all replicas in sync."""
+    """Append records.
+
+    With ``acks`` 0, the broker does not respond; with 1, it responds after the leader has appended the
+    records; with -1, after all in-sync replicas have.
+    """
 
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.PRODUCE, flexible="9+")
 
@@ -55,14 +59,14 @@ class ProduceRequest(Structure, kw_only=True):
 
 
 class BatchIndexAndErrorMessage(Structure, kw_only=True):
-    """A refused record, by its index in the batch."""
+    """A record that the broker refused, identified by its index in the batch."""
 
     batch_index: Int32
     batch_index_error_message: Annotated[String | None, wire(nullable="8+")] = None
 
 
 class LeaderIdAndEpoch(Structure, kw_only=True):
-    """The current leader, if it is another broker."""
+    """The current leader of a partition, if another broker leads the partition."""
 
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
@@ -90,7 +94,7 @@ class TopicProduceResponse(Structure, kw_only=True):
 
 
 class NodeEndpoint(Structure, kw_only=True):
-    """The address of a broker in ``current_leader``."""
+    """The address of a broker that is the ``current_leader`` of a partition."""
 
     node_id: Int32
     host: String
@@ -99,7 +103,7 @@ class NodeEndpoint(Structure, kw_only=True):
 
 
 class ProduceResponse(Structure, kw_only=True):
-    """The results; topics are in any order."""
+    """The results of the partitions; the topics are in any order."""
 
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.PRODUCE, flexible="9+")
 
@@ -109,7 +113,7 @@ class ProduceResponse(Structure, kw_only=True):
 
 
 class InitProducerIdRequest(Structure, kw_only=True):
-    """Request a producer id; a null transactional id is for an idempotent producer."""
+    """Request a producer id; for an idempotent producer, the transactional id is null."""
 
     spec: ClassVar = MessageSpec.of("0-6", ApiKey.INIT_PRODUCER_ID, flexible="2+")
 
@@ -135,7 +139,10 @@ class InitProducerIdResponse(Structure, kw_only=True):
 
 
 class MessageOfSet(Structure, kw_only=True):
-    """A message: ``crc`` covers all fields after it, the lowest two bits of ``attributes`` are the codec."""
+    """A message of a message set.
+
+    ``crc`` covers all fields that follow it; the lowest two bits of ``attributes`` are the codec.
+    """
 
     crc: Int32
     magic_byte: Int8  # S0-M2: "a version id"
@@ -146,7 +153,7 @@ class MessageOfSet(Structure, kw_only=True):
 
 
 class MessageSetEntry(Structure, kw_only=True):
-    """A message with its offset and size in bytes."""
+    """A message, after its offset and its size in bytes."""
 
     spec: ClassVar = MessageSpec.of("0-1", guide="MessageSet")
 

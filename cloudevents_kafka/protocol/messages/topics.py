@@ -1,6 +1,6 @@
 """Metadata (3) and CreateTopics (19): the brokers, topics and partition leaders of a cluster.
 
-Every broker answers Metadata (guide, "Metadata API"); topics are created at the controller (KIP-4).
+Every broker answers Metadata (guide, "Metadata API"); only the controller creates topics (KIP-4).
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class MetadataRequestTopic(Structure, kw_only=True):
 
 
 class MetadataRequest(Structure, kw_only=True):
-    """Describe topics; in version 0, [] is all topics; from 1 on, null is all and [] none."""
+    """Describe topics.
+
+    In version 0, [] means all topics; from version 1 on, null means all topics, and [] means none.
+    """
 
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.METADATA, flexible="9+")
 
@@ -47,7 +50,7 @@ class MetadataResponseBroker(Structure, kw_only=True):
 
 
 class MetadataResponsePartition(Structure, kw_only=True):
-    """A partition: leader (-1 without one), replicas, and replicas in sync."""
+    """A partition: its leader (-1 if it has no leader), its replicas, and its in-sync replicas."""
 
     error_code: Annotated[Int16, wire(guide="PartitionErrorCode")]
     partition_index: Annotated[Int32, wire(guide="PartitionId")]
@@ -82,7 +85,7 @@ class MetadataResponse(Structure, kw_only=True):
 
 
 class CreatableReplicaAssignment(Structure, kw_only=True):
-    """The brokers of a partition, if assigned manually."""
+    """The brokers of a partition, if the client assigns them."""
 
     partition_index: Int32
     broker_ids: list[Int32]
@@ -94,7 +97,7 @@ class CreatableTopicConfig(Structure, kw_only=True):
 
 
 class CreatableTopic(Structure, kw_only=True):
-    """A topic to create; -1 partitions or replicas use the broker's default."""
+    """A topic to create; -1 as number of partitions or replicas means the broker's default."""
 
     name: String
     num_partitions: Int32
@@ -133,7 +136,7 @@ class CreatableTopicResult(Structure, kw_only=True):
 
 
 class CreateTopicsResponse(Structure, kw_only=True):
-    """The results for the topics."""
+    """The result for each topic."""
 
     spec: ClassVar = MessageSpec.of("0-7", ApiKey.CREATE_TOPICS, flexible="5+")
 

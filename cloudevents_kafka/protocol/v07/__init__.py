@@ -1,9 +1,9 @@
-"""Kafka 0.7: messages, a client for one broker, and the cluster in ZooKeeper.
+"""Kafka 0.7: messages, a client for one broker, and what ZooKeeper stores about the cluster.
 
-Offsets are byte positions; keys, replicas and versions came later. Read `messages` (requests and
-responses), `frames`, `message_set`, `_connection` (the client), then `_znodes` (the nodes in ZooKeeper),
-`partitions` (how clients share partitions) and `zookeeper` (needs kazoo, of the extra ``protocol``; import
-it by name).
+In Kafka 0.7, offsets are byte positions; keys, replicas and versions were added later. Read `messages`
+(requests and responses), `frames`, `message_set`, `_connection` (the client), then `_znodes` (the nodes in
+ZooKeeper), `partitions` (how clients share partitions) and `zookeeper` (which needs kazoo, from the extra
+``protocol``, and must be imported by name).
 """
 
 from cloudevents_kafka.protocol.v07._connection import Connection

@@ -28,10 +28,10 @@ from cloudevents_kafka.protocol.v07.messages import (
 )
 
 FETCH_SIZE: Final = 300 * 1024
-"""The bytes that a fetch requests: the default of Kafka 0.7's consumer."""
+"""The number of bytes that a fetch requests by default, as Kafka 0.7's consumer does."""
 
 Fetch: TypeAlias = Callable[[str, int, int, int], MessageSet]
-"""Called with topic, partition, offset and max_size; returns the set at the offset."""
+"""A function that takes topic, partition, offset and max_size, and returns the set at the offset."""
 
 _S = TypeVar("_S", bound=Structure)
 
@@ -39,10 +39,10 @@ _S = TypeVar("_S", bound=Structure)
 class Connection(FrameSocket, Closing):
     """A connection to the broker at ``host:port``; not thread-safe.
 
-    ``timeout`` is the time of a whole call in seconds, ``max_response_size`` the largest accepted response
-    in bytes. Responses have no correlation id, so a call that fails midway, or times out, closes the
-    connection: a late response would be taken for the next one. Raises `Disconnected` and
-    `DeadlineExceeded`.
+    ``timeout`` is the maximum time of a whole call in seconds; ``max_response_size`` is the size of the
+    largest accepted response in bytes. Responses have no correlation id, so a call that fails midway, or
+    times out, closes the connection: otherwise, the late response would be taken for the response to the next
+    request. The methods raise `Disconnected` and `DeadlineExceeded`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -60,27 +60,28 @@ class Connection(FrameSocket, Closing):
         super().__init__(Address(host, port), Deadline(timeout), max_frame_bytes=max_response_size)
 
     def produce(self, topic: str, partition: int, messages: Iterable[Message | bytes]) -> None:
-        """Append messages to a partition, or to one of the broker's choice (`ANY_PARTITION`).
+        """Append messages to a partition, or to a partition that the broker chooses (`ANY_PARTITION`).
 
-        The broker creates a new topic. It does not respond: if it refuses the messages (a wrong checksum,
-        a partition out of range, an invalid topic name), it closes the connection, and a `fetch` or `offsets`
-        raises `Disconnected`. But an idle connection may be closed, too: a produce connects again first.
+        The broker creates a topic that does not exist. The broker does not respond. If it refuses the
+        messages (a wrong checksum, a partition out of range, an invalid topic name), it closes the
+        connection, and the next call of `fetch` or `offsets` raises `Disconnected`. But the broker may also
+        close an idle connection, so `produce` first connects again if the connection is closed.
         """
         self._produce(_produce(topic, partition, messages))
 
     def multi_produce(self, parts: Iterable[tuple[str, int, Iterable[Message | bytes]]]) -> None:
         """Append messages to several partitions; each part is (topic, partition, messages).
 
-        Like `produce`; the broker may append the parts before one that it refuses.
+        The call behaves like `produce`. If the broker refuses a part, it may have appended the parts before.
         """
         self._produce(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
 
     def fetch(self, topic: str, partition: int, offset: int, max_size: int) -> MessageSet:
         """Return up to ``max_size`` bytes of a partition's log from the offset of a message.
 
-        An empty set is the end of the log, or an unknown topic. A set ends with its segment of the log;
-        continue at its ``next_offset``. If it has only a partial message, use a larger size. `messages`
-        does all this. Raises `PartitionError`.
+        An empty set means the end of the log, or an unknown topic. A set ends at the end of a segment of the
+        log; continue at the set's ``next_offset``. If the set contains only a partial message, fetch with a
+        larger size. `messages` does all this. Raises `PartitionError`.
         """
         request = FetchRequest(topic=_topic(topic), partition=partition, offset=offset, max_size=max_size)
         response = self._exchange(request, FetchResponse)
@@ -88,7 +89,7 @@ class Connection(FrameSocket, Closing):
         return MessageSet(response.messages, offset)
 
     def multi_fetch(self, parts: Sequence[FetchRequest]) -> list[MessageSet | PartitionError]:
-        """Return the sets of several fetches by one request, with errors as values."""
+        """Return the sets of several fetches in one request; a failed fetch returns its error as a value."""
         for part in parts:
             _topic(part.topic)
         response = self._exchange(MultiFetchRequest(fetches=list(parts)), MultiFetchResponse)
@@ -102,10 +103,10 @@ class Connection(FrameSocket, Closing):
         return [_part(part, response) for part, response in zip(parts, responses, strict=True)]
 
     def offsets(self, topic: str, partition: int, time: int = LATEST, max_number: int = 1) -> list[int]:
-        """Return the start offsets of the segments last written before a time, highest first.
+        """Return the start offsets of the segments that were last written before a time, highest first.
 
-        ``time`` is in milliseconds since 1970; `LATEST` adds the end of the log, `EARLIEST` is its start
-        only. The broker closes the connection if the partition does not exist.
+        ``time`` is in milliseconds since 1970; `LATEST` returns the end of the log, too, and `EARLIEST`
+        returns only the start of the log. The broker closes the connection if the partition does not exist.
         """
         request = OffsetsRequest(topic=_topic(topic), partition=partition, time=time, max_number=max_number)
         response = self._exchange(request, OffsetsResponse)
@@ -123,7 +124,7 @@ class Connection(FrameSocket, Closing):
     ) -> Iterator[Entry]:
         """Return an iterator over the messages from an offset to the end of the log.
 
-        Fetches request ``max_size`` bytes, and more for a larger message. Raises `PartitionError`, and
+        Each fetch requests ``max_size`` bytes, or more if a message is larger. Raises `PartitionError`, and
         `Malformed` for a message of more than ``max_message_size`` bytes.
         """
         return read_log(
@@ -156,7 +157,7 @@ def _produce(topic: str, partition: int, messages: Iterable[Message | bytes]) ->
 
 
 def _topic(name: str) -> str:
-    """Return the name if it is valid for a folder; for other names the broker fails or disconnects."""
+    """Return a topic's name if it is a valid folder name; the broker fails or disconnects for other names."""
     # S2-H3: not "illegal on the filesystem"
     if not name or not name.isascii() or "/" in name or "\0" in name:
         raise Unencodable(f"the topic must be a folder name in ASCII, got {name!r}")
@@ -193,7 +194,7 @@ def read_log(
 
 
 def _size_of_partial(fetched: MessageSet, partition: str, size: int, max_message_size: int) -> int:
-    """Return the fetch size that a partial message needs."""
+    """Return the fetch size that is needed for a message that was fetched only partially."""
     data = fetched.data
     needed = 4 + int.from_bytes(data[:4]) if len(data) >= 4 else 4
     if len(data) < size:

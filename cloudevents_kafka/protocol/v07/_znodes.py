@@ -1,4 +1,4 @@
-"""The nodes of Kafka 0.7 in ZooKeeper: their paths and values.
+"""The nodes that Kafka 0.7 creates in ZooKeeper: their paths and values.
 
 ::
 
@@ -24,7 +24,7 @@ BROKERS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 
 MAX_COUNT: Final = 100_000
-"""The largest accepted number of partitions or streams, because lists are built from it."""
+"""The largest accepted number of partitions or streams; it limits lists that are built from a number."""
 
 _MAX_INT64: Final = (1 << 63) - 1
 
@@ -39,7 +39,7 @@ class Broker(NamedTuple):
 
     @classmethod
     def parse(cls, id: int, value: bytes) -> Broker:
-        """Return the broker of a node's value; raise `Malformed`."""
+        """Return the broker that a node's value describes; raise `Malformed`."""
         path = f"{BROKERS}/{id}"
         try:  # S2-Z3: "the host that will be the second element"
             creator, host, port, *_ = value.decode().split(":")
@@ -49,7 +49,7 @@ class Broker(NamedTuple):
 
 
 class BrokerPartition(NamedTuple):
-    """A partition of a topic on a broker; its string is "broker-partition".
+    """A partition of a topic on a broker; written as text, it is "broker-partition".
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
@@ -65,35 +65,35 @@ class BrokerPartition(NamedTuple):
 
 
 def topic_path(topic: str) -> str:
-    """Return the path of a topic, whose children are its brokers."""
+    """Return the path of a topic's node, whose children are the topic's brokers."""
     return f"{TOPICS}/{_name(topic)}"
 
 
 def group_path(group: str) -> str:
-    """Return the path of a group, whose children are its consumers."""
+    """Return the path of the node whose children are a group's consumers."""
     return f"/consumers/{_name(group)}/ids"
 
 
 def consumer_path(group: str, consumer: str) -> str:
-    """Return the path of a consumer."""
+    """Return the path of a consumer's node."""
     return f"{group_path(group)}/{_name(consumer)}"
 
 
 def partition_path(
     group: str, kind: Literal["owners", "offsets"], topic: str, partition: BrokerPartition
 ) -> str:
-    """Return the path of a partition's owner or offset in a group."""
+    """Return the path of the node with a partition's owner or offset in a group."""
     return f"/consumers/{_name(group)}/{kind}/{_name(topic)}/{partition}"
 
 
 def parents(path: str) -> list[str]:
-    """Return the paths of a node's parents, from the root down."""
+    """Return the paths of all parents of a node, from the root down."""
     parts = path.split("/")
     return ["/".join(parts[:end]) for end in range(2, len(parts))]
 
 
 def parse_number(value: bytes | str, path: str, *, limit: int = _MAX_INT64) -> int:
-    """Return a broker id, port, offset or number of partitions; raise `Malformed`."""
+    """Return a number: a broker id, a port, an offset, or a number of partitions; raise `Malformed`."""
     digits = value.encode() if isinstance(value, str) else value
     if not (digits.isdigit() and len(digits) <= len(str(limit)) and int(digits) <= limit):
         raise Malformed(f"the value must be a number from 0 to {limit:,}, got {value[:80]!r}", path=path)
@@ -101,7 +101,7 @@ def parse_number(value: bytes | str, path: str, *, limit: int = _MAX_INT64) -> i
 
 
 def parse_topics(value: bytes, path: str) -> dict[str, int]:
-    """Return a consumer's number of streams by topic; raise `Malformed`."""
+    """Return a consumer's number of streams for each topic; raise `Malformed`."""
     with suppress(msgspec.MsgspecError, UnicodeDecodeError):
         topics = msgspec.json.decode(value, type=dict[str, int])
         if all(0 <= streams <= MAX_COUNT for streams in topics.values()):

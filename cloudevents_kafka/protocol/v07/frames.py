@@ -1,7 +1,7 @@
 """Frames of Kafka 0.7: a length, then a request type and a request, or a response.
 
-Frames have no correlation id: responses are in the order of the requests, and their type follows from
-the request.
+Frames have no correlation id: responses are in the order of the requests, and the type of a response follows
+from its request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _S = TypeVar("_S", bound=Structure)
 def encode_request(request: Structure) -> bytes:
     """Return the frame of a request, with its length; raise `Unencodable`, also for a topic beyond ASCII.
 
-    Whether a topic is valid for a folder is for the broker to say; `Connection` checks that, too.
+    The broker checks whether a topic is a valid folder name; `Connection` checks this, too.
     """
     for topic in _topics(request):
         if not topic.isascii():

@@ -5,11 +5,12 @@
     LENGTH int32, MAGIC int8 = 0, CRC32, payload
     LENGTH int32, MAGIC int8 = 1, ATTRIBUTES int8, CRC32, payload
 
-LENGTH is the size of the rest, the checksum covers the payload only, and a set may have both magics. The
-lowest two bits of ATTRIBUTES are the compression codec; the payload of a compressed message is a set.
+LENGTH is the size of the following bytes, the checksum covers only the payload, and a set may contain
+messages of both magics. The lowest two bits of ATTRIBUTES are the compression codec; the payload of a
+compressed message is a set.
 
 The offset of a message is the index of its first byte in the partition's log, and the next offset is
-``offset + 4 + LENGTH``. Nothing marks the start of a message: at a wrong offset, the magic or the checksum is
+``offset + 4 + LENGTH``. No mark shows where a message starts: at a wrong offset, the magic or the checksum is
 wrong.
 """
 
@@ -46,7 +47,7 @@ class Message(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        """The compression codec of the payload; raise `Malformed` for 3."""
+        """The compression codec of the payload; raises `Malformed` for the unknown codec 3."""
         number = self.attributes & 3
         if number > Codec.SNAPPY:
             raise Malformed(f"the codec must be 0 (none), 1 (gzip) or 2 (snappy) in Kafka 0.7, got {number}")
@@ -54,10 +55,10 @@ class Message(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A message with its offset, and the offset to continue from after it.
+    """A message with its offset, and the offset from which to continue after the message.
 
-    The messages of a compressed set have the offset of the compressed message. The next offset is the
-    same, except for the last of them.
+    All messages in a compressed set have the offset of the compressed message. Their next offset is the same
+    offset, except that the last message has the offset after the compressed message.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -71,7 +72,9 @@ class Entry(NamedTuple):
 
 
 def encode(messages: Iterable[Message | bytes]) -> bytes:
-    """Return the bytes of a set; a payload becomes a message of magic 1. Raises `Unencodable`.
+    """Return the bytes of a message set; a payload without a `Message` becomes a message of magic 1.
+
+    Raises `Unencodable`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -82,7 +85,7 @@ def encode(messages: Iterable[Message | bytes]) -> bytes:
 
 
 def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
-    """Return a compressed message of a set; raise `Unsupported` if the codec is not installed."""
+    """Return a message whose payload is a compressed set; raise `Unsupported` without the codec's library."""
     if codec not in {Codec.GZIP, Codec.SNAPPY}:
         raise Unencodable(f"the codec must be GZIP or SNAPPY in Kafka 0.7, got {codec.name}")
     return Message(compress(encode(messages), codec), attributes=codec)
@@ -90,11 +93,11 @@ def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class MessageSet:
-    """A range of a log; its last message may be partial, even within LENGTH.
+    """A range of a log, whose last message may be partial, even within LENGTH.
 
-    Iteration yields each `Entry`, including those of compressed sets. ``limit`` is the largest
-    decompressed size of one message in bytes. Raises `Malformed` or `Corrupt` at the first bytes that
-    are not a message.
+    Iteration yields each `Entry`, including those of compressed sets. ``limit`` is the largest decompressed
+    size of one message in bytes. Iteration raises `Malformed` or `Corrupt` at the first bytes that are not a
+    message.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -108,7 +111,7 @@ class MessageSet:
     limit: int = LIMIT
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield all messages, decompressed."""
+        """Yield all messages, also those in compressed sets."""
         for entry in self.shallow():
             if entry.message.codec is Codec.NONE:
                 yield entry
@@ -116,7 +119,7 @@ class MessageSet:
                 yield from _inner(entry, self.limit)
 
     def shallow(self) -> Iterator[Entry]:
-        """Yield the messages of the log without decompression."""
+        """Yield the messages as they are in the log, without decompression."""
         at = 0
         while (end := self._end(at)) is not None:
             yield Entry(self._message(at, end), self.offset + at, self.offset + end)
@@ -136,7 +139,7 @@ class MessageSet:
         return self.offset + len(self.data) - len(self.partial)
 
     def _end(self, at: int) -> int | None:
-        """Return the end of the message at an index, None if it is partial."""
+        """Return the end of the message at an index, or None if the message is partial."""
         if len(self.data) - at < _LENGTH.size:
             return None
         length: int = _LENGTH.unpack_from(self.data, at)[0]
@@ -177,7 +180,7 @@ def _encoded(message: Message) -> bytes:
 
 
 def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
-    """Yield the messages of a compressed message; only the last one has the next offset after that."""
+    """Yield the messages in a compressed message; only the next offset of the last one is after it."""
     before, failed = None, None
     try:
         for message in _messages(entry.message, Nesting(limit, len(entry.message.payload))):
@@ -195,7 +198,7 @@ def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
 
 
 def _messages(message: Message, nesting: Nesting, depth: int = 0) -> Iterator[Message]:
-    """Yield a message, or the messages of a compressed one, which is in ``depth`` others."""
+    """Yield a message, or the messages in a compressed message that is nested in ``depth`` other messages."""
     if message.codec is Codec.NONE:
         yield message
         return

@@ -1,9 +1,9 @@
-"""The requests, responses and error codes of Kafka 0.7, which has no versions: each is declared as version 0.
+"""The requests, responses and error codes of Kafka 0.7, which has no versions; all are declared as version 0.
 
-A request frame is REQUEST_LENGTH, REQUEST_TYPE and one of these requests. The wiki draws TOPIC and PARTITION
-as parts of the header; here they are fields of the request, so that single and multi requests have
-the same header. A multi request is an int16 COUNT and that many single requests. A response frame is
-RESPONSE_LENGTH and one of these responses.
+A request frame consists of REQUEST_LENGTH, REQUEST_TYPE and one of these requests. The wiki draws TOPIC and
+PARTITION as parts of the header; here they are fields of the request, so that single and multi requests have
+the same header. A multi request consists of an int16 COUNT and as many single requests. A response frame
+consists of RESPONSE_LENGTH and one of these responses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cloudevents_kafka.protocol.schema import (
 )
 
 LATEST: Final = -1
-"""The time of an `OffsetsRequest` for the end of the log, and the starts of its segments.
+"""The time in an `OffsetsRequest` that requests the end of the log and the starts of its segments.
 
 Examples:
     >>> from cloudevents_kafka.protocol import v07
@@ -37,7 +37,7 @@ Examples:
     [12]
 """
 EARLIEST: Final = -2
-"""The time of an `OffsetsRequest` for the start of the log.
+"""The time in an `OffsetsRequest` that requests the start of the log.
 
 Examples:
     >>> from cloudevents_kafka.protocol import v07
@@ -47,11 +47,11 @@ Examples:
     [0]
 """
 ANY_PARTITION: Final = -1
-"""The partition of a `ProduceRequest` for a random choice of the broker."""
+"""The partition in a `ProduceRequest` that lets the broker choose a partition at random."""
 
 
 class RequestType(IntEnum):
-    """REQUEST_TYPE, with the wiki's names."""
+    """The values of REQUEST_TYPE, with the wiki's names."""
 
     PRODUCE = 0
     FETCH = 1
@@ -69,7 +69,7 @@ class RequestHeader(Structure, kw_only=True):
 
 
 class ProduceRequest(Structure, kw_only=True):
-    """Append a message set to a partition. The broker does not respond; it disconnects to refuse it."""
+    """Append a message set to a partition; the broker does not respond, but disconnects to refuse it."""
 
     spec: ClassVar = MessageSpec.of("0", RequestType.PRODUCE)
 
@@ -114,7 +114,10 @@ class MultiProduceRequest(Structure, kw_only=True):
 
 
 class OffsetsRequest(Structure, kw_only=True):
-    """List the starts of the segments last written before ``time`` (ms since 1970, LATEST, EARLIEST)."""
+    """List the starts of segments that were last written before ``time``.
+
+    ``time`` is in ms since 1970, or LATEST or EARLIEST.
+    """
 
     spec: ClassVar = MessageSpec.of("0", RequestType.OFFSETS)
 
@@ -125,7 +128,7 @@ class OffsetsRequest(Structure, kw_only=True):
 
 
 class FetchResponse(Structure, kw_only=True):
-    """Bytes of the log, up to the end of the frame; the last message may be partial."""
+    """Bytes of the log, which extend to the end of the frame; the last message may be partial."""
 
     spec: ClassVar = MessageSpec.of("0", RequestType.FETCH)
 
@@ -146,7 +149,7 @@ class MultiFetchResponse(Structure, kw_only=True):
 
 
 class OffsetsResponse(Structure, kw_only=True):
-    """The offsets, highest first; empty for an error."""
+    """The offsets, highest first; after an error, there are no offsets."""
 
     spec: ClassVar = MessageSpec.of("0", RequestType.OFFSETS)
 
@@ -158,12 +161,12 @@ REQUESTS: Final[dict[int, type[Structure]]] = {
     spec_of(structure).key: structure
     for structure in (ProduceRequest, FetchRequest, MultiFetchRequest, MultiProduceRequest, OffsetsRequest)
 }
-"""The requests by REQUEST_TYPE."""
+"""The requests, by REQUEST_TYPE."""
 
 RESPONSES: Final[dict[int, type[Structure]]] = {
     spec_of(structure).key: structure for structure in (FetchResponse, MultiFetchResponse, OffsetsResponse)
 }
-"""The responses by REQUEST_TYPE; both types of produce have none."""
+"""The responses, by REQUEST_TYPE; the broker does not respond to the two produce requests."""
 
 
 class ErrorCode(BrokerErrorCode):
@@ -190,7 +193,7 @@ class ErrorCode(BrokerErrorCode):
 class PartitionError(BrokerError):
     """An error code in the response of a broker of Kafka 0.7.
 
-    ``offset`` is None if the request had no offset.
+    ``offset`` is None if the request contained no offset.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -199,7 +202,7 @@ class PartitionError(BrokerError):
     """
 
     def __init__(self, code: int, topic: str, partition: int, offset: int | None = None) -> None:
-        """Create the error of a code; `ErrorCode` has its name and meaning."""
+        """Create the error for a code; `ErrorCode` contains the code's name and meaning."""
         self.topic: Final = topic
         self.partition: Final = partition
         self.offset: Final = offset

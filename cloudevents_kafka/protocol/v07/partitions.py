@@ -1,7 +1,7 @@
 """The distribution of partitions among the clients of Kafka 0.7, without ZooKeeper.
 
-Kafka 0.7 has no leaders and no coordinator. Each broker has its own partitions of a topic, and clients
-agree because they apply the same rules to the same nodes in ZooKeeper.
+Kafka 0.7 has no leaders and no coordinator. Each broker has its own partitions of a topic. Clients agree on
+partitions because they apply the same rules to the same nodes in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ __all__ = ["BrokerPartition", "Cluster", "Group", "by_key"]
 
 
 class Cluster(NamedTuple):
-    """The live brokers by id, and the number of partitions of each topic by broker.
+    """The live brokers, by id, and for each topic the number of partitions on each broker.
 
-    ``problems`` describes the nodes that are malformed and left out.
+    ``problems`` describes malformed nodes in ZooKeeper, which are left out.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import Cluster
@@ -36,14 +36,14 @@ class Cluster(NamedTuple):
         return _all_partitions(self.topics.get(topic, {}))
 
     def destinations(self, topic: str) -> list[BrokerPartition]:
-        """Return the partitions to send to, sorted; [] without brokers."""
+        """Return the sorted partitions to which a producer may send; [] without brokers."""
         counts = self.topics.get(topic, {})
         # S2-R2: for new topics "you should just send to partition 0"
         return _all_partitions({broker: counts.get(broker) or 1 for broker in self.brokers})
 
 
 class Group(NamedTuple):
-    """The consumers of a group, with their number of streams by topic.
+    """The consumers of a group, each with its number of streams for each topic.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import Cluster, Group
@@ -71,8 +71,8 @@ def assign(
 ) -> dict[str, list[BrokerPartition]]:
     """Return the partitions of each consumer of a group, by consumer.
 
-    Both are sorted, and each consumer gets a range of partitions, so that it connects to few brokers.
-    If there are more consumers than partitions, the last get none.
+    Partitions and consumers are sorted, and each consumer receives a range of partitions, so that it connects
+    to few brokers. If there are more consumers than partitions, the last consumers receive no partitions.
     """
     ordered, ids = sorted(set(partitions), key=str), sorted(set(consumers))
     size, remainder = divmod(len(ordered), len(ids)) if ids else (0, 0)
@@ -83,7 +83,9 @@ def assign(
 
 
 def by_key(choices: Sequence[BrokerPartition], key: bytes) -> BrokerPartition:
-    """Return the choice for the CRC-32 of a key, the same in all processes; there must be a choice.
+    """Return a partition, chosen by the CRC-32 of a key, which is the same in all processes.
+
+    ``choices`` must not be empty.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, by_key

@@ -1,4 +1,4 @@
-"""The brokers and consumer groups of Kafka 0.7 in ZooKeeper; needs kazoo.
+"""The brokers and consumer groups of Kafka 0.7, as ZooKeeper stores them; this module needs kazoo.
 
 ::
 
@@ -6,8 +6,8 @@
     cluster = zookeeper.watch_cluster(client, on_change=print)
     cluster.current.destinations("orders")
 
-Each member of a group computes the assignment itself (`Group.assignment`), and computes it again when the
-cluster or the group changes. All functions raise `Disconnected` if ZooKeeper does not answer.
+Each member of a group computes the assignment itself (`Group.assignment`), and computes the assignment again
+when the cluster or the group changes. All functions raise `Disconnected` if ZooKeeper does not answer.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from cloudevents_kafka.protocol.v07.partitions import Cluster, Group
 __all__ = ["Consumer", "connect", "watch_cluster", "watch_group"]
 
 TIMEOUT: Final = 10.0
-"""The seconds to wait for another session's node to expire; Kafka 0.7's session timeout is 6."""
+"""How long to wait until another session's node expires, in seconds; Kafka 0.7's session timeout is 6 s."""
 
 _T = TypeVar("_T")
 
 
 class NodeExists(ClientError):
-    """An ephemeral node of another session, which did not expire within the timeout."""
+    """An ephemeral node of another session exists, and did not expire within the timeout."""
 
 
 def connect(hosts: str, *, timeout: float = 10.0) -> Any:
     """Return a started ``KazooClient``, which the caller must stop and close.
 
-    ``hosts`` is "host:port,..."; ``timeout`` is the session timeout in seconds. Raises `Unsupported`
-    without kazoo, and `Disconnected` if none of the hosts answers.
+    ``hosts`` is text such as "host:port,host:port"; ``timeout`` is the session timeout in seconds. Raises
+    `Unsupported` without kazoo, and `Disconnected` if none of the hosts answers.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07 import zookeeper
@@ -63,18 +63,18 @@ def connect(hosts: str, *, timeout: float = 10.0) -> Any:
 
 
 class Watcher(Generic[_T]):
-    """The value that ``read`` computes from some nodes, up to date with ZooKeeper's notifications.
+    """A value that ``read`` computes from some nodes, and that ZooKeeper's notifications keep up to date.
 
-    ``read`` is called with the watcher, and gets the nodes by `children` and `value`; these nodes are
-    watched. ``on_change`` is called with each new value that differs from the last one: on kazoo's
-    thread, one call at a time, and further notifications wait for it. After a lost session, all nodes
-    are read again.
+    ``read`` is called with the watcher, and reads nodes with `children` and `value`; the nodes that it reads
+    are watched. ``on_change`` is called with each new value that differs from the last value. It is called on
+    kazoo's thread, one call at a time, and further notifications wait until the call ends. After a lost
+    session, all nodes are read again.
     """
 
     def __init__(
         self, client: Any, read: Callable[[Watcher[_T]], _T], on_change: Callable[[_T], None] | None = None
     ) -> None:
-        """Read the nodes and watch them; ``client`` must be a started ``KazooClient``."""
+        """Read nodes, and watch what was read; ``client`` must be a started ``KazooClient``."""
         self._client: Final = client
         self._read: Final = read
         self._on_change: Final = on_change
@@ -90,7 +90,7 @@ class Watcher(Generic[_T]):
         self._client.remove_listener(self._on_state)
 
     def children(self, path: str) -> list[str]:
-        """Return the sorted names of a node's children; [] if the node does not exist (yet)."""
+        """Return the sorted names of a node's children, or [] if the node does not exist (yet)."""
         from kazoo.exceptions import NoNodeError
 
         while True:
@@ -101,7 +101,10 @@ class Watcher(Generic[_T]):
                     return []
 
     def value(self, path: str) -> bytes | None:
-        """Return a node's value, None if it no longer exists; then its parent notifies, too."""
+        """Return a node's value, or None if the node no longer exists.
+
+        If a node is deleted, a watch on its parent's children notifies, too.
+        """
         return _value(self._client, path, self._on_event)
 
     def _on_event(self, _: object) -> None:
@@ -127,7 +130,7 @@ class Watcher(Generic[_T]):
 def watch_cluster(
     client: Any, topics: Sequence[str] | None = None, on_change: Callable[[Cluster], None] | None = None
 ) -> Watcher[Cluster]:
-    """Return a watcher of the brokers and of ``topics``, by default all.
+    """Return a watcher of the brokers and of ``topics``, by default all topics.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07 import zookeeper
@@ -180,7 +183,7 @@ def watch_group(client: Any, group: str, on_change: Callable[[Group], None] | No
 def _read_children(
     watcher: Watcher[Any], parent: str, parse: Callable[[str, bytes, str], _T], problems: list[str]
 ) -> list[_T]:
-    """Return what ``parse`` makes of the name, value and path of a node's children."""
+    """Return what ``parse`` returns for the name, value and path of each child of a node."""
     found = []
     for name in watcher.children(parent):
         path = f"{parent}/{name}"
@@ -205,10 +208,10 @@ def _parse_consumer(name: str, value: bytes, path: str) -> tuple[str, dict[str, 
 
 
 def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: float = TIMEOUT) -> None:
-    """Create an ephemeral node and its missing parents, or set its value if it belongs to this session.
+    """Create an ephemeral node and its missing parents, or set the value of this session's node.
 
-    ``creator`` is the value of new parents. Raises `NodeExists` if another session's node remains after
-    ``timeout`` seconds.
+    ``creator`` is the value of parents that are created. Raises `NodeExists` if another session's node
+    remains after ``timeout`` seconds.
     """
     deadline = time.monotonic() + timeout
     with _errors():
@@ -229,9 +232,10 @@ def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: flo
 
 
 class Consumer:
-    """A member of a group, by its nodes in ZooKeeper: it leaves when the client's session ends.
+    """A member of a group, represented by its nodes in ZooKeeper; it leaves when the client's session ends.
 
-    ``streams`` is its number of streams by topic. Its methods raise `NodeExists`.
+    ``streams`` maps each topic to the consumer's number of streams. The constructor and `claim` raise
+    `NodeExists`.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07 import zookeeper
@@ -250,7 +254,7 @@ class Consumer:
     def __init__(
         self, client: Any, group: str, id: str, streams: Mapping[str, int], *, timeout: float = TIMEOUT
     ) -> None:
-        """Join the group: create the consumer's node."""
+        """Join the group by creating the consumer's node."""
         self._client: Final = client
         self.group: Final = group
         self.id: Final = id
@@ -260,12 +264,12 @@ class Consumer:
     def claim(
         self, topic: str, partition: BrokerPartition, stream: int = 0, *, timeout: float = TIMEOUT
     ) -> None:
-        """Become the owner of a partition, once the last owner has released it."""
+        """Become the owner of a partition, once the last owner has released the partition."""
         path = znodes.partition_path(self.group, "owners", topic, partition)
         announce(self._client, path, f"{self.id}-{stream}".encode(), self.id, timeout=timeout)
 
     def release(self, topic: str, partition: BrokerPartition) -> None:
-        """Release a partition; do nothing if another session owns it."""
+        """Release a partition; do nothing if another session owns the partition."""
         path = znodes.partition_path(self.group, "owners", topic, partition)
         with _errors():
             stat = self._client.exists(path)
@@ -273,7 +277,7 @@ class Consumer:
                 self._client.delete(path)
 
     def offset(self, topic: str, partition: BrokerPartition) -> int | None:
-        """Return the committed offset of the group, None without one; raise `Malformed`."""
+        """Return the group's committed offset, or None if no offset is committed; raise `Malformed`."""
         path = znodes.partition_path(self.group, "offsets", topic, partition)
         with _errors():
             value = _value(self._client, path)
@@ -288,7 +292,7 @@ class Consumer:
 
 
 def _create(client: Any, path: str, value: bytes, creator: str, *, ephemeral: bool = False) -> bool:
-    """Create a node and its missing parents; return whether it is new."""
+    """Create a node and its missing parents; return whether the node is new."""
     from kazoo.exceptions import NodeExistsError, NoNodeError
 
     while True:
@@ -305,7 +309,7 @@ def _create(client: Any, path: str, value: bytes, creator: str, *, ephemeral: bo
 
 
 def _value(client: Any, path: str, watch: Callable[[object], None] | None = None) -> bytes | None:
-    """Return a node's value, None if it is missing."""
+    """Return a node's value, or None if the node does not exist."""
     from kazoo.exceptions import NoNodeError
 
     try:
@@ -317,7 +321,7 @@ def _value(client: Any, path: str, watch: Callable[[object], None] | None = None
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Raise `Disconnected` for kazoo's errors."""
+    """Yield; raise `Disconnected` in place of kazoo's errors."""
     from kazoo.exceptions import KazooException
     from kazoo.handlers.threading import KazooTimeoutError
 
