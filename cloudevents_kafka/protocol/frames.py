@@ -1,4 +1,4 @@
-"""Frames: a size, a header, a message (guide, "Common Request and Response Structure").
+"""Frames of a size, a header and a message (guide, "Common Request and Response Structure").
 
 The version of the header follows from the version of the message: flexible versions have a flexible
 header. The response to ApiVersions never has a flexible header, because the client does not know the

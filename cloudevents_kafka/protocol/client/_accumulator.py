@@ -213,7 +213,7 @@ class Accumulator:
         return Deadline(queued.deadline.at_most(self._settings.request_timeout))
 
     def _assign_partitions(self) -> None:
-        """Choose partitions for records of known topics; records of other topics do not delay them."""
+        """Choose partitions for records of known topics, without waiting for the metadata of other topics."""
         for topic, unassigned in list(self._unassigned.items()):
             if not unassigned.backoff.expired():
                 continue

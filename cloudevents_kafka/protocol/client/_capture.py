@@ -90,7 +90,10 @@ def _to_line(frame: CapturedFrame) -> str:
 
 
 def parse_line(line: str, where: str) -> CapturedFrame:
-    """Return the frame of a line; raise `Malformed`, with ``where`` in its text, for any other line."""
+    """Return the frame in a line of a capture.
+
+    Raises `Malformed`, with ``where`` in its text, for a line that does not contain a frame.
+    """
     try:
         fields = json.loads(line)
         direction: Direction = "sent" if "sent" in fields else "received"

@@ -1,4 +1,4 @@
-"""`Connection`: sends requests to one broker, and receives its responses in order; `first_answer`.
+"""`Connection`: sends requests to a broker, and receives responses; `first_answer` asks several brokers.
 
 A broker answers in the order of the requests (guide, "Network"), so requests may be sent before earlier
 responses arrive. A response that breaks the protocol or is out of turn, or a call that times out, closes the
@@ -39,7 +39,7 @@ _PATIENCE: Final = 2.0
 
 
 class Connection(FrameSocket):
-    """A socket to a broker; each request is sent in the highest version that both accept.
+    """A socket to a broker; each request is sent in the highest version that both sides accept.
 
     ``versions`` maps each API key to the versions that the broker accepts.
     """

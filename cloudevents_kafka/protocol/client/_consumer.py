@@ -36,7 +36,7 @@ from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Protocol
 _POLL_INTERVAL: Final = 0.2  # seconds, so that KeyboardInterrupt is raised soon
 
 RebalanceCallback: TypeAlias = Callable[[Any, list[TopicPartition]], object]
-"""A function that is called with the consumer and the partitions that were assigned or are revoked."""
+"""A function that is called with the consumer and the partitions that are assigned or revoked."""
 
 
 class Consumer(Closing):

@@ -54,7 +54,7 @@ Examples:
 """
 
 UNKNOWN: Final = -1001
-"""The missing offset: a consumer begins at the committed offset, or as ``reset`` says.
+"""The missing offset: a consumer begins at the committed offset, or where ``reset`` says.
 
 Examples:
     >>> from cloudevents_kafka.protocol import UNKNOWN, TopicPartition
@@ -145,7 +145,7 @@ class Message(msgspec.Struct, frozen=True):
         return self.record.headers or None
 
     def timestamp(self) -> tuple[int, int]:
-        """Return the type of the timestamp (0 none, 1 create time, 2 log append time), and the ms."""
+        """Return the timestamp's type (0 none, 1 create time, 2 log append time), and the timestamp in ms."""
         if self.record.timestamp is None:
             return 0, -1
         return self.record.timestamp_type + 1, self.record.timestamp

@@ -152,7 +152,11 @@ class GroupOffsets:
             self._lock.release()
 
     def commit(self, offsets: Mapping[PartitionId, int], deadline: Deadline) -> None:
-        """Commit offsets; raise `BrokerError` if this member must rejoin, or if only others are members."""
+        """Commit offsets.
+
+        Raises `BrokerError` if this member must rejoin, or if the group has members but this client is not a
+        member.
+        """
         part = messages.OffsetCommitRequestPartition
         parts = (
             (topic, part(partition_index=partition, committed_offset=offset, committed_metadata=""))

@@ -18,7 +18,7 @@ MAX_PAUSE: Final = 1.0
 class Deadline:
     """A point in time at which a call fails.
 
-    It is never if ``seconds`` is None, below 0 or above `MAX_SECONDS`.
+    There is no deadline if ``seconds`` is None, below 0 or above `MAX_SECONDS`.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -27,7 +27,7 @@ class Deadline:
         self._end: Final = None if self.seconds is None else time.monotonic() + self.seconds
 
     def remaining(self) -> float | None:
-        """Return the remaining seconds, 0 after the deadline; None if the deadline is never."""
+        """Return the remaining seconds, 0 after the deadline; None if there is no deadline."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def expired(self) -> bool:

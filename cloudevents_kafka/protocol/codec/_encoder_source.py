@@ -51,7 +51,7 @@ class _Builder(FunctionSource):
         return f"{value}.{field.name} != {self.global_name(default, 'K') if default else repr(default)}"
 
     def tags(self, layout: Layout, value: str) -> None:
-        """Add lines that encode tagged fields; without any, the usual case, they call no function."""
+        """Add lines that encode tagged fields; usually there are none, and no function is called."""
         self.flush()
         conditions = [
             f"{value}.unknown_tags != ()",

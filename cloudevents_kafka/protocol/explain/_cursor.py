@@ -1,4 +1,4 @@
-"""A position in a frame: when the position advances, a field for the bytes before it is added."""
+"""A position in a frame: when the position advances, a field is added for the bytes that it passes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TooManyFields(ProtocolError):
 class Cursor:
     """A position in data, up to the index ``end``; ``within`` is as in `Field`.
 
-    Its methods raise `Truncated` and `Malformed` with index and path, as the interpreter does.
+    The methods raise `Truncated` and `Malformed` with index and path, as the interpreter does.
     """
 
     def __init__(self, frame: ExplainedFrame, data: bytes, at: int, end: int, within: str = "") -> None:

@@ -98,7 +98,7 @@ class ExplainedFrame:
 
     @property
     def read(self) -> int:
-        """The number of bytes of the frame before any problem."""
+        """The number of bytes of the frame that are in fields of other types than ``unread``."""
         return sum(f.end - f.at for f in self.fields if not f.within and f.type != "unread")
 
     def value(self, path: str) -> Any:

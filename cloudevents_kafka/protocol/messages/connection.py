@@ -42,7 +42,7 @@ class ResponseHeader(Structure, kw_only=True):
 
 
 class ApiVersionsRequest(Structure, kw_only=True):
-    """List the broker's versions; from version 3 on, with the client's name and version (KIP-511).
+    """List the broker's versions; from version 3 on, the client sends its name and version (KIP-511).
 
     From version 5 on, the request contains the cluster and node that the client expects; a broker with
     another cluster or node id answers with REBOOTSTRAP_REQUIRED (KIP-1242).

@@ -155,7 +155,7 @@ class HeartbeatRequest(Structure, kw_only=True):
 
 
 class HeartbeatResponse(Structure, kw_only=True):
-    """The result; REBALANCE_IN_PROGRESS requires the member to rejoin."""
+    """The result of a heartbeat; REBALANCE_IN_PROGRESS requires the member to rejoin."""
 
     spec: ClassVar = MessageSpec.of("0-4", ApiKey.HEARTBEAT, flexible="4+")
 

@@ -15,7 +15,7 @@ from cloudevents_kafka.protocol.records.compression import LIMIT
 from cloudevents_kafka.protocol.records.record import Record, find_entries
 
 Batch = RecordBatch | MessageEntry
-"""An entry of a buffer: a record batch, or a message; both types have the same attributes.
+"""An entry of a buffer: a record batch, or a message; both types use the same attribute names.
 
 Examples:
     >>> from cloudevents_kafka.protocol.records import Batch, Batches, Record, encode_batch

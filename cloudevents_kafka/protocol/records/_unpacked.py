@@ -1,8 +1,9 @@
 """Decompressed data: bytes if it is small, else a mapping whose pages are freed as they are read.
 
 Decompressing and decoding need memory for only one copy of the data, because a part of a mapping is freed
-when the records in this part have been read. So a mapping can be read only once, from its begin to its end.
-On systems that cannot free a part of a mapping, such as macOS and Windows, the mapping is freed as a whole.
+when the records in this part have been read. So a mapping can be read only once, from its beginning to its
+end. On systems that cannot free a part of a mapping, such as macOS and Windows, the mapping is freed as a
+whole.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Pieces:
     """The parts of decompressed data, at most ``limit`` bytes; ``codec`` is the codec's name in errors."""
 
     def __init__(self, codec: str, limit: int, capacity: int) -> None:
-        """Start with no bytes; ``capacity`` is the largest size that the compressed data can have."""
+        """Start with no bytes; ``capacity`` is the largest size to which the data can expand."""
         self._codec: Final = codec
         self._limit: Final = limit
         self._capacity: Final = min(limit, capacity)

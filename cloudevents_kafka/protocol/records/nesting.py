@@ -29,13 +29,13 @@ class Nesting:
     """
 
     def __init__(self, limit: int, packed: int) -> None:
-        """Start with the limit of all sets, and the compressed size of the outermost one."""
+        """Start with the limit of all sets, and the compressed size of the outermost set."""
         self.left = limit
         self._inner = max(_LEAST, _BEST_GZIP_RATIO * packed)
 
     @property
     def is_used_up(self) -> bool:
-        """Whether no further inner set is decompressed."""
+        """Whether no further inner set may be decompressed."""
         return self._inner < 0
 
     def decompress(self, data: bytes, codec: Codec, depth: int) -> bytes:

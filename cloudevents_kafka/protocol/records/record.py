@@ -1,10 +1,10 @@
-"""Records as decoded from any format, control records, and the boundaries of entries in a buffer.
+"""Records that are decoded from any format, control records, and the boundaries of entries in a buffer.
 
 In a key, a value and a header, None stands for null, and ``b""`` for a value of 0 bytes.
 
-A control record ends a transaction; only brokers write them. The key of a control record is an int16 version
-and an int16 type (0 abort, 1 commit); the value is an int16 version and an int32 coordinator epoch. Control
-records of other types are used between brokers.
+A control record ends a transaction; only brokers write control records. The key of a control record is an
+int16 version and an int16 type (0 abort, 1 commit); the value is an int16 version and an int32 coordinator
+epoch. Control records of other types are used between brokers.
 
 Messages (magic 0 and 1) and batches (magic 2) start alike: an int64 offset and the int32 size of the
 following bytes; byte 16 is the magic.

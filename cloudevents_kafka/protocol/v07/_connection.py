@@ -79,9 +79,9 @@ class Connection(FrameSocket, Closing):
     def fetch(self, topic: str, partition: int, offset: int, max_size: int) -> MessageSet:
         """Return up to ``max_size`` bytes of a partition's log from the offset of a message.
 
-        An empty set means the end of the log, or an unknown topic. A set ends at the end of a segment of the
-        log; continue at the set's ``next_offset``. If the set contains only a partial message, fetch with a
-        larger size. `messages` does all this. Raises `PartitionError`.
+        An empty set means the end of the log, or an unknown topic. A set does not extend beyond the end of
+        its segment of the log; continue at the set's ``next_offset``. If the set contains only a partial
+        message, fetch with a larger size. `messages` does all this. Raises `PartitionError`.
         """
         request = FetchRequest(topic=_topic(topic), partition=partition, offset=offset, max_size=max_size)
         response = self._exchange(request, FetchResponse)

@@ -1,4 +1,4 @@
-"""The distribution of partitions among the clients of Kafka 0.7, without ZooKeeper.
+"""The distribution of partitions among the clients of Kafka 0.7, computed without ZooKeeper.
 
 Kafka 0.7 has no leaders and no coordinator. Each broker has its own partitions of a topic. Clients agree on
 partitions because they apply the same rules to the same nodes in ZooKeeper.
@@ -69,7 +69,7 @@ class Group(NamedTuple):
 def assign(
     partitions: Iterable[BrokerPartition], consumers: Iterable[str]
 ) -> dict[str, list[BrokerPartition]]:
-    """Return the partitions of each consumer of a group, by consumer.
+    """Return the partitions that are assigned to each consumer of a group.
 
     Partitions and consumers are sorted, and each consumer receives a range of partitions, so that it connects
     to few brokers. If there are more consumers than partitions, the last consumers receive no partitions.
