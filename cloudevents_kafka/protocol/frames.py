@@ -1,8 +1,8 @@
-"""Frames of a size, a header and a message (guide, "Common Request and Response Structure").
+"""Frames, which consist of a size, a header and a message.
 
-The version of the header follows from the version of the message: flexible versions have a flexible
-header. The response to ApiVersions never has a flexible header, because the client does not know the
-broker's versions yet (KIP-511).
+Kafka's 0.8 protocol guide describes frames in "Common Request and Response Structure". The version of the
+header follows from the version of the message: flexible versions have a flexible header. The response to
+ApiVersions never has a flexible header, because the client does not know the broker's versions yet (KIP-511).
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class Array(NamedTuple):
     """Elements after their count, which is an int32, a compact count, or an int16 (``short``).
 
     Each element has at least ``least`` bytes, and takes about ``memory`` bytes of memory once it is decoded,
-    apart from its text, bytes and elements. With these numbers a decoder checks the count, which is untrusted
-    input.
+    apart from its text, bytes and elements. With these numbers, a decoder checks the count, which is
+    untrusted input.
     """
 
     element: Codec

@@ -1,9 +1,9 @@
 """`Cluster`: the brokers, topics and leaders that a client knows, and one connection to each broker.
 
-Metadata is kept until a connection fails or a broker answers that the metadata is stale (guide, "Partitioning
-and bootstrapping"). Old metadata is requested again, because a topic may have new partitions. Any bootstrap
-address may be dead, and any broker may be silent: a request that each broker can answer is soon sent to a
-second broker, too.
+Metadata is kept until a connection fails or a broker answers that the metadata is stale (Kafka's 0.8 protocol
+guide, "Partitioning and bootstrapping"). Old metadata is requested again, because a topic may have new
+partitions. Any bootstrap address may be dead, and any broker may be silent: a request that each broker can
+answer is soon sent to a second broker, too.
 """
 
 from __future__ import annotations

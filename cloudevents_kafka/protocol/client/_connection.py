@@ -1,8 +1,8 @@
 """`Connection`: sends requests to a broker, and receives responses; `first_answer` asks several brokers.
 
-A broker answers in the order of the requests (guide, "Network"), so requests may be sent before earlier
-responses arrive. A response that breaks the protocol or is out of turn, or a call that times out, closes the
-connection, because later responses could no longer be matched with their requests.
+A broker answers in the order of the requests (Kafka's 0.8 protocol guide, "Network"), so requests may be sent
+before earlier responses arrive. A response that breaks the protocol or is out of turn, or a call that times
+out, closes the connection, because later responses could no longer be matched with their requests.
 """
 
 from __future__ import annotations

@@ -98,7 +98,10 @@ class Cursor:
 
 
 def without_frames(error: ProtocolError) -> ProtocolError:
-    """Remove the stack frames of an error and its causes, which refer to decompressed data; return it."""
+    """Return an error after removing its stack frames and those of its causes.
+
+    The stack frames refer to decompressed data.
+    """
     one: BaseException | None = error
     while one is not None:
         one.__traceback__ = None

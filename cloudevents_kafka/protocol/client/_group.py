@@ -1,7 +1,8 @@
-"""`GroupMember`: joins a group, stays alive, and joins again (guide, "Group Membership API").
+"""`GroupMember`: joins a group, stays alive, and joins again.
 
-A thread sends heartbeats while the user is busy. The thread never revokes partitions: when the group
-rebalances, the thread keeps the member alive until the consumer has stopped reading and calls `rejoin`.
+The requests are those of the part "Group Membership API" in "A Guide to the Kafka Protocol". A thread sends
+heartbeats while the user is busy. The thread never revokes partitions: when the group rebalances, the thread
+keeps the member alive until the consumer has stopped reading and calls `rejoin`.
 """
 
 from __future__ import annotations

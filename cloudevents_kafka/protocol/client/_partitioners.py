@@ -1,4 +1,4 @@
-"""Partitioners: the choice of a record's partition (guide, "Partitioning Strategies").
+"""Partitioners: the choice of a record's partition (Kafka's 0.8 protocol guide, "Partitioning Strategies").
 
 A partitioner is a function that takes a key and the topic's partitions in ascending order, and returns one of
 these partitions. For a record without a key, the partitioner receives the partitions with a leader, or all

@@ -2,10 +2,10 @@
 
 A generated function is straight code: adjacent fields of fixed width are decoded or encoded by one call of
 `struct`, and structures in arrays are decoded inline. The function makes only the checks that bound its work
-and memory. In all other cases of invalid bytes or values, it falls back to the interpreter, which locates the
-error in the same bytes or message. In arrays, the interpreter begins at the last element, so that an invalid
-frame costs no more than a valid frame. Only the errors in `FALLBACKS` and `_ENCODE_FALLBACKS` lead to the
-interpreter; any other error of generated code is a bug, and propagates.
+and memory. For anything else, the function falls back to the interpreter, which locates the error in the same
+bytes or message. In arrays, the interpreter begins at the last element, so that an invalid frame costs no
+more than a valid frame. Only the errors in `FALLBACKS` and `_ENCODE_FALLBACKS` lead to the interpreter; any
+other error of generated code is a bug, and propagates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The grammar of a message in a version, in the notation of the guide to the 0.8 protocol.
+"""The grammar of a message in a version, in the notation of Kafka's 0.8 protocol guide.
 
 ::
 
@@ -27,7 +27,7 @@ from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 from cloudevents_kafka.protocol.schema import RECORDS, Structure, Versions, spec_of
 
 MESSAGE_SETS: Final = Versions(0, 2)
-"""The versions of Produce and Fetch whose records are message sets, as in the guide."""
+"""The versions of Produce and Fetch whose records are message sets, as in Kafka's 0.8 protocol guide."""
 
 
 class Production(NamedTuple):
@@ -58,7 +58,7 @@ def production(structure: type[Structure], version: int) -> Production:
 
 
 def name_of(structure: type[Structure]) -> str:
-    """Return the guide's name of a message, or else the name of its class."""
+    """Return a message's name in Kafka's 0.8 protocol guide, or else the name of its class."""
     return spec_of(structure).guide or structure.__name__
 
 
@@ -84,7 +84,7 @@ def _structure(layout: Layout) -> Production:
 
 
 def _field(field: LayoutField, version: int) -> Production:
-    """Return the right side for a field, which uses the field's name in the guide (see `schema.wire`)."""
+    """Return the right side for a field, which uses the field's ``guide`` name (see `schema.wire`)."""
     name = field.declared.wire.guide
     if isinstance(field.codec, LengthPrefixed) and field.codec.type is RECORDS and version in MESSAGE_SETS:
         return Production("", name or "", (Production((name or "").split()[0], "int32"),))

@@ -1,7 +1,7 @@
 """The headers, ApiVersions (18), SaslHandshake (17) and SaslAuthenticate (36), which connections use.
 
-Guide, "Common Request and Response Structure"; KIP-35, KIP-43, KIP-152. For an unsupported version of
-ApiVersions, a broker responds in version 0 with UNSUPPORTED_VERSION.
+The sources are Kafka's 0.8 protocol guide, "Common Request and Response Structure", and KIP-35, KIP-43 and
+KIP-152. For an unsupported version of ApiVersions, a broker responds in version 0 with UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations

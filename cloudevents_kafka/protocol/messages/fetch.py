@@ -1,6 +1,6 @@
 """Fetch (1): fetch message sets or record batches from partition leaders, which wait for new records.
 
-Guide, "Fetch API".
+The source is Kafka's 0.8 protocol guide, "Fetch API".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ListOffsets (2), OffsetCommit (8) and OffsetFetch (9): the offsets of partitions and of groups.
 
-ListOffsets is the guide's Offset API: the first or last offset of a partition, or an offset by time. Version
-0 lists the start offsets of segments, newest first; later versions return one offset.
+ListOffsets is the Offset API of Kafka's 0.8 protocol guide: the first or last offset of a partition, or an
+offset by time. Version 0 lists the start offsets of segments, newest first; later versions return one offset.
 
 Offsets are committed and fetched at the coordinator; in version 0, they are stored in ZooKeeper. Version 0 of
 OffsetCommit has two layouts. The guide prints a layout with a timestamp, which only 0.8.2-beta uses
@@ -112,7 +112,7 @@ class OffsetCommitRequest(Structure, kw_only=True):
 
 
 class OffsetCommitRequestBetaPartition(Structure, kw_only=True):
-    """An offset to commit in the guide's layout, with a timestamp; -1 means now."""
+    """An offset to commit in the 0.8 guide's layout, with a timestamp; -1 means now."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
     committed_offset: Annotated[Int64, wire(guide="Offset")]
@@ -126,7 +126,7 @@ class OffsetCommitRequestBetaTopic(Structure, kw_only=True):
 
 
 class OffsetCommitRequestBeta(Structure, kw_only=True):
-    """Commit offsets in the guide's layout of version 0, for 0.8.2-beta only."""
+    """Commit offsets in the 0.8 guide's layout of version 0, which only 0.8.2-beta uses."""
 
     spec: ClassVar = MessageSpec.of("0", ApiKey.OFFSET_COMMIT, guide="OffsetCommitRequest")
 

@@ -1,8 +1,8 @@
 """Produce (0) and InitProducerId (22): append message sets or record batches at partition leaders.
 
-Guide, "Produce API". Versions 0 to 2 carry message sets, and later versions carry record batches (KIP-98).
-Brokers from 4.0 on refuse the versions 0 to 2, but still list these versions (KAFKA-18659). InitProducerId
-returns the id of an idempotent or transactional producer (KIP-98).
+The source is Kafka's 0.8 protocol guide, "Produce API". Versions 0 to 2 carry message sets, and later
+versions carry record batches (KIP-98). Brokers from 4.0 on refuse the versions 0 to 2, but still list these
+versions (KAFKA-18659). InitProducerId returns the id of an idempotent or transactional producer (KIP-98).
 
 `MessageSetEntry` is the layout of message sets (guide, "Message sets"); its versions are the values of the
 magic byte. A set has no count and may end within an entry. `records` encodes and decodes sets.

@@ -1,6 +1,7 @@
 """Metadata (3) and CreateTopics (19): the brokers, topics and partition leaders of a cluster.
 
-Every broker answers Metadata (guide, "Metadata API"); only the controller creates topics (KIP-4).
+Every broker answers Metadata (Kafka's 0.8 protocol guide, "Metadata API"); only the controller creates topics
+(KIP-4).
 """
 
 from __future__ import annotations

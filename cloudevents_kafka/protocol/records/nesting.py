@@ -1,7 +1,7 @@
-"""Limits on the depth and size of compressed sets in compressed sets, a nesting that the guide allows.
+"""Limits on the depth and size of compressed sets in compressed sets.
 
-A message of some hundred bytes may contain millions of nested sets, which cost work even if they contain no
-records.
+Kafka's 0.8 protocol guide allows such nesting. But a message of some hundred bytes may contain millions of
+nested sets, which cost work even if they contain no records.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.records.compression import Codec
 from cloudevents_kafka.protocol.records.compression import unpack as decompress
 
 _MAX_DEPTH: Final = 8
-"""The deepest accepted nesting. Producers and brokers nest sets only once; the guide sets no limit."""
+"""The deepest accepted nesting. Producers and brokers nest sets only once; Kafka's guide sets no limit."""
 _BEST_GZIP_RATIO: Final = 1032  # deflate's best
 _LEAST: Final = 1 << 20
 _SET: Final = 4096

@@ -30,7 +30,7 @@ _S = TypeVar("_S", bound=Structure)
 
 
 def encode_request(request: Structure) -> bytes:
-    """Return the frame of a request, with its length; raise `Unencodable`, also for a topic beyond ASCII.
+    """Return a request's frame with its length; raise `Unencodable`, also if a topic is not ASCII.
 
     The broker checks whether a topic is a valid folder name; `Connection` checks this, too.
     """

@@ -180,7 +180,7 @@ def _encoded(message: Message) -> bytes:
 
 
 def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
-    """Yield the messages in a compressed message; only the next offset of the last one is after it."""
+    """Yield the messages in a compressed message; only the last one has its next offset."""
     before, failed = None, None
     try:
         for message in _messages(entry.message, Nesting(limit, len(entry.message.payload))):

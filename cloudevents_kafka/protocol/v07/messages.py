@@ -1,8 +1,8 @@
 """The requests, responses and error codes of Kafka 0.7, which has no versions; all are declared as version 0.
 
-A request frame consists of REQUEST_LENGTH, REQUEST_TYPE and one of these requests. The wiki draws TOPIC and
-PARTITION as parts of the header; here they are fields of the request, so that single and multi requests have
-the same header. A multi request consists of an int16 COUNT and as many single requests. A response frame
+A request frame consists of REQUEST_LENGTH, REQUEST_TYPE and one of these requests. Kafka's wiki draws TOPIC
+and PARTITION as parts of the header; here they are fields of the request, so that single and multi requests
+have the same header. A multi request consists of an int16 COUNT and as many single requests. A response frame
 consists of RESPONSE_LENGTH and one of these responses.
 """
 
@@ -51,7 +51,7 @@ ANY_PARTITION: Final = -1
 
 
 class RequestType(IntEnum):
-    """The values of REQUEST_TYPE, with the wiki's names."""
+    """The values of REQUEST_TYPE, with the names in Kafka's wiki."""
 
     PRODUCE = 0
     FETCH = 1
