@@ -75,7 +75,7 @@ class Consumer(Closing):
         on_assign: RebalanceCallback | None = None,
         on_revoke: RebalanceCallback | None = None,
     ) -> None:
-        """Join the consumer's group, and read the partitions that it assigns.
+        """Join the group, and read the partitions that the group assigns to this consumer.
 
         The consumer must have a ``group``.
         """

@@ -78,7 +78,7 @@ class Fetcher:
     def assign(self, offsets: Offsets, deadline: Deadline) -> Offsets:
         """Read exactly these partitions, each from its offset, `EARLIEST` or `LATEST`.
 
-        Returns the offsets from which the partitions are read.
+        Return the offsets from which the partitions are read.
 
         If a leader does not answer soon, `fetch` asks the leader again; only the partitions of this leader
         are delayed, and their offsets are returned unchanged. Raises the error of a partition, or

@@ -149,7 +149,7 @@ class Producer(Closing):
     def _take(self, count: int) -> tuple[int, _Report | None]:
         """Remove finished records, up to the first with a callback.
 
-        Returns the number of removed records, and the record with a callback, or None.
+        Return the number of removed records, and the record with a callback, or None.
         """
         taken, last = 0, None
         with self._lock:

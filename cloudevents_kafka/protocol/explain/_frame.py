@@ -74,9 +74,9 @@ def explain_frame(
 ) -> ExplainedFrame:
     """Return the explanation of a frame with or without its size.
 
-    If ``sized`` is None, and the first 4 bytes match the size of the data, they are the frame's size.
-    Otherwise, the frame is read without and with a size. The first explanation without problems is returned,
-    or else the explanation that covers more bytes.
+    If ``sized`` is None, and the first 4 bytes match the size of the data, they are the frame's size. If
+    these bytes do not match, the frame is read first without and then with a size: the first explanation
+    without problems is returned, or else the explanation that covers more bytes.
     """
     if sized is None and len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE:
         sized = True
