@@ -1,16 +1,18 @@
 """A Spark job that writes CloudEvents from Kafka topics to tables, each record exactly once.
 
-It can also call a function with each batch, in place of tables. `EventPipeline` runs the job, in a local
-Spark that it starts or in your session. `PipelineOptions` has the settings (`to_java_settings` translates
-those of librdkafka), and `Summary` is the result. `EventBatch` is the argument of a user's function.
+Instead of writing tables, the job can also call a function with each batch. `EventPipeline` runs the job,
+either in a local Spark that `EventPipeline` starts or in your session. `PipelineOptions` contains the
+settings of the job, and `to_java_settings` translates librdkafka's settings into settings of the Java client.
+`Summary` is the result of a run. `EventBatch` is the argument of a user's function.
 
-Read `runs._event_pipeline` first, then `landing._lander`, which has the steps of a batch, from Spark's call
-to its manifest, and names the modules that it uses. `runs` reads records, as a stream or a backfill.
-`landing` has the offsets that have landed, and the targets: files, tables, a function. `batches` computes and
-counts the rows of a batch; `tables` has their columns, and writes them. `notes` and `stores` read and write
-the pipeline's files and Spark's checkpoint. `topics` detects topics that were created again. `watching` has
-reports, metrics and thresholds. `replays` lands records of the quarantine, and `maintenance` cleans tables
-up. `session` starts and stops a local Spark, `options` has the settings, and `_errors` the exceptions.
+Read the module `runs._event_pipeline` first. Then read `landing._lander`, which lists the steps of a batch,
+from Spark's call to the manifest of the batch, and the modules that these steps use. The folder `runs` reads
+records, as a stream or a backfill. `landing` knows which offsets have landed, and contains the targets of a
+batch: files, tables, or a function. `batches` computes and counts the rows of a batch. `tables` defines the
+columns of these rows, and writes the rows. `notes` and `stores` read and write the pipeline's files and
+Spark's checkpoint. `topics` detects topics that were created again. `watching` has reports, metrics and
+thresholds. `replays` lands records from the quarantine, and `maintenance` cleans tables up. `session` starts
+and stops a local Spark, `options` contains the settings, and `_errors` contains the exceptions.
 """
 
 from __future__ import annotations

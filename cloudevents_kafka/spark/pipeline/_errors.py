@@ -13,7 +13,7 @@ IN_PROCESS: Final = (
     "Run the pipeline in the process of Spark's driver, with spark-submit or as a job of the platform: see "
     "docs/how-to/connect_and_clusters.md"
 )
-"""What to do in place of Spark Connect; CHANGELOG.md has the same sentence."""
+"""What to do instead of using Spark Connect. CHANGELOG.md contains the same sentence."""
 
 _MAX_LENGTH: Final = 600
 
@@ -128,7 +128,7 @@ class PipelineError(CloudEventsKafkaError):
 
 
 class PipelineFailed(PipelineError):
-    """The pipeline failed; all landed batches are complete, and a new start continues after them.
+    """The pipeline failed; all landed batches are complete, and a new start continues after these batches.
 
     ``final`` is whether a new start would fail in the same way, unless you change something first.
 
@@ -148,7 +148,9 @@ class PipelineFailed(PipelineError):
 
 
 class WrongTable(PipelineError):
-    """A table is missing, or cannot take the rows: it has other columns, or offsets of another pipeline.
+    """A table is missing, or cannot take the rows of the pipeline.
+
+    Such a table has other columns than the rows, or contains offsets that another pipeline has landed.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, optimize_tables
@@ -161,7 +163,7 @@ class WrongTable(PipelineError):
 
 
 class NotOnConnect(PipelineError, ValueError):
-    """A pipeline or a replay needs a Spark session in this process; one of Spark Connect is refused.
+    """A pipeline or a replay needs a Spark session in this process, and got a session of Spark Connect.
 
     Examples:
         >>> from pyspark.sql import SparkSession
@@ -177,13 +179,16 @@ class NotOnConnect(PipelineError, ValueError):
 
 
 def ends_after_repeated_batch(text: str) -> bool:
-    """Return whether SPARK-55271 ended a query: its first batch was a repeated one, and has landed."""
+    """Return whether SPARK-55271 ended a query.
+
+    This Spark bug ends a query whose first batch was a repeated batch; that batch has landed.
+    """
     return re.search(_METRICS, text) is not None
 
 
 @contextmanager
 def failures_in_words(redact: Callable[[str], str]) -> Iterator[None]:
-    """Yield; raise `PipelineFailed` for an error of Spark, with secrets removed by ``redact``."""
+    """Yield; turn an error of Spark into a `PipelineFailed`, from whose text ``redact`` removes secrets."""
     try:
         yield
     except spark_errors() as error:
@@ -191,7 +196,7 @@ def failures_in_words(redact: Callable[[str], str]) -> Iterator[None]:
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of errors of Spark, also those that come from Java."""
+    """Return the classes of Spark's errors, including errors that come from Java."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
     from pyspark.errors import PySparkException
 
@@ -199,16 +204,17 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def failure_of(text: str) -> PipelineFailed:
-    """Return the error for an error text of Spark: its cause, and advice if the cause is a known one."""
+    """Return the error for an error text of Spark: the cause, and advice if the cause is well known."""
     key = next((key for pattern, key in _PATTERNS if re.search(pattern, text)), None)
     advice = "" if key is None else f"\n{_ADVICE[key]}"
     return PipelineFailed(f"Spark stopped: {_cause(text)}{advice}", final=key in _FINAL)
 
 
 def _cause(text: str) -> str:
-    """Return the innermost cause: the last ``Caused by``, else another error, else the first lines.
+    """Return the innermost cause in an error text of Spark.
 
-    Lines of a plan, and of the bridge between Python and Java, are left out.
+    This is the last ``Caused by``; if the text has no ``Caused by``, another error; otherwise the first lines
+    of the text. Lines that belong to a query plan, or to the bridge between Python and Java, are left out.
     """
     text = "\n".join(line for line in _PLAN.sub("", text).splitlines() if not _BRIDGE.search(line))
     java = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)

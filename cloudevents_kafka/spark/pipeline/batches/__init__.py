@@ -1,4 +1,4 @@
-"""The rows of one micro-batch: how they are decoded, counted while they are written, and read by Python."""
+"""The rows of one micro-batch: how rows are decoded, counted during the write, and read by Python."""
 
 from cloudevents_kafka.spark.pipeline.batches._batch import Append, BatchWriter, KeptBatch
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows

@@ -1,13 +1,15 @@
-"""How a batch of records becomes rows of the tables: in one pass, counted while it is written.
+"""How a batch of records becomes rows of the tables: in one pass, which writes and counts the rows.
 
-`BatchWriter.write` does that. `BatchWriter.write_kept` keeps the rows first, for what needs a batch as
-a whole: several tables, each with a commit of its own; another topic; a function.
+`BatchWriter.write` writes rows in one pass. `BatchWriter.write_kept` stores all rows first. Storing is
+necessary where the whole batch must be known: for several tables with a commit each, for a comparison with
+the rows of a table, and for a user's function.
 
-Rows that the Java function reads are written at once, without Python in the plan. The few that it
-leaves come to the driver with the counts, and are decoded and counted there. If these are too many,
-they are read a second time; where many rows need Python, it decodes all of them in the pass that writes
-the events, and the few other records come to the driver. If there are many of these, all rows are
-stored meanwhile.
+Rows that the Java function can read are written at once, without Python in the query plan. The records that
+the Java function cannot read are usually few: they come to the driver together with the counts, and the
+driver decodes and counts them. If these records are too many for the driver, Spark reads them a second time.
+If many rows of a batch need Python, then Python decodes all rows of the next batch, in the pass that writes
+the events; the few records that are not events come to the driver. If many records are not events, Spark
+stores all rows until both tables are written.
 """
 
 from __future__ import annotations
@@ -41,14 +43,14 @@ _MOST_ERRORS: Final = 5_000  # errors in a batch whose rows are not kept
 
 
 Append = Callable[[str, DataFrame], bool]
-"""Writes rows of ``events`` or ``quarantine``; returns whether it has, not if the table has them already."""
+"""Writes rows of the table ``events`` or ``quarantine``; returns false if the table has the rows already."""
 
 Take = Callable[[DataFrame, DataFrame, notes.BatchCounts], None]
-"""Takes the events of a batch, its other records, and its counts."""
+"""A function that takes the events of a batch, the other records of the batch, and the counts."""
 
 
 class KeptBatch(NamedTuple):
-    """A batch whose rows are stored; ``records`` are the rows of the source, with all Kafka columns."""
+    """A batch whose rows are stored; ``records`` are the rows of Spark's source, with all Kafka columns."""
 
     events: DataFrame
     quarantine: DataFrame
@@ -62,7 +64,10 @@ Compare = Callable[[KeptBatch], AbstractContextManager[KeptBatch]]
 
 
 class BatchWriter:
-    """Writes batches; the share of rows that needed Python in one decides how the next is read."""
+    """Writes batches, and chooses for each batch whether Java or Python reads its records first.
+
+    The choice depends on the share of records in the batch before that needed Python.
+    """
 
     def __init__(self, *, tasks: int) -> None:
         self._tasks = tasks
@@ -70,14 +75,15 @@ class BatchWriter:
         self._has_many_errors = False
 
     def starts_in_java(self, records: DataFrame) -> bool:
-        """Return whether the next batch is read in Java first, rather than all of it in Python."""
+        """Return whether Java reads the next batch first; otherwise Python reads all records of the batch."""
         return self._share < _LARGE_SHARE and reader_sql(records) is not None
 
     def write(self, records: DataFrame, batch: notes.BegunBatch, append: Append) -> notes.BatchCounts:
-        """Write the records of a batch, read as its note says, and return the counts.
+        """Write the records of a batch, and return the counts.
 
-        If the batch has routes, the rows of events have the column `TABLE`. Raises `CountMismatch` if Spark
-        has read other records, or one twice.
+        The records are read with the settings in the note of the batch. If the batch has routes, the rows of
+        events have the column `TABLE`. Raises `CountMismatch` if Spark has read other records than those of
+        the batch, or has read a record twice.
         """
         rows = Rows(batch.offsets, batch)
         records = self._limit_tasks(records, batch.offsets)
@@ -100,7 +106,10 @@ class BatchWriter:
         take: Take,
         compare: Compare = nullcontext,
     ) -> notes.BatchCounts:
-        """Pass all rows of the tables to a function, store them until it returns, and return the counts."""
+        """Pass all rows of a batch to the function ``take``, and return the counts.
+
+        The rows are stored until ``take`` returns.
+        """
         rows = Rows(batch.offsets, batch)
         records = self._limit_tasks(records, batch.offsets)
         with ExitStack() as kept:
@@ -131,13 +140,13 @@ class BatchWriter:
         return rows.decode(records)
 
     def _left(self, counts: notes.BatchCounts) -> int:
-        """Return the number of records that Java has left, and store their share."""
+        """Return the number of records that Java could not read, and remember their share of the batch."""
         left = counts.read - counts.events
         self._share = left / counts.read if counts.read else 0.0
         return left
 
     def _write_in_python(self, records: DataFrame, rows: Rows, append: Append) -> notes.BatchCounts:
-        """Write the events and the other records, all decoded in Python, and return the counts."""
+        """Decode all records in Python, write the events and the other records, and return the counts."""
         decoded = self._decode(records, rows)
         if self._has_many_errors or reader_sql(records) is None:
             with _counted(decoded, rows) as counted:
@@ -164,7 +173,7 @@ class _CountedRows:
 
 
 def _append(decoded: DecodedRows, append: Append, *, always: bool = False) -> None:
-    """Write events, also if there are none where ``always`` is set, and other records."""
+    """Write the events and the other records; with ``always`` set, write events even if there are none."""
     if always or decoded.counts.events:
         append(notes.EVENTS, decoded.events)
     if decoded.counts.quarantined:
@@ -173,7 +182,10 @@ def _append(decoded: DecodedRows, append: Append, *, always: bool = False) -> No
 
 @contextmanager
 def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
-    """Yield the records that Java has left, decoded and counted; in this process if they are few."""
+    """Yield the records that Java could not read, decoded and counted.
+
+    If these records are few, they are decoded in this process.
+    """
     packed = reading.packed()
     if len(packed) == left <= _MOST_IN_DRIVER:
         yield DriverRows(reading.spark, packed, rows)
@@ -184,7 +196,7 @@ def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
 
 @contextmanager
 def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
-    """Yield rows that are computed once, and stored until the end of this block."""
+    """Yield rows that Spark computes once and stores until the end of this block."""
     if not _loses_no_executor(rows.sparkSession):
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -202,13 +214,16 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
 
 
 def _loses_no_executor(spark: SparkSession) -> bool:
-    """Return whether the session's tasks run in its own Java: rows of a lost executor are computed again."""
+    """Return whether the session's tasks run in the session's own Java process.
+
+    Elsewhere, an executor may be lost, and Spark must be able to compute its rows again.
+    """
     return bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
 
 
 @contextmanager
 def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
-    """Yield rows of events and errors, stored until the end of this block, and their counts."""
+    """Yield rows of events and errors, and their counts; the rows are stored until the end of this block."""
     observation = Observation()
     counting = rows.counting(others=True)
     observed = decoded.selectExpr("*", *counting.columns).observe(observation, counting.counts())
@@ -217,12 +232,12 @@ def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
 
 
 def _run(rows: DataFrame) -> None:
-    """Compute rows, to count or to keep them."""
+    """Compute rows, in order to count or store them."""
     rows.write.format("noop").mode("overwrite").save()
 
 
 def _add_left(counts: notes.BatchCounts, others: notes.BatchCounts, left: int) -> notes.BatchCounts:
-    """Return the counts plus the counts of the records that Java has left to Python."""
+    """Return the counts plus the counts of the records that Java could not read."""
     if others.read != left:
         raise notes.CountMismatch(
             f"Python must decode the {left:,} records of the batch that are left to it, got "

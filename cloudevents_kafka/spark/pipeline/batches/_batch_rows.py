@@ -1,4 +1,4 @@
-"""The rows of a batch while they are read and counted: by the Java function first, or all in Python."""
+"""The rows of a batch, during reading and counting: Java reads first, or Python reads all records."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PACKED: Final = StructType(
         StructField("headers", HEADERS),
     ]
 )
-"""The type of a row that is kept as JSON."""
+"""The type of a row that is packed as JSON."""
 
 _PACKED_ERROR: Final = StructType([*PACKED.fields, StructField("error", error_schema())])
 _KAFKA: Final = [f"`{name}`" for name in KAFKA_COLUMNS]
@@ -74,24 +74,27 @@ _RECORD: Final = ", ".join(
 
 
 class DecodedRows(Protocol):
-    """Decoded rows, and their counts."""
+    """Decoded rows of events and of other records, and the counts of these rows."""
 
     @property
     def counts(self) -> BatchCounts:
-        """The counts, without those by partition if other rows of the batch have been counted."""
+        """The counts of the rows.
+
+        Counts by partition are left out if they have been counted together with other rows of the batch.
+        """
 
     @property
     def events(self) -> DataFrame:
-        """The rows of events, with the columns of their table."""
+        """The rows of events, with the columns of the table of events."""
 
     @property
     def quarantine(self) -> DataFrame:
-        """The other rows, with the columns of their table."""
+        """The rows of records that are not events, with the columns of the quarantine."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """How the rows of a batch with these offsets are read, laid out and counted."""
+    """How the rows of a batch with these offsets are read, arranged in columns, and counted."""
 
     offsets: OffsetRanges
     read: ReadSettings
@@ -104,7 +107,7 @@ class Rows:
         )
 
     def none(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
-        """Return events and records of the quarantine without rows, in the columns that they have."""
+        """Return an empty frame of events and an empty frame of the quarantine, with the tables' columns."""
         kafka = [field for field in PACKED.fields if field.name != "micros"]
         fields = [
             *event_schema(lenient=self.read.lenient).fields,
@@ -115,13 +118,13 @@ class Rows:
         return self.events(self.with_values(decoded)), quarantine_of(decoded)
 
     def with_values(self, decoded: DataFrame) -> DataFrame:
-        """Return events with the values of their data, which fits."""
+        """Return events with the values of their data, which is known to fit the schemas."""
         if not self.read.schemas:
             return decoded
         return read_checked(decoded, self.read.schemas, rescue=self.read.rescue, unread=self.unread())
 
     def unread(self, event: str = "") -> str | None:
-        """Return SQL for whether the data of an event is not read: it deletes its row."""
+        """Return SQL for whether the data of an event is ignored, because the event deletes a row."""
         return None if self.read.upsert is None else self.read.upsert.deletes_sql(event)
 
     def events(self, decoded: DataFrame) -> DataFrame:
@@ -137,7 +140,7 @@ class Rows:
         )
 
     def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
-        """Return how rows are counted; ``others`` is whether records that are not events have an error."""
+        """Return how rows are counted; ``others`` is whether the rows include records that are not events."""
         is_event, type_ = f"{event}id IS NOT NULL", f"{event}`type`"
         labels = {"event": Labels(is_event, type_, f"{event}mode")}
         if self.read.lenient:
@@ -152,7 +155,7 @@ class Rows:
 
 
 class Reading:
-    """The rows of a batch that Java reads, their counts, and the rows that Java does not read."""
+    """The rows of a batch that Java reads, the counts of these rows, and the records that Java leaves."""
 
     def __init__(self, records: DataFrame, rows: Rows) -> None:
         sql = reader_sql(records, lenient=rows.read.lenient)
@@ -188,7 +191,10 @@ class Reading:
         return found_by(self._observation)
 
     def counts(self) -> BatchCounts:
-        """Return the counts, after the events were read; all other records are left."""
+        """Return the counts of events, which are known once the events were computed.
+
+        All other records of the batch are left to Python.
+        """
         found = self._found
         return BatchCounts(
             read=found["records"],
@@ -200,19 +206,25 @@ class Reading:
         )
 
     def packed(self) -> list[str]:
-        """Return the records that Java leaves, in JSON of `PACKED`: not all if they are too large."""
+        """Return records that Java leaves, in JSON of the type `PACKED`.
+
+        If these records are too large, only some of them are returned.
+        """
         packed: list[str] = self._found["left"]
         return packed
 
     def rest(self, packed: list[str] | None) -> DataFrame:
-        """Return the records that Java leaves, decoded in Python; without ``packed`` they are read again."""
+        """Return the records that Java leaves, decoded in Python.
+
+        Without ``packed``, Spark reads these records again.
+        """
         if packed is not None:
             return self._rows.decode(_unpack(self._records, packed))
         return self._rows.decode(self._read.where(f"{_READ} IS NULL").selectExpr(*_KAFKA))
 
 
 class Decoding:
-    """The rows of a batch that Python decodes: the events, the counts, and the other records."""
+    """The rows of a batch that Python decodes: events, and records that are not events, with the counts."""
 
     def __init__(self, decoded: DataFrame, rows: Rows) -> None:
         self._rows = rows
@@ -231,11 +243,11 @@ class Decoding:
         return found_by(self._observation)
 
     def counts(self) -> BatchCounts:
-        """Return the counts, after the events were read."""
+        """Return the counts, which are known once the events were computed."""
         return all_counts(self._found, self._rows)
 
     def quarantine(self, number: int) -> DataFrame:
-        """Return the ``number`` rows of the quarantine."""
+        """Return the rows of the quarantine; ``number`` is how many rows the quarantine has."""
         packed = self._found["left"]
         if len(packed) < number:
             return quarantine_of(self._decoded)
@@ -246,9 +258,10 @@ class Decoding:
 
 
 def frame_of(spark: SparkSession, **columns: list[str]) -> DataFrame:
-    """Return a frame of columns of text, in one partition.
+    """Return a frame with columns of text, in one partition.
 
-    Arrow takes them to Java at once; from a list of rows they would come through a Python worker.
+    Arrow copies the columns to Java at once. If the frame were made from a list of rows, the rows would pass
+    through a Python worker.
     """
     table = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
     # Spark reads 0 as no limit, and PySpark fails here.
@@ -257,7 +270,7 @@ def frame_of(spark: SparkSession, **columns: list[str]) -> DataFrame:
 
 
 def found_by(observation: Observation) -> dict[str, Any]:
-    """Return the counts that were observed, after the rows were read."""
+    """Return the observed counts, which are known once the rows were computed."""
     found: dict[str, Any] = msgspec.json.decode(observation.get["counts"])
     return found
 
@@ -275,13 +288,13 @@ def all_counts(found: Mapping[str, Any], rows: Rows) -> BatchCounts:
 
 
 def event_counts(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the counts of events."""
+    """Return the counts of events, by their names in `BatchCounts`."""
     by_type = label_counts(found, "event")
     return {"events": _total(by_type), "by_type": by_type, **_other_counts(found)}
 
 
 def count_now(rows: DataFrame, counting: Counting) -> dict[str, Any]:
-    """Return the counts of rows that are stored, by a job of their own."""
+    """Return the counts of stored rows; a separate Spark job counts the rows."""
     (row,) = rows.selectExpr("`timestamp`", *counting.columns).agg(counting.counts()).collect()
     found: dict[str, Any] = msgspec.json.decode(row["counts"])
     return found
@@ -292,7 +305,7 @@ def quarantine_of(decoded: DataFrame) -> DataFrame:
 
 
 def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the counts of accepted deviations and those by table, if they were observed."""
+    """Return the counts of accepted deviations and the counts by table and topic, if they were observed."""
     counts: dict[str, Any] = {}
     if f"{TOLERATED}_names" in found:
         by_label = label_counts(found, TOLERATED)
@@ -307,7 +320,7 @@ def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:
-    """Return the rows in texts that `Reading.packed` has returned."""
+    """Return rows from the JSON texts that `Reading.packed` has returned."""
     texts = frame_of(records.sparkSession, text=packed)
     row = texts.select(F.from_json("text", PACKED, FROM_JSON).alias("row")).select("row.*")
     return row.withColumn("timestamp", F.timestamp_micros("micros")).selectExpr(*_KAFKA)

@@ -1,17 +1,19 @@
-"""The changes of rows in a batch of records, for tables that have one row for each key.
+"""The changes of rows that a batch of records makes in a table with one row for each key.
 
-The law, for each key:
+These laws hold for each key:
 
-1. The row is the last record of the key that was applied, in the order of offsets of one partition of one
-   topic. It has the place of that record; one that deletes leaves a row with the mark `DELETED`.
-2. A record is applied if its place is after the place of the row, so applying a batch again changes
+1. The row comes from the last record of the key that was applied, in the order of offsets in one partition of
+   one topic. The row contains the topic, partition and offset of that record. If that record deletes, the row
+   stays and has the mark `DELETED`.
+2. A record is applied if its offset is after the offset in the row, so applying a batch again changes
    nothing.
-3. A record from another partition than the row of its key is refused: Kafka has no order between them.
-   Without a row, the first of the partitions in the batch has the key.
+3. If the row of a key comes from one partition, a record of the key from another partition is refused,
+   because Kafka does not order records of different partitions. If the key has no row yet, the key belongs to
+   the first of the partitions in the batch.
 
-A record counts as what it would do if it were applied alone, so the counts do not depend on where batches
-end: `inserted` if the key has no row or a deleted one, `updated`, `deleted`, or `older`. Of several records
-of a batch only the last one is written.
+Each record is counted by what the record would do if it were applied alone, so the counts do not depend on
+where batches end. A record counts as `inserted` if its key has no row or a deleted row, and otherwise as
+`updated`, `deleted` or `older`. If a batch has several records of a key, only the last record is written.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ _REFUSED: Final = "refused"
 
 @contextmanager
 def row_changes(batch: KeptBatch, table: DataFrame | None, upsert: Upsert) -> Iterator[KeptBatch]:
-    """Yield a batch whose events are the rows to merge into ``table``, which has what has landed."""
+    """Yield a batch whose events are the rows to merge into ``table``, which contains earlier rows."""
     keys = [f"{PREFIX}key{number}" for number in range(len(upsert.keys))]
     changes = _changes(batch, upsert)
     names = changes.columns
@@ -73,7 +75,7 @@ def row_changes(batch: KeptBatch, table: DataFrame | None, upsert: Upsert) -> It
 
 
 def _changes(batch: KeptBatch, upsert: Upsert) -> DataFrame:
-    """Return the events and tombstones of a batch, which say whether they delete."""
+    """Return the events and tombstones of a batch, with a column that says whether each deletes its row."""
     if upsert.keys != ("key",) or not batch.counts.quarantined:
         return batch.events
     columns = ("topic", "partition", "offset", "timestamp", "key", "record_date")
@@ -84,7 +86,7 @@ def _changes(batch: KeptBatch, upsert: Upsert) -> DataFrame:
 
 
 def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys: list[str]) -> DataFrame:
-    """Add place and mark of the row that has the key, or nulls."""
+    """Add the topic, partition, offset and deletion mark of the row that has the record's key, or nulls."""
     types = {"topic": "string", "partition": "int", "offset": "bigint", DELETED: "boolean"}
     if table is None:
         nothing = (f"CAST(NULL AS {type_}) AS {PREFIX}{name}" for name, type_ in types.items())
@@ -96,7 +98,7 @@ def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys
 
 
 def _with_outcomes(changes: DataFrame, keys: list[str]) -> DataFrame:
-    """Add what each record does, whether it is the last of its key, and why it is refused."""
+    """Add what each record does, whether the record is the last of its key, and why it is refused."""
     of_key = Window.partitionBy(*keys)
     mine = Window.partitionBy(*keys, "`topic`", "`partition`").orderBy("`offset`")
     here = F.struct("`topic`", "`partition`")
@@ -125,9 +127,9 @@ def _with_outcomes(changes: DataFrame, keys: list[str]) -> DataFrame:
 
 
 def _quarantine(batch: KeptBatch, refused: DataFrame, upsert: Upsert) -> DataFrame:
-    """Return the rows of the quarantine: without tombstones, and with records that were refused.
+    """Return the rows of the quarantine, without tombstones and with the records that were refused.
 
-    Those are read again, because rows of events do not have all headers.
+    Refused records are taken from the rows of Spark's source, because rows of events do not have all headers.
     """
     rows = batch.quarantine.where(f"NOT ({_TOMBSTONE})") if upsert.keys == ("key",) else batch.quarantine
     why = refused.selectExpr(*(f"`{name}`" for name in _PLACE), _REASON)
@@ -140,7 +142,7 @@ def _quarantine(batch: KeptBatch, refused: DataFrame, upsert: Upsert) -> DataFra
 
 
 def _counts(counts: BatchCounts, events: DataFrame, quarantine: DataFrame, rows: Rows) -> BatchCounts:
-    """Return the counts, with the rows of events and of the quarantine counted again."""
+    """Return the counts, after counting the rows of events and of the quarantine again."""
     errors = Labels("error IS NOT NULL", "error.verdict", error_rule())
     found = count_now(quarantine, Counting(rows.offsets, {"error": errors}, by_java=False))
     by_reason = label_counts(found, "error")

@@ -1,10 +1,11 @@
-"""Events without duplicates: those whose source and id the table has, or an earlier record of the batch.
+"""Removes duplicates: events whose source and id are in the table, or in an earlier record of the batch.
 
-The law: of one source and id, no two rows land from one batch, nor two whose records have timestamps at most
-``within`` apart; each event that does not land is counted, and a row has its source and id.
+These laws hold for events with the same source and id: one batch lands at most one row of them, and no two
+rows land whose records have timestamps at most ``within`` apart. Each event that does not land is counted,
+and the table has a row with the same source and id.
 
-Spark's watermark, which a timestamp in the far future would move, is not used: no event is too late. Records
-that are not events take no part.
+Spark's watermark is not used, because a timestamp in the far future would move the watermark; so no event is
+too late to land. Records that are not events are neither compared nor removed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ _MOST_DATES: Final = 100  # in the condition for the rows that are read
 
 @contextmanager
 def without_duplicates(batch: KeptBatch, table: DataFrame | None, within: int) -> Iterator[KeptBatch]:
-    """Yield a batch without duplicates; ``table`` has what has landed, and ``within`` is in seconds."""
+    """Yield a batch without duplicates.
+
+    ``table`` contains the rows that have landed, and ``within`` is a time in seconds.
+    """
     names = [f"`{name}`" for name in (*_EVENT, *_PLACE, "timestamp", _DATE)]
     new = _new(batch.events.select(*names), table, within).count()
     if new == batch.counts.events:
@@ -44,7 +48,7 @@ def without_duplicates(batch: KeptBatch, table: DataFrame | None, within: int) -
 
 
 def _new(events: DataFrame, table: DataFrame | None, within: int) -> DataFrame:
-    """Return the events that the table does not have; of those with one source and id the first."""
+    """Return the events that the table does not have; of several with one source and id, only the first."""
     rows = events if table is None else _not_landed(events, table, within)
     first = Window.partitionBy(*_EVENT).orderBy(*(f"`{name}`" for name in _PLACE))
     numbered = rows.withColumn(f"{PREFIX}number", F.row_number().over(first))
@@ -52,7 +56,10 @@ def _new(events: DataFrame, table: DataFrame | None, within: int) -> DataFrame:
 
 
 def _not_landed(events: DataFrame, table: DataFrame, within: int) -> DataFrame:
-    """Return the events that no row of the table has, with a timestamp at most ``within`` seconds away."""
+    """Return the events that have not landed.
+
+    An event has landed if a row has the same source and id, and a timestamp at most ``within`` seconds away.
+    """
     days = -(-within // 86_400)
     dates = [row[_DATE] for row in events.select(_DATE).distinct().limit(_MOST_DATES + 1).collect()]
     near = [

@@ -1,4 +1,4 @@
-"""The few rows of a batch that are decoded and counted in this process, instead of by jobs of Spark."""
+"""The few rows of a batch that are decoded and counted in this process, not by Spark jobs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _PackedRow(PackedRecord):
 
 
 class _Row(msgspec.Struct):
-    """A row: its JSON, its topic, partition and offset, and the fields of its event or error."""
+    """A row: its JSON; its topic, partition and offset; and the fields of its event or of its error."""
 
     packed: str
     place: _Place
@@ -44,7 +44,7 @@ class _Row(msgspec.Struct):
 
 
 class DriverRows:
-    """Rows in JSON of `PACKED`, decoded; implements `DecodedRows`."""
+    """Decodes rows from JSON of the type `PACKED`; implements `DecodedRows`."""
 
     def __init__(self, spark: SparkSession, packed: Iterable[str], rows: Rows) -> None:
         self._spark, self._rows = spark, rows
@@ -55,17 +55,17 @@ class DriverRows:
 
     @cached_property
     def events(self) -> DataFrame:
-        """The rows of events, with the columns of their table."""
+        """The rows of events, with the columns of the table of events."""
         rows = self._rows
         return rows.with_values(self._frame(self._events)).selectExpr(*rows.columns())
 
     @cached_property
     def quarantine(self) -> DataFrame:
-        """The other rows, with the columns of their table."""
+        """The rows of records that are not events, with the columns of the quarantine."""
         return select_quarantine(self._frame(self._others))
 
     def _frame(self, rows: Collection[_Row]) -> DataFrame:
-        """Return the rows with the columns of `decode_events` and of Kafka."""
+        """Return the rows with the columns of `decode_events` and the columns of Kafka."""
         lenient = self._rows.read.lenient
         frame = frame_of(
             self._spark,
@@ -89,7 +89,7 @@ def _decode(text: str, rows: Rows) -> _Row:
 
 
 def _checked(fields: _Fields, record: _PackedRow, rows: Rows) -> _Fields:
-    """Return the fields of an event whose data Spark reads completely, or the fields of an error."""
+    """Return the fields of an event whose data Spark can read completely, or else the fields of an error."""
     type_ = fields.get("type")
     if type_ and rows.read.upsert is not None and rows.read.upsert.deletes(fields):
         return fields

@@ -1,7 +1,8 @@
-"""The counts of a batch, observed by Spark in the pass that writes it.
+"""The counts of a batch, which Spark observes in the pass that writes the batch.
 
-Aggregates of `observe` must return a value of a simple type, so counts by partition and by type are
-histograms in JSON, which are exact while they have as many bins as there are values.
+An aggregate that is passed to `observe` must return a value of a simple type. So the counts by partition and
+by type are histograms in JSON. A histogram is exact if it has at least as many bins as there are different
+values.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted inpu
 
 @dataclass(frozen=True)
 class Labels:
-    """Rows that are counted by two labels; the condition and the labels are SQL."""
+    """Rows that are counted by two labels; the condition for a row and the two labels are SQL."""
 
     counted: str
     outer: str
@@ -50,8 +51,8 @@ class Labels:
 class Counting:
     """How rows with these offsets are counted: by partition, and by each kind of labels.
 
-    `columns` are added to the rows, in SQL, since Spark compiles them; `counts` is one aggregate of them,
-    as each aggregate that is observed is interpreted for each row.
+    `columns` are SQL columns that are added to the rows, because Spark compiles columns. `counts` is a single
+    aggregate of these columns, because Spark interprets each observed aggregate for each row.
     """
 
     def __init__(self, offsets: notes.OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
@@ -80,7 +81,10 @@ class Counting:
         self.columns = [f"{value} AS {name}" for name, value in columns.items()]
 
     def counts(self, *also: str) -> Column:
-        """Return the aggregate, whose value is JSON; ``also`` are other aggregates in SQL, with names."""
+        """Return the aggregate, whose value is JSON.
+
+        ``also`` are other aggregates to include, in SQL, with names.
+        """
         return F.expr(f"to_json(struct({', '.join((*self._aggregates, *also))})) AS counts")
 
 
@@ -89,10 +93,10 @@ def _bins(number: str, bins: int) -> str:
 
 
 def _partition_columns(offsets: notes.OffsetRanges) -> dict[str, str]:
-    """Return SQL for what is known of a record's partition, its index in the offsets, and its tail.
+    """Return SQL for a record's partition: its range, its index in the offsets, and the record's tail.
 
-    The index is -1 if the offsets do not have the record. The tail is the place and the time of the last
-    records of a partition, null for others.
+    The index is -1 if the record is not in the offsets. The tail contains the topic, partition and time of a
+    record that is among the last records of its partition; for all other records, the tail is null.
     """
     known: dict[str, dict[str, tuple[int, int, int]]] = {}
     for number, (topic, partition, range_) in enumerate(notes.iter_partitions(offsets)):
@@ -111,7 +115,10 @@ def _partition_columns(offsets: notes.OffsetRanges) -> dict[str, str]:
 def partition_counts(
     observed: Mapping[str, Any], offsets: notes.OffsetRanges
 ) -> dict[str, dict[str, notes.PartitionCounts]]:
-    """Return the counts by topic and partition; raise `CountMismatch` if other records were read."""
+    """Return the counts by topic and partition.
+
+    Raises `CountMismatch` if other records were read than those with the offsets.
+    """
     bins = _bin_counts(observed, "places")
     newest: dict[tuple[str, str], int] = {}
     for tail in observed.get("tails", ()):
@@ -138,12 +145,15 @@ def partition_counts(
 
 
 def landed_by_now(millis: int | None) -> int | None:
-    """Return the time of a record, which cannot be later than now, when it has been read."""
+    """Return the timestamp of a record that has been read, or the current time if the timestamp is later."""
     return None if millis is None else min(millis, round(time.time() * 1000))
 
 
 def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, int]]:
-    """Return the counts by outer and inner label; `OTHERS` has all if they are too many."""
+    """Return the counts by outer label and inner label.
+
+    If there are too many labels, `OTHERS` counts all rows.
+    """
     bins = _bin_counts(observed, f"{kind}_counts")
     names = observed[f"{kind}_names"]
     if len(names) > _MAX_LABELS:
@@ -156,9 +166,9 @@ def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, 
 
 
 def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str, dict[str, int]]:
-    """Return the counts by clause and rule of labels that are `tolerated_rules`.
+    """Return the counts by clause and rule; the labels are pairs of texts as `tolerated_rules` makes them.
 
-    Only the first ``most`` rules of a label are counted one by one, each once.
+    Only the first ``most`` rules of a label are counted one by one, and each rule is counted once.
     """
     counts: dict[str, Counter[str]] = {}
     for clauses, by_rules in labels.items():
@@ -169,7 +179,7 @@ def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str,
 
 
 def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str, str]]:
-    """Return pairs of clause and rule, without names and values, each once."""
+    """Return pairs of a clause and a rule, each pair once; names and values are removed from the rules."""
     if len(rules) != len(clauses):  # the texts were cut, or a name has a newline
         return dict.fromkeys((clause, OTHERS) for clause in clauses)
     pairs = [(clause, _NAMES.sub(r"\1\2\3", rule)) for clause, rule in zip(clauses, rules, strict=True)]
@@ -177,7 +187,7 @@ def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str
 
 
 def _bin_counts(observed: Mapping[str, Any], name: str) -> Counter[int]:
-    """Return the counts in a histogram, which may have several bins for one number."""
+    """Return the counts in a histogram, which may have several bins for the same number."""
     counts: Counter[int] = Counter()
     for bin_ in observed.get(name, ()):
         counts[round(bin_["x"])] += round(bin_["y"])
@@ -185,9 +195,11 @@ def _bin_counts(observed: Mapping[str, Any], name: str) -> Counter[int]:
 
 
 def tolerated_rules(tolerated: str) -> tuple[str, str]:
-    """Return SQL for two texts of what was tolerated: the clauses with commas, the rules with newlines.
+    """Return SQL for two texts about the accepted deviations of an event.
 
-    Of an event with very many there are `MOST_RULES`, and one more, which stands for all further ones.
+    The first text joins the clauses with commas, and the second text joins the rules with newlines. If an
+    event has many deviations, the texts contain `MOST_RULES` of them and one more, which stands for all
+    further deviations.
     """
     few = f"slice({tolerated}, 1, {MOST_RULES + 1})"
     newline = literal("\n")
@@ -198,7 +210,7 @@ def tolerated_rules(tolerated: str) -> tuple[str, str]:
 
 
 def texts_of_tolerated(tolerated: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return the two texts of `tolerated_rules` for one event."""
+    """Return the two texts that `tolerated_rules` describes, for one event."""
     few = tolerated[: MOST_RULES + 1]
     rules = "\n".join(problem["rule"] for problem in few)
     return ",".join(problem["clause"] for problem in few), rules[:_LONGEST_RULES]

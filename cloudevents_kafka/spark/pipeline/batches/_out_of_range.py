@@ -1,8 +1,8 @@
-"""Records whose timestamps Spark's Kafka source cannot convert: it fails on the whole batch.
+"""Records with timestamps that Spark's Kafka source cannot convert, so that it fails on the whole batch.
 
-Spark counts microseconds in 64 bits, so milliseconds beyond `_MOST` overflow, such as nanoseconds that a
-producer has sent for milliseconds. Brokers before 4.0 take them. librdkafka reads these records instead,
-with all that are between them in their partition.
+Spark converts milliseconds to microseconds in 64 bits, so timestamps beyond `_MOST` milliseconds overflow.
+For example, a producer may send nanoseconds instead of milliseconds; brokers before Kafka 4.0 accept such
+records. Instead of Spark, librdkafka reads these records, and all records between them in the same partition.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OVERFLOW: Final = re.compile(r"ArithmeticException: long overflow")
 
 
 class _Found(NamedTuple):
-    """The records of a partition from the first to the last that is out of range."""
+    """The records of a partition from the first to the last record whose timestamp is out of range."""
 
     topic: str
     partition: str
@@ -52,10 +52,11 @@ def read_out_of_range(
     options: Callable[[OffsetRanges], Mapping[str, str]],
     warn: Callable[[str], None],
 ) -> DataFrame:
-    """Return the records of a batch, with a timestamp of null where Spark cannot convert it.
+    """Return the records of a batch, with a null timestamp where Spark cannot convert the timestamp.
 
-    ``options`` returns the options of Spark's source for offsets. Raises `PipelineFailed` if librdkafka
-    cannot read the records, or if too many are between the first and the last that is out of range.
+    ``options`` is a function from offsets to the options with which Spark's source reads these offsets.
+    Raises `PipelineFailed` if librdkafka cannot read the records, or if too many records are between the
+    first and the last record that is out of range.
     """
     found = list(_find(offsets, options(offsets)))
     for part in found:
@@ -100,7 +101,7 @@ def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[_Found]
 
 
 def _between(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) -> list[Message]:
-    """Return the records from the first to the last that is out of range."""
+    """Return the records from the first to the last record whose timestamp is out of range."""
     kept: list[Message] = []
     last = size = 0
     for message in _read(consumer, topic, partition, offsets):
@@ -120,7 +121,7 @@ def _between(consumer: Consumer, topic: str, partition: str, offsets: OffsetRang
 
 
 def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) -> Iterator[Message]:
-    """Yield the records with these offsets."""
+    """Yield the records of a partition with these offsets."""
     from confluent_kafka import KafkaException, TopicPartition
 
     consumer.assign([TopicPartition(topic, int(partition), offsets.start)])
@@ -144,13 +145,13 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
 
 
 def _before(offsets: OffsetRanges, found: list[_Found]) -> OffsetRanges:
-    """Return the offsets before the records that were found."""
+    """Return the part of the offsets before the records that were found."""
     firsts = {(part.topic, part.partition): part.offsets.start for part in found}
     return _ranges(offsets, lambda place, range_: OffsetRange(range_.start, firsts.get(place, range_.end)))
 
 
 def _after(offsets: OffsetRanges, found: list[_Found]) -> OffsetRanges:
-    """Return the offsets after the records that were found."""
+    """Return the part of the offsets after the records that were found."""
     ends = {(part.topic, part.partition): part.offsets.end for part in found}
     return _ranges(offsets, lambda place, range_: OffsetRange(ends.get(place, range_.end), range_.end))
 

@@ -1,4 +1,4 @@
-"""How a batch lands, once: it begins, is written and is completed, for each kind of target."""
+"""How a batch lands exactly once: for each kind of target, the batch begins, is written and is completed."""
 
 from cloudevents_kafka.spark.pipeline.landing._function_target import EachBatch, EventBatch
 from cloudevents_kafka.spark.pipeline.landing._landed import Landed

@@ -1,8 +1,8 @@
-"""How batches are passed to a function of the user, at least once.
+"""How batches are passed to a function of the user, each batch at least once.
 
-If the process is killed while the function runs, the next start calls it again, with the same records and the
-same number. Earlier versions used the same notes for landing in topics, so a function can continue in their
-folders.
+If the process is killed while the function runs, the next start calls the function again, with the same
+records and the same batch number. Earlier versions landed batches in topics, and wrote the same kind of files
+into ``_batches``. So a pipeline with a function can continue in the folder of such a pipeline.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class EventBatch:
 
     ``number`` counts the batches of the pipeline's folder. If a batch is passed again, because a run was
     killed or the function raised an error, it has the same number and the same records. ``events`` and
-    ``quarantine`` have the columns of the tables with these names. They stay in memory or on disk until the
-    function returns, so it may read them several times. ``offsets`` maps topic to partition (as text) to the
-    range of offsets that was read: ``start`` is the first offset, ``end`` the first offset after the range.
+    ``quarantine`` are DataFrames with the columns of the tables of these names. The rows stay in memory or on
+    disk until the function returns, so the function may read them several times. ``offsets`` maps each topic
+    to its partitions (as text), and each partition to the range of offsets that was read: ``start`` is the
+    first offset of the range, and ``end`` is the first offset after the range.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions
@@ -49,7 +50,7 @@ EachBatch = Callable[[EventBatch], object]
 
 
 class FunctionTarget(Target):
-    """A function that is called with each batch."""
+    """A target that calls a function with each batch."""
 
     def __init__(self, each_batch: EachBatch) -> None:
         self._each_batch = each_batch
@@ -59,7 +60,7 @@ class FunctionTarget(Target):
         return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
 
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> None:  # noqa: ARG002
-        """Take the number and the offsets of a batch."""
+        """Remember the number and the offsets of a batch."""
         self._batch = batch
 
     def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:

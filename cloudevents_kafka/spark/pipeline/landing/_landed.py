@@ -1,10 +1,10 @@
-"""`Landed`: what has landed in the folder of a pipeline, and so which records of a batch are new.
+"""`Landed` knows what has landed in the folder of a pipeline, and so which records of a batch are new.
 
-Offsets decide whether a record has landed, together with the id of its topic (see `topics`). One ledger
-has them: the ledger of the table of events, or of the last manifest. The number of a batch does not
-decide: after an older checkpoint was restored, Spark plans the same number with other offsets. If a
-batch overlaps what has landed, only its other records land; a batch that begins after its end or before
-its start ends the run.
+Whether a record has landed depends on its offset and the id of its topic (see `topics`). One ledger lists the
+landed offsets: the ledger of the table of events, or the ledger in the last manifest. The number of a batch
+does not matter, because Spark plans the same number with other offsets after an older checkpoint was
+restored. If some records of a batch have landed already, only the other records of the batch land. If a batch
+begins after the end of the landed offsets, or before their start, the run ends.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from cloudevents_kafka.spark.pipeline.stores import Store
 
 
 class Landed:
-    """What has landed in a folder; call `recover` first.
+    """The offsets that have landed in a folder; call `recover` before other methods.
 
-    ``kind`` is what the batches land in. A folder has one kind, because its notes are about that kind.
-    ``continued`` are other kinds, whose folders may be continued. With ``in_notes`` the ledger of the
-    last manifest decides, otherwise that of the table of events, which is set as `ledger`. With
-    ``notes_begun`` the offsets of a batch are noted before it is written, so that another run finishes
-    it.
+    ``kind`` is the kind of target in which batches land. A folder has one kind, because the files in
+    ``_batches`` are about targets of that kind. ``continued`` lists other kinds whose folders may be
+    continued. With ``in_notes``, the ledger in the last manifest decides what has landed; otherwise, the
+    ledger of the table of events decides, and is set as `ledger`. With ``notes_begun``, the offsets of a
+    batch are noted before the batch is written, so that another run can finish the batch.
     """
 
     def __init__(
@@ -50,16 +50,16 @@ class Landed:
         self._is_noted = True  # whether it is known where the checkpoint begins
 
     def begun(self) -> notes.BegunBatch | None:
-        """Return the batch that an earlier run has begun and this one must finish, or None."""
+        """Return the batch that an earlier run has begun and that this run must finish, or None."""
         batch = self.manifests.find(notes.BegunBatch) if self._notes_begun else None
         if batch is None or (self.last and batch.number <= self.last.number):
             return None
         return batch if batch.to not in self._continued else replace(batch, routes={})
 
     def recover(self) -> None:
-        """Read the notes.
+        """Read the notes in the folder ``_batches``.
 
-        Raises `WrongCheckpoint` if the notes cannot be read, or are of another kind of tables.
+        Raises `WrongCheckpoint` if the notes cannot be read, or if they are about another kind of target.
         """
         self.last = self.manifests.last()
         self.beginning = self.manifests.find(notes.Beginning) or notes.Beginning()
@@ -75,12 +75,12 @@ class Landed:
         self.use_ledger(self._of_batches)
 
     def use_ledger(self, ledger: notes.Ledger) -> None:
-        """Let a ledger decide, with where the notes say that the folder begins."""
+        """Let a ledger decide what has landed, after adding the offsets at which the folder begins."""
         self.ledger = ledger.merge(self.noted.begins())
 
     @property
     def noted(self) -> notes.Ledger:
-        """What notes have: all batches of the folder, and what was there before them."""
+        """The ledger of the last manifest: all batches of the folder, and what had landed before them."""
         return self._of_batches.merge(self.beginning.landed.entries())
 
     @property
@@ -94,20 +94,26 @@ class Landed:
 
     @property
     def landed(self) -> notes.OffsetRanges:
-        """The last range of each partition that has landed, or where it begins, of the known topics."""
+        """The last landed range of each partition of the known topics.
+
+        If a partition has no landed range, its range is empty, at the offset where the folder begins.
+        """
         return self.ledger.landed(self._ids or self.topic_ids)
 
     def use_topic_ids(self, ids: notes.TopicIds) -> None:
-        """Let `landed` be about the topics with these ids, and others that the folder knows."""
+        """Limit `landed` to the topics with these ids, and to other topics that the folder knows."""
         self._ids = {**self.topic_ids, **ids}
 
     @property
     def topic_ids(self) -> notes.TopicIds:
-        """The known ids of the topics that fill the folder."""
+        """The known ids of the topics whose records are in the folder."""
         return self.beginning.ids if self.last is None else self.last.ids
 
     def record_beginning(self, ids: notes.TopicIds, start: str | None) -> None:
-        """Write what is known before the first batch, and the ``start`` of a new checkpoint, or None."""
+        """Write what is known before the first batch.
+
+        ``start`` is the option ``start`` of a new checkpoint, or None for an existing checkpoint.
+        """
         known = self.beginning
         if start is None and known.pipeline:
             return
@@ -119,8 +125,8 @@ class Landed:
     def check(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
 
-        ``query_id`` is None for a new checkpoint; ``committed`` is its last committed batch. A table's ledger
-        decides under any checkpoint.
+        ``query_id`` is None for a new checkpoint, and ``committed`` is the last committed batch of the
+        checkpoint. A table may be continued with any checkpoint, because the table's own ledger decides.
         """
         self._is_noted = self._is_noted or query_id is None
         last = self.last.query if self.last is not None and self.in_notes else query_id
@@ -136,11 +142,11 @@ class Landed:
     def plan(
         self, plan: notes.BatchPlan, query_id: str, topic_ids: notes.TopicIds
     ) -> notes.PlannedBatch | None:
-        """Return the batch of the planned records that have not landed yet, or None if all have.
+        """Return the batch of those planned records that have not landed yet, or None if all have landed.
 
-        A first batch lands even without records: its manifest has the offsets at which the folder begins.
-        Raises `WrongCheckpoint` if the plan does not continue what has landed, and `WrongTable` if another
-        pipeline has landed some of it.
+        The first batch of a folder lands even if it has no records, because its manifest contains the offsets
+        at which the folder begins. Raises `WrongCheckpoint` if the plan does not continue the landed offsets,
+        and `WrongTable` if another pipeline has landed some of the planned offsets.
         """
         self.check(query_id, None)
         self._check_follows(plan)
@@ -151,7 +157,7 @@ class Landed:
         return notes.PlannedBatch(plan.batch, query_id, ids, left, plan.ranges)
 
     def plan_gap(self, offsets: notes.OffsetRanges, topic_ids: notes.TopicIds) -> notes.PlannedBatch:
-        """Return a batch of offsets that no pipeline has landed, next to those that Spark plans."""
+        """Return a batch of offsets that no pipeline has landed, apart from the batches of Spark's plan."""
         assert self.last is not None
         ids = {**self.topic_ids, **topic_ids}
         return notes.PlannedBatch(self.last.batch, self.last.query, ids, offsets, offsets)
@@ -159,7 +165,7 @@ class Landed:
     def begin(
         self, planned: notes.PlannedBatch, read: notes.ReadSettings, *, in_java: bool
     ) -> notes.BegunBatch:
-        """Note that a batch begins, and return it."""
+        """Note that a batch begins, and return the batch."""
         number = 0 if self.last is None else self.last.number + 1
         own: Any = {"number": number, "pipeline": self.pipeline, "to": self.kind, "in_java": in_java}
         batch = notes.BegunBatch(**asdict(read), **planned._asdict(), **own)
@@ -170,7 +176,10 @@ class Landed:
     def complete(
         self, batch: notes.BegunBatch, counts: notes.BatchCounts, own: Mapping[str, Any]
     ) -> notes.BatchManifest:
-        """Create the manifest of a batch that has landed, and return it; ``own`` is what its kind notes."""
+        """Create the manifest of a batch that has landed, and return the manifest.
+
+        ``own`` contains the fields of the manifest that depend on the kind of the target.
+        """
         ledger = self.ledger.add(self.pipeline, batch.ids, batch.planned)
         total = self.total.merge(counts)
         fields: Any = {**asdict(batch), "counted": None, **own}
@@ -181,7 +190,7 @@ class Landed:
         return manifest
 
     def _check_follows(self, plan: notes.BatchPlan) -> None:
-        """Raise `WrongCheckpoint` if a batch begins after the end of the landed offsets, or before them."""
+        """Raise `WrongCheckpoint` if a batch begins after the landed offsets end, or before they start."""
         # A checkpoint whose folder has no notes may begin anywhere: only the ledger knows what is before it.
         has_landed = self.ledger.generation > 0 or self.last is not None or not self._is_noted
         if plan.batch and not has_landed:

@@ -1,17 +1,20 @@
-"""`BatchLander`: the way of a batch, from Spark's call to its manifest.
+"""`BatchLander` lands a batch in eight steps, from Spark's call to the manifest of the batch.
 
-1. `land` gets the records from Spark's query, and reads in the checkpoint which offsets these are.
-2. `TopicMonitor` compares the topics with those at the start: one may have been created again.
-3. `Landed.plan` decides by the ledger which of the offsets have not landed.
-4. What a schema registry knows of their data is fetched, and `Landed.begin` notes the batch.
-5. `Target.start` forgets what was staged of another batch.
-6. `BatchWriter` has Spark decode and count the records while what `Target.appends` returns stages the rows;
-   or it keeps the rows for `Target.compare` and `Target.take`.
-7. The topics are compared again, now that Spark has read the records, and `Target.commit` commits the rows.
-8. `Landed.complete` creates the manifest, and `Target.finish` does what is left.
+1. `land` receives the records from Spark's query, and reads the offsets of the records in the checkpoint.
+2. `TopicMonitor` compares the topics with the topics at the start, because a topic may have been created
+   again.
+3. `Landed.plan` looks up in the ledger which of the offsets have not landed.
+4. The schemas of the records' data are fetched from the schema registry, if there is one, and `Landed.begin`
+   notes the batch.
+5. `Target.start` forgets rows that were staged for another batch.
+6. `BatchWriter` asks Spark to decode and count the records. Meanwhile, the function that `Target.appends`
+   returns stages the rows; if there is no such function, `BatchWriter` stores the rows for `Target.compare`
+   and `Target.take`.
+7. After Spark has read the records, the topics are compared again, and `Target.commit` commits the rows.
+8. `Landed.complete` creates the manifest, and `Target.finish` does the work that remains after that.
 
-The life of a batch in docs/design.md has what is there after a kill at each step. A backfill begins at
-step 4, and so does a batch that an earlier run has left unfinished.
+The life of a batch in docs/design.md describes what exists after a kill at each step. The batches of a
+backfill begin at step 4. A batch that an earlier run has left unfinished also begins at step 4.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class BatchLander:
-    """Lands the batches of one query in a target, by the settings of this start."""
+    """Lands the batches of one query in a target, with the settings of this start."""
 
     _options: PipelineOptions
     _landed: Landed
@@ -54,34 +57,43 @@ class BatchLander:
     _fetcher: SchemaFetcher | None = None
 
     def recover(self) -> int | None:
-        """Read the notes; return the number of a landed batch that had to be finished, or None."""
+        """Read the notes in ``_batches``, and finish the last landed batch if necessary.
+
+        Return the number of the batch that had to be finished, or None.
+        """
         self._landed.recover()
         return self._target.recover()
 
     def check_start(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
-        """Raise an error if folder, checkpoint and topics do not match; see `Landed.check`."""
+        """Raise an error if the folder, the checkpoint and the topics do not match; see `Landed.check`."""
         self.find_topics()
         self._landed.check(query_id, committed)
         self._landed.record_beginning(self.topic_ids, self._options.start if query_id is None else None)
 
     def find_topics(self) -> None:
-        """Look up the ids of the topics; raise `TopicChanged` if a topic is another than has landed."""
+        """Look up the ids of the topics.
+
+        Raises `TopicChanged` if a topic is not the topic whose records have landed.
+        """
         self.topic_ids = self._topics.check(self._landed.topic_ids, {})
         self.use_topic_ids()
         self._topics.check(self._landed.topic_ids, self._landed.landed)
 
     @property
     def partitions(self) -> dict[str, int]:
-        """The numbers of partitions of the topics."""
+        """The number of partitions of each topic."""
         return self._topics.partitions
 
     def use_topic_ids(self) -> None:
-        """Let what has landed be about the topics with the known ids."""
+        """Limit the landed offsets to the topics with the known ids."""
         names = self._topics.names or tuple(self.topic_ids)
         self._landed.use_topic_ids({name: self.topic_ids.get(name, "") for name in names})
 
     def source_options(self) -> dict[str, str]:
-        """Return the options of Spark's source; a new checkpoint begins behind what the tables have."""
+        """Return the options of Spark's source.
+
+        A new checkpoint begins after the records that have landed in the tables.
+        """
         options = self._options.source_options()
         if self._checkpoint.query_id() is None:
             start = find_starts(options["startingOffsets"], self._landed.landed, self._topics)
@@ -89,17 +101,17 @@ class BatchLander:
         return options
 
     def check_topics(self, plan: notes.BatchPlan | None = None, **timeout: float) -> dict[str, str]:
-        """Return the topics' ids; raise `TopicChanged` if they differ from those at the start."""
+        """Return the topics' ids; raise `TopicChanged` if the ids differ from the ids at the start."""
         known = {**self._landed.topic_ids, **self.topic_ids}
         return self._topics.check(known, self._landed.landed, plan.ranges if plan else None, **timeout)
 
     def finish_begun(self, spark: SparkSession) -> int | None:
-        """Land the batch that an earlier run has left unfinished; return its number."""
+        """Land the batch that an earlier run has left unfinished; return the number of the batch."""
         batch = self._landed.begun()
         return None if batch is None else self.finish(spark, batch).number
 
     def land(self, records: DataFrame, batch: int, query_id: str) -> notes.BatchManifest | None:
-        """Land a batch of Spark; return its manifest, or None if all its records have landed before."""
+        """Land a batch of Spark; return its manifest, or None if all of its records have landed before."""
         began = time.monotonic()
         plan = self._checkpoint.plan(batch)
         topic_ids = self.check_topics(plan)
@@ -113,13 +125,17 @@ class BatchLander:
         return self._finish(begun, records, time.monotonic() - began)
 
     def land_gap(self, spark: SparkSession, offsets: notes.OffsetRanges) -> notes.BatchManifest:
-        """Land offsets that no pipeline has landed, apart from what Spark plans; return the manifest."""
+        """Land offsets that no pipeline has landed and that Spark has not planned; return the manifest."""
         records = self._records(spark, offsets)
         planned = self._landed.plan_gap(offsets, self.topic_ids)
         return self._finish(self._begin(planned, records, offsets), records)
 
     def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
-        """Land a batch that was begun, as its note says if `Target.is_decided`; return its manifest."""
+        """Land a batch that was begun, and return its manifest.
+
+        If `Target.is_decided` returns true, the batch is read with the settings in its note; otherwise with
+        the settings of this start.
+        """
         records = self._records(spark, batch.offsets)
         if self._target.is_decided(batch):
             # Earlier versions did not note how records change rows, which stays the same.
@@ -135,14 +151,14 @@ class BatchLander:
     def _begin(
         self, planned: notes.PlannedBatch, records: DataFrame, offsets: notes.OffsetRanges
     ) -> notes.BegunBatch:
-        """Begin a batch, to be read by the options of this start."""
+        """Begin a batch, which will be read with the options of this start."""
         read = replace(self._read, writers=self._find_writers(records, offsets))
         return self._landed.begin(planned, read, in_java=self._writer.starts_in_java(records))
 
     def _finish(
         self, batch: notes.BegunBatch, records: DataFrame, checked: float = 0.0
     ) -> notes.BatchManifest:
-        """Write and commit a batch that was begun; ``checked`` are the seconds of the checks before."""
+        """Write and commit a batch that was begun; earlier checks have taken ``checked`` seconds."""
         if batch.offsets != notes.Ledger().left({}, batch.planned):
             records = filter_offsets(records, batch.offsets)
         times = [time.monotonic()]
@@ -158,7 +174,10 @@ class BatchLander:
         return replace(manifest, seconds=seconds)
 
     def _write(self, batch: notes.BegunBatch, records: DataFrame) -> notes.BatchCounts:
-        """Stage the rows of a batch, also of records that Spark's source cannot read; return the counts."""
+        """Stage the rows of a batch, and return the counts.
+
+        This works even if the batch has records that Spark's source cannot read.
+        """
         from cloudevents_kafka.spark.pipeline.batches import is_out_of_range
 
         try:
@@ -183,12 +202,18 @@ class BatchLander:
         return read_out_of_range(spark, offsets, self._options.batch_options, self._topics.warn)
 
     def stop_waiting(self) -> None:
-        """Let a batch that waits for a schema registry end now, before it has begun; called in any thread."""
+        """End the wait of a batch for a schema registry, before the batch has begun.
+
+        Any thread may call this method.
+        """
         if self._fetcher is not None:
             self._fetcher.end()
 
     def _find_writers(self, records: DataFrame, offsets: notes.OffsetRanges) -> Writers | None:
-        """Return what a schema registry knows of framed data; raise `PipelineFailed` if it is silent."""
+        """Return what a schema registry knows about framed data in the records.
+
+        Raises `PipelineFailed` if the registry does not answer.
+        """
         from cloudevents_kafka.spark.pipeline.batches import is_out_of_range
 
         if self._options.schema_registry is None:

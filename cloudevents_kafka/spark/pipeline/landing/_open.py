@@ -1,8 +1,10 @@
-"""`open_landing`: what lands the batches of a pipeline, by its options, and whether the target suits them.
+"""`open_landing` opens the target of a pipeline from its options, and checks that the store suits the target.
 
-Parquet files and Iceberg tables of a folder require a store that renames a file in one step. Hadoop's clients
-of object stores copy a file and then delete the original: a run that is killed in between leaves both files,
-and two runs may both find a name free. Delta creates one object, and a catalog of Iceberg changes one entry.
+Parquet files, and Iceberg tables in a folder (without a catalog), require a store that renames a file in one
+step. Hadoop's clients of object stores copy a file and then delete the original. So a run that is killed in
+between leaves both files, and two runs may both find that a name is not used. Delta tables do not need
+renames, because a commit creates one object; neither do Iceberg tables in a catalog, because a commit changes
+one entry of the catalog.
 """
 
 from __future__ import annotations
@@ -68,9 +70,9 @@ class WrongStore(FolderFailed):
 def check_renames(
     options: PipelineOptions, spark: SparkSession | None = None, *, has_function: bool = False
 ) -> None:
-    """Raise `WrongStore` if the tables need renames in one step, and ``out`` is in an object store.
+    """Raise `WrongStore` if the tables need renames in one step, but ``out`` is in an object store.
 
-    Only with a session it is known of an account of Azure.
+    For an Azure account, this can be checked only with a Spark session.
     """
     renames = options.to == "parquet" or (FORMATS[options.to].renames and options.table is None)
     if has_function or not renames:
@@ -91,7 +93,7 @@ def check_renames(
 
 
 class Landing(NamedTuple):
-    """What has landed in a folder, where batches land, and how they are read."""
+    """What has landed in a folder, the target in which batches land, and how the records are read."""
 
     landed: Landed
     target: Target
@@ -104,7 +106,7 @@ def open_landing(
     each_batch: EachBatch | None = None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> Landing:
-    """Return what lands the batches in the tables of the options, or by a function."""
+    """Return the target for the tables of the options, or for a function, and what has landed there."""
     store = open_store(options.out, spark)
     try:
         read = notes.ReadSettings(
@@ -139,9 +141,10 @@ def open_lander(
     *,
     tasks: int,
 ) -> BatchLander:
-    """Return what lands the batches of a query, or of a backfill; call its `BatchLander.recover` first.
+    """Return the lander for the batches of a query or of a backfill.
 
-    ``tasks`` is the number of Spark's tasks that run at the same time.
+    The caller must call `BatchLander.recover` first. ``tasks`` is the number of Spark's tasks that run at the
+    same time.
     """
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
@@ -157,7 +160,7 @@ def _open_tables(
     landed: Landed,
     read: notes.ReadSettings,
 ) -> TablesTarget:
-    """Return tables of the options; raise `WrongTable` if the session does not have their format."""
+    """Return the tables of the options; raise `WrongTable` if the session has no jar of their format."""
     if options.table is None:
         _check_folders(landed.store, kind, options.tables)
     open_table = partial(open_sibling, spark, kind, landed.store, options.table, upsert=read.upsert)
@@ -168,7 +171,7 @@ def _open_tables(
 
 
 def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare | None:
-    """Return what compares batches with the rows of their table, if anything does."""
+    """Return the function that compares batches with the rows of their table, or None if none is needed."""
     from cloudevents_kafka.spark.pipeline.batches import row_changes, without_duplicates
 
     if upsert is not None:
@@ -179,7 +182,7 @@ def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare
 
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
-    """Raise `WrongTable` if the tables of the options would vanish with a session."""
+    """Raise `WrongTable` if the tables of the options would vanish at the end of the session."""
     if options.table is None:
         return
     catalog, _ = catalog_of(spark, name_parts(options.table))
@@ -201,7 +204,7 @@ def open_sibling(
     *,
     upsert: notes.Upsert | None = None,
 ) -> Table:
-    """Return a table in its folder, or next to the ``common`` one of events in a catalog."""
+    """Return a table in its own folder, or next to the table of events ``common`` in a catalog."""
     keys = upsert if table == notes.EVENTS else None
     if common is None:
         return table_in_folder(spark, table_format, store.url(table), keys)
@@ -212,7 +215,7 @@ def open_sibling(
 
 
 def _check_folders(store: Store, table_format: TableFormat, routes: Mapping[str, str]) -> None:
-    """Raise `WrongTable` if a folder has files of another format: readers would find both."""
+    """Raise `WrongTable` if a folder has files of another format, because readers would find both formats."""
     for table in dict.fromkeys((*notes.TABLES, *routes.values())):
         has_folders = any("=" in name for name in store.list_names(table))
         found = folder_format(store, table) or ("parquet" if has_folders else table_format)

@@ -1,16 +1,16 @@
-"""How batches land in folders of Parquet files exactly once: staged, then renamed into the tables.
+"""How batches land in folders of Parquet files exactly once: files are staged, then renamed into the tables.
 
-The folder of a pipeline has, next to its notes::
+The folder of a pipeline contains these files, next to ``_batches``::
 
     events/record_date=…/batch-00000012-part-….parquet       plain Parquet, for any reader
     quarantine/record_date=…/batch-00000012-part-….parquet   records that are not events
     _staging/00000012-…/      files of a batch before it lands
 
-Events of some types may have tables of their own, in folders next to ``events``. One pass writes all
-tables of events: in the staging folder, a folder ``__ce_table=orders`` has the files of ``orders``.
+Events of some types may have tables of their own, in folders next to ``events``. One pass writes all tables
+of events: the files of the table ``orders`` are in the folder ``__ce_table=orders`` of the staging folder.
 
-The batch lands with its manifest. If a run ends between its renames, the next start first does the
-others.
+A batch has landed as soon as its manifest exists. If a run ends before all files of a landed batch are
+renamed, the next start first renames the remaining files.
 """
 
 from __future__ import annotations
@@ -45,16 +45,20 @@ _FEW_FILES: Final = 32  # files whose rows are counted without a job
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """The files of one batch below a folder; each table has a folder, and one in it for each date.
+    """The files of one batch below a folder; each table has a folder, with a folder in it for each date.
 
-    The folder of a table is its name, or ``__ce_table=NAME`` where rows of several tables are written.
+    The folder of a table has the name of the table, or ``__ce_table=NAME`` if rows of several tables are
+    written.
     """
 
     _spark: SparkSession
     _folder: str
 
     def append(self, table: str, rows: DataFrame) -> bool:
-        """Write rows, whose last column is their date, and which may have the column `TABLE`; return True."""
+        """Write rows, and return True.
+
+        The last column of the rows is their date; the rows may also have the column `TABLE`.
+        """
         is_routed = rows.columns[0] == notes.TABLE
         folders = [*([notes.TABLE] if is_routed else []), rows.columns[-1]]
         path = self._folder if is_routed else f"{self._folder}/{table}"
@@ -63,13 +67,16 @@ class ParquetFiles:
         return True
 
     def check(self, counts: notes.BatchCounts) -> dict[str, int]:
-        """Return the rows in the files; raise `CountMismatch` if they are others than were counted."""
+        """Return the numbers of rows in the files; raise `CountMismatch` if they differ from the counts."""
         found = {**dict.fromkeys(counts.rows, 0), **self._count()}
         counts.check_rows(found, lambda table: f"{self._folder}/{table}")
         return found
 
     def _count(self) -> Counter[str]:
-        """Return the numbers of rows by table: from the ends of few local files, or by a job of Spark."""
+        """Return the numbers of rows by table.
+
+        The numbers come from the footers of the files if these are few and local, or else from a Spark job.
+        """
         from pyarrow.parquet import read_metadata
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
@@ -89,7 +96,7 @@ class ParquetFiles:
 
 
 class ParquetTarget(Target):
-    """The Parquet tables of a folder, in which a batch lands with its manifest."""
+    """The Parquet tables in a folder; a batch lands in them when its manifest is created."""
 
     def __init__(self, landed: Landed, read: notes.ReadSettings, *, adopt: bool = False) -> None:
         self._landed, self._store, self._read = landed, landed.store, read
@@ -98,9 +105,9 @@ class ParquetTarget(Target):
         self._names: dict[str, tuple[tuple[str, ...], ...]] = {}
 
     def check_names(self, spark: SparkSession) -> None:
-        """Raise `WrongTable` if typed data has a name in another case than in the files of its table.
+        """Raise `WrongTable` if a name in typed data differs only in case from a name in its table's files.
 
-        Other readers, and Spark itself, would find two columns, or one of them.
+        Spark and other readers would find two columns, or only one of the two.
         """
         last = self._landed.manifests.last()
         if last is not None:
@@ -129,9 +136,9 @@ class ParquetTarget(Target):
         return self._store.url(table)
 
     def recover(self) -> int | None:
-        """Finish the last landed batch and remove staged files of batches that never landed.
+        """Finish the last landed batch, and remove staged files of batches that never landed.
 
-        Return the number of that batch if its renames were unfinished, otherwise None. Raises
+        Return the number of the last landed batch if its renames were unfinished, otherwise None. Raises
         `WrongCheckpoint` if the manifests do not match the tables or cannot be read.
         """
         last = self._landed.last
@@ -147,7 +154,7 @@ class ParquetTarget(Target):
         self._batch, self._files = batch, ParquetFiles(spark, self._store.url(self._staging))
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
-        """Return `append`, or None if tables have columns of their own."""
+        """Return `append`, or None if some tables have columns that others do not have."""
         return None if batch.routes and batch.schemas else self.append
 
     def append(self, table: str, rows: DataFrame) -> bool:
@@ -155,7 +162,7 @@ class ParquetTarget(Target):
         return self._files.append(table, rows)
 
     def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
-        """Write the rows of each table that has some."""
+        """Write the rows of each table that receives rows from this batch."""
         from cloudevents_kafka.spark.typed.frames import rows_of_table
 
         for table in counts.filled:
@@ -165,7 +172,7 @@ class ParquetTarget(Target):
             self.append(notes.QUARANTINE, quarantine)
 
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:
-        """Make the staged files durable, and return them; `finish` moves them."""
+        """Make the staged files durable, and return their names; `finish` moves the files into the tables."""
         rows = self._files.check(counts)
         files = tuple(self._store.list_files(self._staging, ".parquet"))
         if self._checks_files:
@@ -179,7 +186,11 @@ class ParquetTarget(Target):
         self._rename(manifest)
 
     def _check_tables(self) -> None:
-        """Raise `WrongCheckpoint` for a table that is gone, without a manifest, or by the dates of events."""
+        """Raise `WrongCheckpoint` if a table does not match the notes in ``_batches``.
+
+        The table may be missing, may have files without a manifest, or may have folders by the dates of
+        events.
+        """
         for table, count in {
             **dict.fromkeys(notes.table_names(self._read.routes), 0),
             **self._landed.total.rows,
@@ -205,10 +216,10 @@ class ParquetTarget(Target):
                     )
 
     def _check_unused(self, files: Iterable[str], number: int) -> None:
-        """Raise `WrongCheckpoint` if the tables have files of a batch of this number.
+        """Raise `WrongCheckpoint` if the tables have files of an earlier batch with this number.
 
-        Its manifest was removed. It began with the same records, so at least one of its folders
-        is among those of this batch.
+        The manifest of such an earlier batch was removed. The earlier batch began with the same records, so
+        at least one of its folders is also a folder of this batch.
         """
         for path in {final_path(file[: file.rindex("/") + 1], number) for file in files}:
             folder, _, prefix = path.rpartition("/")
@@ -224,9 +235,10 @@ class ParquetTarget(Target):
         )
 
     def _rename(self, manifest: notes.BatchManifest) -> int | None:
-        """Rename the staged files of a landed batch into the tables; return its number if some were staged.
+        """Rename the staged files of a landed batch into the tables.
 
-        Raises `WrongCheckpoint` if files of the batch are neither staged nor in the tables.
+        Return the number of the batch if some files were staged, otherwise None. Raises `WrongCheckpoint` if
+        files of the batch are neither staged nor in the tables.
         """
         staged = set(self._store.list_files(manifest.staging, ".parquet"))
         missing = []
@@ -248,6 +260,6 @@ class ParquetTarget(Target):
 
 
 def final_path(file: str, number: int) -> str:
-    """Return the path of a staged file in its table, where the number of its batch prefixes its name."""
+    """Return the path of a staged file in its table; there, the batch number is a prefix of the name."""
     folder, _, name = file.removeprefix(f"{notes.TABLE}=").rpartition("/")
     return f"{folder}/batch-{number:08d}-{name}"

@@ -1,10 +1,12 @@
-"""How batches land in tables of Delta or Iceberg exactly once: by the tables' ledgers, see `notes.Ledger`.
+"""How batches land in Delta or Iceberg tables exactly once, by the tables' ledgers: see `notes.Ledger`.
 
-The rows of all tables are staged. Then each table takes its rows in one commit, the table of events
-last. If the process is killed in between, the next run reads the offsets of the note again, as the note
-says, for the tables whose ledgers do not have them, and for the counts. Without the note it plans a
-batch of its own from the same offset; tables that have rows of it take no others. So until then a
-reader may see other records, or events of routes, of a batch whose events it does not see.
+First, the rows of all tables are staged. Then each table takes its rows in one commit, and the table of
+events is the last. If the process is killed between two commits, the next run finds the offsets and the
+settings of the batch in the batch's note. The next run reads these offsets again, in order to fill the tables
+whose ledgers do not have the offsets, and to count the records. If the note was removed, the next run plans
+its own batch, which begins at the same offset; a table that has rows of the earlier batch does not take other
+rows for the same offsets. Until the table of events has its commit, a reader may see other records of a
+batch, or events in separate tables, before the batch's rows in the table of events.
 """
 
 from __future__ import annotations
@@ -37,17 +39,18 @@ _MOST_TRIES: Final = 100  # commits that other pipelines precede
 
 
 Compare = Callable[["KeptBatch", "DataFrame | None"], AbstractContextManager["KeptBatch"]]
-"""Compares a batch with the rows of its table, if it exists, and yields what is to land."""
+"""Compares a batch with the rows of its table, if the table exists, and yields the part that must land."""
 
 
 class TablesTarget(Target):
-    """Tables of Delta or Iceberg, which ``open_table`` opens by the names of `notes.table_names`.
+    """Delta or Iceberg tables; ``open_table`` opens a table by its name in `notes.table_names`.
 
-    With ``compare`` batches are compared with the rows of the table of events, and two more sentences hold:
+    With ``compare``, batches are compared with the rows of the table of events, and two more laws hold:
 
-    1. What a batch lands as depends on these rows. So if another pipeline commits between the comparison and
-       the commit of the batch, the run ends, and the next start compares again.
-    2. The counts of a batch are noted before its commits, after which they cannot be found again.
+    1. The rows that a batch lands depend on the rows in the table. So if another pipeline commits between the
+       comparison and the commit of the batch, the run ends, and the next start compares again.
+    2. The counts of a batch are noted before its commits, because the same counts cannot be computed again
+       after the commits.
     """
 
     def __init__(
@@ -67,25 +70,29 @@ class TablesTarget(Target):
         self._ledgers: dict[str, notes.Ledger] = {}
 
     def table_name(self, table: str) -> str:
-        """Return the name of a table in its catalog, or its URL."""
+        """Return the name of a table in its catalog, or the URL of the table."""
         return self._open(table).name
 
     def recover(self) -> None:
-        """Let the ledger of the table of events decide.
+        """Let the ledger of the table of events decide what has landed.
 
-        Raises `WrongTable` if tables are not as earlier batches left them.
+        Raises `WrongTable` if the tables are not as earlier batches left them.
         """
         self._landed.use_ledger(self._read_ledger())
 
     def is_decided(self, batch: notes.BegunBatch) -> bool:
-        """Return whether a table, by the routes of a batch that was begun, has rows of it."""
+        """Return whether any table of a batch that was begun has rows of the batch.
+
+        The tables of the batch follow from the routes in its note.
+        """
         self._batch, self._ledgers = batch, {}
         return any(self._left(table) != batch.offsets for table in notes.table_names(batch.routes))
 
     def fit(self, warn: Callable[[str], None] = warnings.warn) -> notes.ReadSettings:
-        """Read data in the types that its tables have; warn of others, and return the settings.
+        """Adapt the schemas of the data to the types in the tables, and return the new settings.
 
-        Raises `WrongTable` if a table cannot take the rows: a batch that has begun would fail at each start.
+        ``warn`` is called for each schema that differs from the types in its table. Raises `WrongTable` if a
+        table cannot take the rows: otherwise, a batch that has begun would fail at each start.
         """
         read = self._read
         fitting = dict(read.schemas)
@@ -119,7 +126,10 @@ class TablesTarget(Target):
             self._open(table).check_schema(found.schema)
 
     def _read_ledger(self) -> notes.Ledger:
-        """Return the ledger of events; raise `WrongTable` if tables are not as earlier batches left them."""
+        """Return the ledger of the table of events.
+
+        Raises `WrongTable` if the tables are not as earlier batches left them.
+        """
         for table, known in self._noted_ids().items():
             opened = self._open(table)
             found = opened.id() if opened.exists() else None
@@ -145,12 +155,16 @@ class TablesTarget(Target):
         return self._landed.last.tables if self._landed.last else {}
 
     def ledgers(self) -> list[notes.Ledger]:
-        """Return the ledgers of all tables but the table of events."""
+        """Return the ledgers of all tables except the table of events."""
         others = (table for table in notes.table_names(self._read.routes) if table != notes.EVENTS)
         return [self._open(table).ledger(adopt=self._adopt) for table in others]
 
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:  # noqa: ARG002
-        """Forget what was staged; return the counts if only the manifest of a compared batch is missing."""
+        """Forget rows that were staged for another batch.
+
+        Return the counts of the batch if the batch was compared, and has everything but its manifest;
+        otherwise None.
+        """
         if self._compare is not None:  # others may have committed since the last batch
             self._landed.use_ledger(self._read_ledger())
         if batch.upsert is not None:
@@ -159,7 +173,7 @@ class TablesTarget(Target):
         return batch.counted if batch.counted is not None and not self._left(notes.EVENTS) else None
 
     def _check_topics(self, batch: notes.BegunBatch) -> None:
-        """Raise `WrongTable` if the table has rows of a topic that was deleted."""
+        """Raise `WrongTable` if the table has rows of a topic that was deleted and created again."""
         for entry in self._landed.ledger.entries():
             found = batch.ids.get(entry.topic, "")
             if found and entry.topic_id not in {"", found}:
@@ -170,18 +184,21 @@ class TablesTarget(Target):
                 )
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
-        """Return `append`, or None if a batch has several tables of events, or is compared."""
+        """Return `append`, or None if the batch has several tables of events or is compared with rows."""
         return None if batch.routes or self._compare is not None else self.append
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
-        """Return what yields the part of a batch that is to land."""
+        """Return a context manager that yields the part of a batch that must land."""
         if self._compare is None:
             return super().compare(batch)
         table = self._open(notes.EVENTS)
         return self._compare(batch, table.read(batch.events.sparkSession) if table.exists() else None)
 
     def append(self, table: str, rows: DataFrame) -> bool:
-        """Stage rows of a table; return whether they were computed: not if the table has all of them."""
+        """Stage rows of a table, and return whether the rows were computed.
+
+        They are not computed if the table has all of them.
+        """
         left = self._left(table)
         if not left:
             return False
@@ -191,7 +208,7 @@ class TablesTarget(Target):
         return True
 
     def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
-        """Stage the rows of each table that has some, several tables at a time."""
+        """Stage the rows of each table that receives rows from this batch, several tables at a time."""
         tables = counts.filled
         rows = {table: self._rows_of(events, table, alone=len(tables) == 1) for table in tables}
         if counts.quarantined:
@@ -207,7 +224,8 @@ class TablesTarget(Target):
     def _check_refused(self, counts: notes.BatchCounts) -> None:
         """Raise `WrongTable` if the quarantine may have records that an upsert has refused in another batch.
 
-        Which records are refused depends on where a batch ends: that of the note ends where it did before.
+        Which records an upsert refuses depends on the end of the batch. A batch that is read with its note
+        ends at the same offsets as before.
         """
         is_another = self._batch.counted is None and self._left(notes.QUARANTINE) != self._batch.offsets
         if self._batch.upsert is not None and is_another and "refused" in counts.by_reason:
@@ -217,16 +235,17 @@ class TablesTarget(Target):
             )
 
     def _rows_of(self, events: DataFrame, table: str, *, alone: bool) -> DataFrame:
-        """Return the rows of a table, which may have all of them."""
+        """Return the rows of the batch for a table; with ``alone`` set, all events belong to this table."""
         from cloudevents_kafka.spark.typed.frames import rows_of_table
 
         rows = events if alone else events.where(events[notes.TABLE] == table)
         return rows_of_table(rows.drop(notes.TABLE), table, self._batch.schemas, self._batch.routes)
 
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:
-        """Commit the staged rows, those of the table of events last; return ids and rows of the tables.
+        """Commit the staged rows; return the ids of the tables and their numbers of rows.
 
-        Raises `CountMismatch` if the rows are not as they were counted.
+        The table of events commits its rows last. Raises `CountMismatch` if the staged rows differ from the
+        counts.
         """
         if self._compare is not None and batch.counted != counts:
             self._landed.manifests.write(replace(batch, counted=counts))
@@ -241,14 +260,14 @@ class TablesTarget(Target):
         return {"tables": {**self._noted_ids(), **ids}, "rows": rows}
 
     def _counted(self) -> Iterator[tuple[str, int]]:
-        """Yield each table of which all rows were staged and counted, and their number."""
+        """Yield the name and the number of rows of each table whose rows were all staged and counted."""
         for table, staged in self._staged.items():
             numbers = [part.rows for part in staged]
             if None not in numbers and self._left(table) == self._batch.offsets:
                 yield table, sum(filter(None, numbers))
 
     def _commit(self, table: str) -> None:
-        """Commit the staged rows of a table; try again while other commits precede."""
+        """Commit the staged rows of a table; try again if another commit was faster."""
         batch, opened, staged_for = self._batch, self._open(table), self._left(table)
         if not (staged_for if batch.offsets else opened.exists()):
             return  # only the manifest of the batch is missing, or a first batch has no records
@@ -281,7 +300,7 @@ class TablesTarget(Target):
         )
 
     def _check_compared(self, before: notes.Ledger) -> None:
-        """Raise `WrongTable` if the rows that a batch was compared with have changed since."""
+        """Raise `WrongTable` if rows have changed since the batch was compared with them."""
         if self._ledgers[notes.EVENTS].generation != before.generation:
             raise WrongTable(
                 f"no other pipeline must commit to {self.table_name(notes.EVENTS)} while a batch is compared "
@@ -290,7 +309,10 @@ class TablesTarget(Target):
             )
 
     def _left(self, table: str) -> notes.OffsetRanges:
-        """Return the offsets of the batch whose rows a table does not have; raise `WrongTable`."""
+        """Return the offsets of the batch whose rows a table does not have.
+
+        Raises `WrongTable` if another pipeline has landed some of the offsets.
+        """
         if table not in self._ledgers:
             self._ledgers[table] = self._open(table).ledger(adopt=self._adopt)
         # Rows next to the events may be those of another pipeline that was killed before its events' commit.

@@ -1,8 +1,9 @@
-"""`Target`: where the rows of batches go, which are files, tables or a function of the user.
+"""`Target` is where the rows of batches go: to files, to tables, or to a function of the user.
 
-`BatchLander` calls it for each batch. First it calls `Target.start`. If rows are computed while they are
-written, it then calls the functions that `appends` returns; otherwise it passes all rows at once to `take`.
-Then it calls `commit`, and `finish` once the batch has its manifest.
+`BatchLander` calls the methods of a target for each batch. First, `BatchLander` calls `Target.start`. If rows
+are computed while they are written, `BatchLander` then calls the function that `appends` returns; otherwise,
+it passes all rows at once to `take`. Then `BatchLander` calls `commit`, and calls `finish` after the batch
+has its manifest.
 """
 
 from __future__ import annotations
@@ -21,53 +22,60 @@ if TYPE_CHECKING:
 
 
 class Target(ABC):
-    """Where the rows of batches go; most kinds need only some of the steps."""
+    """A place where the rows of batches go; most kinds of target need only some of these methods."""
 
     @abstractmethod
     def table_name(self, table: str) -> str:
         """Return the name or the URL of a table, for messages and summaries."""
 
     def recover(self) -> int | None:
-        """Finish the last batch that landed; return its number if there was something to do.
+        """Finish the last batch that landed; return its number if any work remained, otherwise None.
 
-        The notes have been read. Raises an error if the tables are not as they were left.
+        The notes in ``_batches`` have been read before. Raises an error if the tables are not as earlier
+        batches left them.
         """
         return None
 
     def is_decided(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002  # tables need it
-        """Return whether a batch that was begun must be read as its note says.
+        """Return whether a batch that was begun must be read with the settings in its note.
 
-        While no table has a row of the batch, only the offsets of its note have an effect. Without tables
-        nobody knows what a function has done with the batch, so the note decides.
+        While no table has a row of the batch, only the offsets in its note have an effect. A target without
+        tables cannot know what a function has done with the batch, so the settings in the note must be used.
         """
         return True
 
     def ledgers(self) -> list[notes.Ledger]:
-        """Return the ledgers of tables next to that of events."""
+        """Return the ledgers of all tables except the table of events."""
         return []
 
     @abstractmethod
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:
-        """Start a batch, and forget what was staged; return its counts if all of its rows have landed."""
+        """Start a batch, and forget rows that were staged for another batch.
+
+        Return the counts of the batch if all of its rows have landed, otherwise None.
+        """
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:  # noqa: ARG002  # tables need it
-        """Return what stages a part of the rows of a table, or None if `take` needs all rows of a batch."""
+        """Return a function that stages some rows of a table, or None if `take` needs all rows at once."""
         return None
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
-        """Return what yields the part of a batch that is to land, of one that `take` is called for."""
+        """Return a context manager that yields the part of a batch that must land.
+
+        This method is called only for batches whose rows are passed to `take`.
+        """
         return nullcontext(batch)
 
     @abstractmethod
     def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
-        """Stage the rows of all tables, which are stored until it returns."""
+        """Stage the rows of all tables; Spark stores the rows until this method returns."""
 
     @abstractmethod
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:
-        """Make the staged rows durable; return fields of the manifest, see `notes.BatchManifest`.
+        """Make the staged rows durable, and return fields of the manifest: see `notes.BatchManifest`.
 
-        Raises `CountMismatch` if the rows are not as they were counted.
+        Raises `CountMismatch` if the staged rows differ from the counts.
         """
 
     def finish(self, manifest: notes.BatchManifest) -> None:  # noqa: B027  # only files need it
-        """Do what is left when a batch has its manifest."""
+        """Do the work that remains after the manifest of a batch was created."""

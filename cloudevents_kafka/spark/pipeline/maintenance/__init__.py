@@ -1,4 +1,4 @@
-"""Tables next to a run: upkeep of Delta and Iceberg by their own procedures, and what tables have."""
+"""Work on tables apart from a run: upkeep with the procedures of Delta and Iceberg, and counts of rows."""
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.maintenance._contents import contents_of, read_contents

@@ -1,7 +1,7 @@
-"""`read_contents`: counts the rows in tables of events and of other records, by Spark.
+"""`read_contents` counts the rows in tables of events and of other records, with Spark.
 
-Spark groups rows by label and time, and returns the largest groups; of the rows themselves it returns only a
-few samples.
+Spark groups the rows by label and time, and returns the sizes of the largest groups. Only a few rows are
+returned themselves, as samples.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ _LABELS: Final = {
 
 
 class TableContents(NamedTuple):
-    """The names of the tables, the counts, and the next offset of each partition, by topic and number."""
+    """The names of the tables, the counts, and the next offset of each partition.
+
+    The key of a next offset is the name of a topic and the number of a partition.
+    """
 
     tables: Sequence[str]
     counts: counting.RecordCounts
@@ -76,8 +79,9 @@ def read_contents(
 ) -> TableContents:
     """Return the contents of the tables in a folder, which may be a table itself, and of tables of catalogs.
 
-    They are of Parquet or of ``formats``, with the columns of a pipeline; others are left out. Raises
-    `WrongTable` if there is none, `PipelineFailed` if Spark fails, and the errors of `local_session`.
+    Tables in a folder must be in Parquet or in one of ``formats``. Tables without the columns of a pipeline
+    are left out. Raises `WrongTable` if no table is left, `PipelineFailed` if Spark fails, and the errors of
+    `local_session`.
     """
     with (
         local_session(master=master, conf=conf, formats=formats, kafka=False) as spark,
@@ -87,7 +91,7 @@ def read_contents(
 
 
 def contents_of(spark: SparkSession, folder: str | None, names: Sequence[str]) -> TableContents:
-    """Return what `read_contents` returns, by a session that runs."""
+    """Return what `read_contents` returns, with a Spark session that is running."""
     tables = {
         name: rows for name, rows in _tables(spark, folder, names) if {"type", "error"} & {*rows.columns}
     }
@@ -120,7 +124,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
 
 
 def _select(table: DataFrame) -> DataFrame:
-    """Return the columns that are counted, without rows of keys that were deleted."""
+    """Return the columns that are counted, without the rows of keys that were deleted."""
     columns, has = dict(_COLUMNS), set(table.columns)
     if {"type", VALUE} <= has:  # data that was read by a schema, not the value of a record
         has.remove(VALUE)
@@ -161,7 +165,10 @@ def _count_labels(rows: DataFrame, counts: counting.RecordCounts) -> None:
 
 
 def _count_times(rows: DataFrame, counts: counting.RecordCounts) -> None:
-    """Count times by type, of the most frequent types; in bins of the width of the histogram."""
+    """Count events by time and type, in the bins of the histogram.
+
+    Only the most frequent types are counted one by one.
+    """
     types = ", ".join(literal(name) for name, _ in counts.types.most_common(_TYPES)[0]) or "NULL"
     event = f"if(`type` IN ({types}), `type`, {literal(OTHERS)})"
     label = f"if(error IS NULL, {event}, {literal(counting.NOT_EVENTS)}) AS label"

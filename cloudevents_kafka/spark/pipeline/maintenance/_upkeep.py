@@ -1,7 +1,7 @@
-"""`optimize_tables` and `vacuum_tables`: upkeep of Delta and Iceberg tables by the formats' own procedures.
+"""`optimize_tables` and `vacuum_tables` run the upkeep procedures of Delta and Iceberg on tables.
 
-Both start Spark and stop it. A local folder is locked meanwhile, so that no pipeline writes to it: the
-formats' commits are safe between processes in catalogs and on object stores, but not on local disks.
+Both functions start Spark and stop Spark. While `vacuum_tables` runs with a short ``keep_hours``, a local
+folder is locked, so that no pipeline writes to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Maintenance", "optimize_tables", "vacuum_tables"]
 
 KEEP_HOURS: Final = 168.0
-"""The default time for which readers can read older versions, in hours."""
+"""How long readers can read older versions by default, in hours."""
 
 _LONGEST_BATCH_HOURS: Final = 24.0
 
@@ -35,8 +35,8 @@ _LONGEST_BATCH_HOURS: Final = 24.0
 class Maintenance(msgspec.Struct, frozen=True):
     """The result of `optimize_tables` or `vacuum_tables` for a table: the numbers of files before and after.
 
-    `optimize_tables` counts the data files of the current version, `vacuum_tables` all files in storage.
-    ``left_out`` are the columns to sort by that the table does not have.
+    `optimize_tables` counts the data files of the current version, and `vacuum_tables` counts all files in
+    storage. ``left_out`` contains those columns to sort by that the table does not have.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import Maintenance
@@ -51,7 +51,7 @@ class Maintenance(msgspec.Struct, frozen=True):
     left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return one line."""
+        """Return the result as one line of text."""
         files = f"{pluralize(self.files_before, 'file')} before, {self.files_after:,} after"
         names = f"; not sorted by {', '.join(self.left_out)}, which it does not have" if self.left_out else ""
         return f"{self.table}: {files}{names}"
@@ -67,12 +67,14 @@ def optimize_tables(
 ) -> Iterator[Maintenance]:
     """Return an iterator that joins small files of each table into larger ones, and yields the results.
 
-    The tables are those in ``folder``, which may be a table itself, and ``names`` are tables of catalogs.
-    With ``sort_by`` all files are rewritten, and the rows of each table are clustered by those of these
-    columns that it has (a quarantine has other columns than events). ``conf`` has settings of Spark, such as
-    the settings of a catalog. Raises `WrongTable` if it finds no table, or before it changes one if a column
-    is in no table, `ValueError` for a name that cannot be one, `PipelineFailed` if Spark fails, and the
-    errors of `local_session`. A pipeline may write to the tables at the same time.
+    The function works on the tables in ``folder``, which may be a table itself, and on the tables ``names``
+    in catalogs. With ``sort_by``, all files are rewritten, and the rows of each table are clustered by the
+    columns in ``sort_by``. If a table does not have one of these columns, its rows are clustered by the
+    remaining columns: for example, a quarantine has other columns than a table of events. ``conf`` contains
+    settings of Spark, such as the settings of a catalog. Raises `WrongTable` if there is no table, or if a
+    column is in none of the tables; in the second case, no table has been changed. Also raises `ValueError`
+    for an invalid table name, `PipelineFailed` if Spark fails, and the errors of `local_session`. A pipeline
+    may write to the tables at the same time.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
@@ -94,10 +96,11 @@ def vacuum_tables(
 ) -> Iterator[Maintenance]:
     """Return an iterator that deletes files that no recent version of a table needs, and yields the results.
 
-    Versions that were current in the last ``keep_hours`` hours stay readable; if there are more than 1,000,
-    only the newest 1,000 and those of the last hour. With less than a day no pipeline may write at the same
-    time, because the files of its batch do not belong to any version before its commit: `InUse` is raised if
-    a pipeline uses the folder. The other arguments and the errors are those of `optimize_tables`.
+    Versions that were current in the last ``keep_hours`` hours stay readable. If there are more than 1,000
+    such versions, only the newest 1,000 versions and the versions of the last hour stay readable. If
+    ``keep_hours`` is less than a day, no pipeline may write at the same time, because the files of a batch do
+    not belong to any version before the commit of the batch; `InUse` is raised if a pipeline uses the folder.
+    The other arguments and the errors are the same as for `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
@@ -131,7 +134,10 @@ def _optimize(tables: Sequence[Table], sort_by: tuple[str, ...]) -> Iterator[Mai
 
 
 def _columns(table: Table, sort_by: tuple[str, ...]) -> dict[str, str]:
-    """Return the columns that a table has, with the table's names; by default Spark ignores case."""
+    """Return those columns of ``sort_by`` that a table has, with the names in the table.
+
+    By default, Spark ignores case in names.
+    """
     names = table.columns()
     own = {name.lower(): name for name in names} | {name: name for name in names}
     found = {name: own.get(name) or own.get(name.lower()) for name in sort_by}
@@ -160,7 +166,7 @@ def _maintain(
 
 
 def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableFormat, ...]:
-    """Return the formats of the tables: those in a local folder, or else both.
+    """Return the formats of the tables in a local folder; otherwise, return both table formats.
 
     Raises `WrongTable` if a local folder has no table.
     """
@@ -174,7 +180,7 @@ def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableForma
 
 
 def _pipeline_folder(folder: str) -> str:
-    """Return the folder that a pipeline locks: the folder of the tables."""
+    """Return the folder that a pipeline locks: the folder that contains the tables."""
     local = local_path(folder)
     if local is None:
         return folder
@@ -195,7 +201,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Iterable[str]) -> It
 
 
 def _named(spark: SparkSession, name: str) -> Table:
-    """Return the table of a catalog, which must be one of Delta or Iceberg."""
+    """Return a table in a catalog; raise `WrongTable` if the table is not in Delta or Iceberg."""
     from pyspark.errors import AnalysisException
 
     try:

@@ -1,8 +1,8 @@
 """Spark's checkpoint: the id of its query, and the offsets of each batch.
 
-Spark writes the ends of a batch to ``offsets/<batch>`` before it runs the batch, and continues
-from there after a kill. A batch begins where the one before it ends; the first one begins at the
-offsets in ``sources/0/0``, a partition that was added later at its offset 0.
+Spark writes the end offsets of a batch to ``offsets/<batch>`` before it runs the batch, and continues with
+this batch after a kill. A batch begins where the batch before ends. The first batch begins at the offsets in
+``sources/0/0``. A partition that was added later begins at its offset 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cloudevents_kafka.spark.pipeline.notes._ledger import OffsetRange, OffsetRa
 from cloudevents_kafka.spark.pipeline.stores import Store
 
 CHECKPOINT: Final = "_checkpoint"
-"""The default name of its folder, next to those of the tables."""
+"""The default name of the checkpoint's folder, which is next to the folders of the tables."""
 _METADATA: Final = "metadata"
 _FIRST_OFFSETS: Final = "sources/0/0"
 _OFFSETS: Final = "offsets"
@@ -38,7 +38,7 @@ class BatchPlan(msgspec.Struct, frozen=True):
 
 
 class WrongCheckpoint(PipelineError):
-    """The checkpoint and the folder do not belong together, or a file of the checkpoint is damaged.
+    """A checkpoint and a folder do not belong together, or a file is damaged.
 
     Examples:
         >>> from msgspec.structs import replace
@@ -62,18 +62,18 @@ class Checkpoint:
 
     @property
     def url(self) -> str:
-        """The URL of its folder, for Spark."""
+        """The URL of the checkpoint's folder, for Spark."""
         return self._store.url("")
 
     def clear(self) -> None:
-        """Remove what Spark has written."""
+        """Remove all files that Spark has written."""
         for name in (_METADATA, f".{_METADATA}.crc", _OFFSETS, _COMMITS, "sources", "state"):
             self._store.remove(name)
 
     def query_id(self) -> str | None:
-        """Return the id of its query, or None before the first run.
+        """Return the id of the checkpoint's query, or None before the first run.
 
-        Raises `WrongCheckpoint` if Spark cannot continue, because one of its files is damaged.
+        Raises `WrongCheckpoint` if Spark cannot continue, because a file of the checkpoint is damaged.
         """
         query_id = None
         if self._store.exists(_METADATA):
@@ -90,7 +90,10 @@ class Checkpoint:
         return query_id
 
     def last_committed(self) -> BatchPlan | None:
-        """Return the last batch that Spark has committed, with empty ranges at its ends, or None."""
+        """Return the last batch that Spark has committed, or None.
+
+        The ranges of this batch are empty, and lie at its end offsets.
+        """
         numbers = self._numbers(_COMMITS)
         if not numbers or not self._store.exists(f"{_OFFSETS}/{max(numbers)}"):
             return None
@@ -98,7 +101,10 @@ class Checkpoint:
         return _plan(max(numbers), ends, ends)
 
     def repeats(self) -> bool:
-        """Return whether Spark has planned a batch that it has not committed, and will repeat first."""
+        """Return whether Spark has planned a batch that it has not committed.
+
+        Spark will repeat such a batch first.
+        """
         return max(self._numbers(_OFFSETS), default=-1) > max(self._numbers(_COMMITS), default=-1)
 
     def last_planned(self) -> BatchPlan | None:
@@ -107,7 +113,10 @@ class Checkpoint:
         return self.plan(max(numbers)) if numbers else None
 
     def _numbers(self, folder: str) -> list[int]:
-        """Return the numbers of a log's files; raise `WrongCheckpoint` for a name that Spark misreads."""
+        """Return the numbers that are the names of files in a log.
+
+        Raises `WrongCheckpoint` for a name that Spark would misread.
+        """
         numbers = []
         for name in self._store.list_names(folder):
             if re.fullmatch(r"[+-]?\d+", name):  # Spark ignores other names
@@ -122,7 +131,7 @@ class Checkpoint:
         return _plan(batch, starts, self._end_offsets(f"{_OFFSETS}/{batch}"))
 
     def _end_offsets(self, path: str) -> _EndOffsets:
-        """Return the last line of a file, JSON of topic to partition to offset."""
+        """Return the offsets in the last line of a file, which is JSON, by topic and partition."""
         if not self._store.exists(path):
             raise self._damaged(path, "it is missing")
         return self._decoded(path, self._lines(path, b"v1", "v1")[-1], _EndOffsets)

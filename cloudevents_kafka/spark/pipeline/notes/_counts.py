@@ -1,4 +1,4 @@
-"""The counts of a batch, or of all batches; a batch does not land if its counts contradict each other."""
+"""The counts of a batch or of all batches; a batch does not land if its counts contradict each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Labels = Mapping[str, Mapping[str, int]]
 
 
 class CountMismatch(PipelineError):
-    """The written records are not those that were read; no record of the batch has landed.
+    """The records that were written are not those that were read; no record of the batch has landed.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts, CountMismatch
@@ -35,7 +35,8 @@ class CountMismatch(PipelineError):
 class PartitionCounts(msgspec.Struct, frozen=True):
     """The records read from one partition: the first and last offset, and their number.
 
-    ``newest`` is the latest timestamp of the last records, in milliseconds since 1970, or None.
+    ``newest`` is the latest timestamp among the last records of the partition, in milliseconds since 1970, or
+    None.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import PartitionCounts
@@ -50,11 +51,14 @@ class PartitionCounts(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> int:
-        """The number of offsets without a record: compacted, expired, or a transaction marker."""
+        """The number of offsets without a record.
+
+        Such an offset had a record that was compacted or has expired, or has a transaction marker.
+        """
         return self.last - self.first + 1 - self.records
 
     def merge(self, later: PartitionCounts) -> PartitionCounts:
-        """Return the counts joined with the counts of later records."""
+        """Return these counts combined with the counts of later records of the partition."""
         return PartitionCounts(
             min(self.first, later.first),
             max(self.last, later.last),
@@ -64,10 +68,11 @@ class PartitionCounts(msgspec.Struct, frozen=True):
 
 
 class GapCounts(msgspec.Struct, frozen=True):
-    """Numbers of the offsets of a partition in the range of a backfill.
+    """Numbers of offsets in one partition, for the range of a backfill.
 
-    ``gaps`` were not landed by a pipeline and could be read. ``landed`` had landed already. ``expired`` had
-    not landed, and their records had expired. ``ahead`` are left to the pipeline, which has not reached them.
+    ``gaps`` counts offsets that no pipeline had landed and that could be read. ``landed`` counts offsets that
+    had landed already. ``expired`` counts offsets that had not landed, and whose records had expired.
+    ``ahead`` counts offsets that are left to the pipeline, which has not reached them.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import GapCounts
@@ -82,19 +87,21 @@ class GapCounts(msgspec.Struct, frozen=True):
 
 
 class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of records read, landed as events, and quarantined.
+    """Numbers of records that were read, landed as events, or went to the quarantine.
 
-    ``tolerated`` is the number of events with accepted deviations. ``by_type`` maps type to mode to the
-    number of events, and ``by_reason`` maps verdict to reason to the number of records. ``by_tolerated`` maps
-    clause to rule to the number of events; an event may deviate from several rules. ``offsets`` maps topic to
-    partition (as text) to `PartitionCounts`. ``quarantined_by_topic`` maps topic to the records of the
-    quarantine. ``routed`` maps the tables of the option ``tables`` to their events; others are in the common
-    table. ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
+    ``tolerated`` is the number of events with accepted deviations. ``by_type`` maps the type of events, then
+    their mode, to the number of events. ``by_reason`` maps the verdict of the column ``error``, then the
+    reason, to the number of records. ``by_tolerated`` maps the clause of a specification, then the rule, to
+    the number of events; an event may deviate from several rules. ``offsets`` maps the topic, then the
+    partition (as text), to `PartitionCounts`. ``quarantined_by_topic`` maps the topic to the number of
+    records in the quarantine. ``routed`` maps each table of the option ``tables`` to the number of its
+    events; all other events are in the common table. ``newest`` is the latest timestamp of a record, in
+    milliseconds since 1970, or None.
 
-    ``duplicates`` are events that did not land because the table has them already; see the option
-    ``deduplicate``. With the option ``upsert``, ``changes`` has the numbers of records that inserted, updated
-    or deleted a row, and that were older than it: ``inserted``, ``updated``, ``deleted`` and ``older``.
-    ``tombstones`` are the records among them that have only a key, and so are not events.
+    ``duplicates`` counts events that did not land because the table has them already; see the option
+    ``deduplicate``. With the option ``upsert``, ``changes`` counts records by what they did: ``inserted``,
+    ``updated`` or ``deleted`` a row, or ``older`` if the record was older than the row. ``tombstones`` counts
+    those of these records that have a key and no value, and so are not events.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts
@@ -120,7 +127,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     changes: Mapping[str, int] = {}
 
     def merge(self, later: BatchCounts) -> BatchCounts:
-        """Return the counts plus the counts of later records."""
+        """Return these counts plus the counts of later records."""
         return replace(
             self.add_left(later),
             read=self.read + later.read,
@@ -132,7 +139,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
-        """Return the counts plus the counts of records that were read, but neither landed nor quarantined."""
+        """Return these counts plus the counts of the records that had been read, but not decoded."""
         return replace(
             self,
             events=self.events + others.events,
@@ -172,7 +179,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
     def check_rows(self, rows: Mapping[str, int], name: Callable[[str], str]) -> None:
-        """Raise `CountMismatch` if the files of a table have another number of rows than were counted."""
+        """Raise `CountMismatch` if the files of a table have more or fewer rows than were counted."""
         for table, number in rows.items():
             counted = self.rows.get(table, 0)
             if number != counted:
@@ -188,18 +195,24 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_table(self) -> dict[str, int]:
-        """The numbers of events by table; the first is the common one, `EVENTS`."""
+        """The number of events in each table; the first table is the common table, `EVENTS`."""
         return {EVENTS: self.events - sum(self.routed.values()), **self.routed}
 
     @property
     def filled(self) -> list[str]:
-        """The tables of events that get rows: an older record changes none."""
+        """The tables of events that receive rows.
+
+        With the option ``upsert``, records that are older than their rows do not count.
+        """
         if self.changes:
             return [EVENTS] if self.changes.keys() - {"older"} else []
         return [table for table, number in self.by_table.items() if number]
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
-        """Return the numbers of offsets without a record since an earlier total, by topic and partition."""
+        """Return how many more offsets without a record there are than in an earlier total.
+
+        The numbers are by topic and partition.
+        """
         nothing = PartitionCounts(0, -1, 0)
         return {
             topic: {
@@ -211,7 +224,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sums(self) -> str:
-        """What became of the records, in words: ``2 events + 1 quarantined``."""
+        """What became of the records, as text: ``2 events + 1 quarantined``."""
         parts = [pluralize(self.events, "event"), f"{self.quarantined:,} quarantined"]
         parts += [pluralize(self.duplicates, "duplicate")] if self.duplicates else []
         parts += [pluralize(self.tombstones, "tombstone")] if self.tombstones else []

@@ -1,7 +1,8 @@
-"""Ranges of offsets, and `Ledger`: those whose records a table has, by topic, its id, pipeline and partition.
+"""Ranges of offsets, and `Ledger`, which lists the ranges whose records are in a table.
 
-docs/design.md has the law of landing, by which a commit adds rows and their offsets to a ledger in one
-step. Rows without an entry come from other writers, and prove nothing.
+A ledger lists ranges by topic, id of the topic, pipeline and partition. docs/design.md contains the law of
+landing: a commit adds rows to a table and their offsets to the table's ledger in one step. Rows whose offsets
+are not in the ledger come from other writers, and do not show that a record has landed.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from cloudevents_kafka.spark.pipeline._errors import WrongTable
 
 
 class OffsetRange(msgspec.Struct, frozen=True, array_like=True):
-    """Offsets of one partition: ``start`` is the first, ``end`` the first after the last."""
+    """Offsets of one partition, from the first offset ``start`` to before the offset ``end``."""
 
     start: int
     end: int
 
 
 REPLAYS: Final = "(replays)"
-"""What stands for a topic in a ledger that counts replays of the quarantine; no topic can have this name."""
+"""Stands for a topic in a ledger, and counts the replays of the quarantine. No topic can have this name."""
 
 # Topic, then partition as text.
 OffsetRanges = Mapping[str, Mapping[str, OffsetRange]]
@@ -44,13 +45,13 @@ class LedgerEntry(NamedTuple):
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """What all commits of pipelines to a table have landed; ``generation`` counts these commits."""
+    """The offsets that all pipelines have committed to a table; ``generation`` counts these commits."""
 
     generation: int = 0
     topics: _Topics = {}
 
     def entries(self) -> Iterator[LedgerEntry]:
-        """Yield all ranges."""
+        """Yield all ranges of the ledger."""
         for topic, ids in self.topics.items():
             for topic_id, pipelines in ids.items():
                 for pipeline, partitions in pipelines.items():
@@ -59,7 +60,10 @@ class Ledger(msgspec.Struct, frozen=True):
                             yield LedgerEntry(topic, topic_id, pipeline, partition, offsets)
 
     def landed(self, ids: Mapping[str, str]) -> OffsetRanges:
-        """Return the last range of each partition of topics with these ids, by all pipelines."""
+        """Return the last landed range of each partition of the topics with these ids.
+
+        Ranges of all pipelines are included.
+        """
         return {
             topic: {
                 partition: _joined([entry.offsets for entry in entries])[-1]
@@ -71,7 +75,8 @@ class Ledger(msgspec.Struct, frozen=True):
     def left(self, ids: Mapping[str, str], planned: OffsetRanges, owner: str | None = None) -> OffsetRanges:
         """Return the planned offsets that have not landed, without empty ranges.
 
-        Raises `WrongTable` if another pipeline than the ``owner`` has landed some; None stands for any.
+        Raises `WrongTable` if another pipeline than ``owner`` has landed some of these offsets. If ``owner``
+        is None, the offsets may come from any pipeline.
         """
         left: dict[str, dict[str, OffsetRange]] = {}
         for topic, partitions in planned.items():
@@ -94,15 +99,21 @@ class Ledger(msgspec.Struct, frozen=True):
 
     @property
     def replays(self) -> int:
-        """The number of the last replay of the quarantine that has landed, 0 if none has."""
+        """The number of the last replay of the quarantine that has landed, or 0 if no replay has landed."""
         return max((entry.offsets.end for entry in self.entries() if entry.topic == REPLAYS), default=0)
 
     def add_replay(self, number: int) -> Ledger:
-        """Return the ledger after replay ``number``: one range for all replays, which are counted from 1."""
+        """Return the ledger after replay ``number`` has landed.
+
+        One range stands for all replays, which are counted from 1.
+        """
         return self.add("replay", {}, {REPLAYS: {"0": OffsetRange(0, number)}})
 
     def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[LedgerEntry]]:
-        """Return the ranges of a topic by partition, in order; an unknown id may be any."""
+        """Return the ranges of a topic by partition, in order.
+
+        If the id of the topic is unknown, ranges of all topics with this name are returned.
+        """
         found: dict[str, list[LedgerEntry]] = {}
         entries = Ledger(topics={topic: self.topics.get(topic, {})}).entries()
         for entry in sorted(entries, key=lambda entry: entry.offsets.start):
@@ -111,7 +122,7 @@ class Ledger(msgspec.Struct, frozen=True):
         return found
 
     def add(self, pipeline: str, ids: Mapping[str, str], ranges: OffsetRanges) -> Ledger:
-        """Return the ledger after a commit of these offsets."""
+        """Return the ledger after a pipeline has committed these offsets."""
         added = (
             LedgerEntry(topic, ids.get(topic, ""), pipeline, partition, offsets)
             for topic, partition, offsets in iter_partitions(ranges)
@@ -119,11 +130,11 @@ class Ledger(msgspec.Struct, frozen=True):
         return Ledger.of_entries(self.generation + 1, chain(self.entries(), added))
 
     def merge(self, entries: Iterable[LedgerEntry]) -> Ledger:
-        """Return the ledger with other ranges, too."""
+        """Return the ledger with additional ranges."""
         return Ledger.of_entries(self.generation, chain(self.entries(), entries))
 
     def begins(self) -> list[LedgerEntry]:
-        """Return where a pipeline begins in partitions of which it has landed nothing."""
+        """Return where pipelines begin in partitions from which they have not landed any record."""
         return [entry for entry in self.entries() if entry.offsets.start == entry.offsets.end]
 
     @staticmethod
@@ -137,9 +148,9 @@ class Ledger(msgspec.Struct, frozen=True):
 
 
 def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
-    """Return ranges in order, those that touch or overlap as one.
+    """Return ranges in order; ranges that touch or overlap are joined.
 
-    One that is empty stays if it touches no other: the pipeline begins there.
+    An empty range stays if it does not touch another range, because a pipeline begins at its offset.
     """
     joined: list[OffsetRange] = []
     for range_ in sorted(ranges, key=lambda range_: range_.start):
@@ -153,7 +164,11 @@ def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
 def _left(
     pipeline: str | None, topic: str, planned: OffsetRange, landed: Iterable[LedgerEntry]
 ) -> OffsetRange:
-    """Return the planned offsets after those that a pipeline has landed, in order; raise `WrongTable`."""
+    """Return the planned offsets that follow the landed offsets.
+
+    Raises `WrongTable` if another pipeline has landed some of the planned offsets, or if the landed offsets
+    are not at the beginning of the planned offsets.
+    """
     start = planned.start
     for entry in landed:
         common = OffsetRange(max(start, entry.offsets.start), min(planned.end, entry.offsets.end))
@@ -177,7 +192,7 @@ def _left(
 
 
 def iter_partitions(ranges: OffsetRanges) -> Iterator[tuple[str, str, OffsetRange]]:
-    """Yield topic, partition and offsets of each partition."""
+    """Yield the topic, the partition and the offsets of each partition."""
     for topic, partitions in ranges.items():
         for partition, offsets in partitions.items():
             yield topic, partition, offsets

@@ -1,10 +1,11 @@
-"""The notes in ``_batches``: where a pipeline begins, which batch it has begun, and what has landed.
+"""The notes in ``_batches``: where a pipeline begins, which batch was begun, and what has landed.
 
-Each batch that has landed has a manifest; the ledger in the last one has all of them. Older ones are removed.
+Each batch that has landed has a manifest. The ledger in the last manifest lists the offsets of all batches,
+so older manifests are removed.
 
-Each note is a file. Earlier versions also landed through Spark Connect, and wrote each note as a folder with
-one file in ``_batches/connect``, the manifests in ``0`` to ``3`` by turns. These are read, and the newest
-note of both kinds counts.
+Each note is a file. Earlier versions could also land through Spark Connect. They wrote each note as a folder
+with one file in ``_batches/connect``, and the manifests in the folders ``0`` to ``3`` in turn. Such folders
+are still read, and the newest note is used, whether it is a file or a folder.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ TopicIds = Mapping[str, str]
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the records of a batch are read, and which tables their rows go to.
 
-    ``routes`` has the tables of events by patterns of types, in order, ``schemas`` has those of their data,
-    ``rescue`` is whether what does not fit lands, ``writers`` has what a schema registry knew of framed data,
-    and ``upsert`` is how records change rows.
+    ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps such
+    patterns to schemas of the events' data. ``rescue`` is whether an event lands even if some of its data
+    does not fit the schema. ``writers`` contains what a schema registry knew about framed data. ``upsert``
+    says how records change rows.
     """
 
     lenient: bool = False
@@ -52,8 +54,9 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedBatch(NamedTuple):
     """The records of a batch that has not begun.
 
-    ``batch`` is Spark's number, ``query`` is the id of the checkpoint, ``ids`` are the ids of the
-    topics. ``planned`` are all offsets that Spark planned, and ``offsets`` those that have not landed.
+    ``batch`` is Spark's number of the batch, ``query`` is the id of the checkpoint's query, and ``ids``
+    contains the ids of the topics. ``planned`` contains all offsets that Spark planned, and ``offsets``
+    contains the planned offsets that have not landed.
     """
 
     batch: int
@@ -69,12 +72,12 @@ class PlannedBatch(NamedTuple):
 
 
 class BegunBatch(ReadSettings, frozen=True, kw_only=True):
-    """A batch that is about to be written, see `PlannedBatch`.
+    """A batch that is about to be written; see also `PlannedBatch`.
 
-    ``number`` counts the batches of the folder; Spark's number differs after a checkpoint was set back.
-    ``in_java`` is whether the Java function reads first, and ``to`` is the kind of the tables.
-    ``counted`` has the counts of a batch that was compared with the rows of its table, as its commit changes
-    what they would be.
+    ``number`` counts the batches of the folder; Spark's number differs from ``number`` after a checkpoint was
+    set back. ``in_java`` is whether the Java function reads the records first, and ``to`` is the kind of the
+    target. ``counted`` contains the counts of a batch that was compared with the rows of its table. These
+    counts are noted because they cannot be computed again after the commit.
     """
 
     version: int = VERSION
@@ -91,12 +94,14 @@ class BegunBatch(ReadSettings, frozen=True, kw_only=True):
 
 
 class BatchManifest(BegunBatch, frozen=True, kw_only=True):
-    """A batch that has landed: for Parquet and functions when its manifest is created, in one step.
+    """A batch that has landed; for Parquet and functions, a batch lands when its manifest is created.
 
-    ``files`` are relative to the ``staging`` folder. ``ledger`` has the offsets of all batches up to this
-    one, and ``total`` counts their records. ``tables`` are the ids of tables in Delta or Iceberg. ``rows``
-    has the rows in the files of the commits, where they are known, and ``seconds`` the times of our steps.
-    ``names`` has the names in the typed data of files of Parquet, by table, each with those above it.
+    ``files`` contains paths relative to the ``staging`` folder. ``ledger`` lists the offsets of all batches
+    up to this batch, and ``total`` counts the records of all these batches. ``tables`` maps Delta or Iceberg
+    tables to their ids. ``rows`` maps tables to the number of rows in the committed files, if this number is
+    known. ``seconds`` maps steps of the pipeline to the time that they took. ``names`` lists, by table, the
+    names of fields in the typed data of Parquet files; each field is listed with the names of the fields that
+    contain it.
     """
 
     staging: str = ""
@@ -113,9 +118,9 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     """What is known before the first batch, and where the checkpoint begins.
 
-    ``pipeline`` is its id, and ``ids`` are the ids of the topics. The checkpoint begins behind the
-    offsets that had ``landed``, or else at the option ``start``. ``follows`` is the id of an earlier
-    checkpoint that it continues, without topics that were forgotten.
+    ``pipeline`` is the id of the pipeline, and ``ids`` contains the ids of the topics. The checkpoint begins
+    after the offsets in ``landed``, or else at the offsets of the option ``start``. ``follows`` is the id of
+    an earlier checkpoint that this checkpoint continues, after some topics were forgotten.
     """
 
     version: int = VERSION
@@ -130,7 +135,7 @@ _NAMES: Final[Mapping[type, str]] = {BegunBatch: "begun", Beginning: "beginning"
 
 
 class Manifests:
-    """The manifests and notes of a folder; raises `WrongCheckpoint` for those that it cannot read."""
+    """The manifests and other notes in a folder; raises `WrongCheckpoint` for notes that are not readable."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -148,11 +153,11 @@ class Manifests:
         return max(self._find(_NAMES[type_], type_), key=_number, default=None)
 
     def write(self, note: BegunBatch | Beginning) -> None:
-        """Write a note, in place of an earlier one of its kind."""
+        """Write a note, in place of an earlier note of the same kind."""
         self._store.replace(_file(_NAMES[type(note)]), _encode(note))
 
     def add(self, manifest: BatchManifest) -> None:
-        """Create the manifest of a batch, and remove one that is too old."""
+        """Create the manifest of a batch, and remove a manifest that is too old."""
         path = _file(f"{manifest.number:08d}")
         try:
             self._store.create(path, _encode(manifest))
@@ -169,7 +174,7 @@ class Manifests:
         self._store.remove(BATCHES)
 
     def _find(self, name: str, type_: type[_Note]) -> list[_Note]:
-        """Return what is noted under a name, in a file and in a folder."""
+        """Return the notes with a name, from a file and from a folder."""
         folder = f"{_FOLDERS}/{name}"
         parts = [f"{folder}/{part}" for part in self._store.list_names(folder) if part.startswith("part-")]
         paths = [path for path in [_file(name)] if self._store.exists(path)]

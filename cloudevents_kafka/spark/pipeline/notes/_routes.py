@@ -1,7 +1,8 @@
 """Which table the events of a type go to: the patterns of the option ``tables``, and their rules.
 
-A pattern is a type in which ``*`` stands for any text, also an empty one. The first that matches
-decides: `table_for` in Python, `tables.table_of` as a column of Spark.
+A pattern is a type in which ``*`` stands for any text, including an empty text. The first pattern that
+matches decides. `table_for` applies this rule in Python, and `tables.table_of` applies it as a column of
+Spark.
 """
 
 from __future__ import annotations
@@ -25,19 +26,20 @@ OUTCOMES: Final = "quarantine_replays"
 """The table next to the quarantine with what became of replayed records."""
 
 TABLE: Final = "__ce_table"
-"""The column with the name of an event's table, until the event is written."""
+"""The name of the table, next to the quarantine, that records what became of replayed records."""
 
 MAX_ROUTES: Final = 50
-"""Each table costs a commit for each batch, and each pattern a comparison for each event."""
+"""The largest number of patterns. Each table costs a commit for each batch, and each pattern costs a
+comparison for each event."""
 
 _FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def check_routes(routes: Mapping[str, str], table: str | None) -> None:
-    """Raise `ValueError` if a pattern cannot match, or if a separate table cannot have the name.
+    """Raise `ValueError` if a pattern can never match, or if the name of a separate table is not allowed.
 
-    ``table`` is the common table in a catalog.
+    ``table`` is the name of the common table in a catalog.
     """
     if len(routes) > MAX_ROUTES:
         raise ValueError(
@@ -79,5 +81,5 @@ def table_names(routes: Mapping[str, str]) -> list[str]:
 
 
 def table_for(type_: str, routes: Mapping[str, str]) -> str:
-    """Return the name of the table for events of a type: of the first pattern that matches."""
+    """Return the name of the table for events of a type: the table of the first pattern that matches."""
     return next((table for pattern, table in routes.items() if matches(type_, pattern)), EVENTS)

@@ -1,4 +1,4 @@
-"""`Upsert`: which row a record changes, and which records delete it, checked and as SQL."""
+"""`Upsert` says which row a record changes, and which records delete a row; also as SQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 from cloudevents_kafka.spark._patterns import literal
 
 DELETED: Final = "deleted"
-"""The column of a table that says whether its row was deleted."""
+"""The name of a table's column that says whether a row was deleted."""
 
 # "key" is that of Kafka's record; any other name is that of an extension.
 _COLUMNS: Final = frozenset({"key", "id", "source", "type", "subject", "dataschema", "datacontenttype"})
@@ -18,14 +18,17 @@ _RULE: Final = re.compile(f"((?!key=){_KEY.replace('$', '=')})=(.*)", re.DOTALL)
 
 
 class Upsert(NamedTuple):
-    """The keys of rows, and the attribute and value of events that delete, if there are such."""
+    """The keys of rows, and the attribute and value that mark deleting events, if there are any."""
 
     keys: tuple[str, ...]
     rule: tuple[str, str] | None
 
     @classmethod
     def parse(cls, keys: tuple[str, ...], rule: str | None) -> Self | None:
-        """Return the upsert of the options ``upsert`` and ``deleted``, or None; raise `ValueError`."""
+        """Return the upsert of the options ``upsert`` and ``deleted``, or None.
+
+        Raises `ValueError` if one of the options is invalid.
+        """
         if not all(re.fullmatch(_KEY, key) for key in keys) or len(set(keys)) < len(keys):
             raise ValueError(
                 "upsert must name key (that of Kafka), id, source, type, subject, or extensions such as "
@@ -42,9 +45,10 @@ class Upsert(NamedTuple):
         return ",".join(self.keys)
 
     def deletes_sql(self, event: str = "") -> str:
-        """Return SQL for whether an event deletes: it has no value, or the attribute that the rule names.
+        """Return SQL for whether an event deletes a row.
 
-        The columns of the event have the prefix ``event``. What its data is makes no difference.
+        An event deletes a row if its record has no value, or if it has the attribute and value of the option
+        ``deleted``, with any data. The columns of the event have the prefix ``event``.
         """
         deletes = f"{event}`data` IS NULL AND {event}`mode` = 'binary'"
         if self.rule is not None:
@@ -53,7 +57,7 @@ class Upsert(NamedTuple):
         return f"coalesce({deletes}, false)"
 
     def deletes(self, fields: Mapping[str, Any]) -> bool:
-        """Return whether an event deletes, as `deletes_sql` does, by its fields."""
+        """Return whether an event deletes a row, from the fields of the event; see `deletes_sql`."""
         if fields.get("data") is None and fields.get("mode") == "binary":
             return True
         if self.rule is None:
@@ -63,10 +67,10 @@ class Upsert(NamedTuple):
         return bool(found == value)
 
     def key_sql(self, row: str = "") -> list[str]:
-        """Return SQL for each key of a row, whose columns have the prefix ``row``."""
+        """Return SQL for each key of a row; the columns of the row have the prefix ``row``."""
         return [attribute_sql(name, row) for name in self.keys]
 
 
 def attribute_sql(name: str, row: str = "") -> str:
-    """Return SQL for an attribute, or for the key of Kafka."""
+    """Return SQL for an attribute, or for the key of the Kafka record."""
     return f"{row}`{name}`" if name in _COLUMNS else f"{row}`extensions`['{name}']"
