@@ -1,4 +1,4 @@
-"""The options of a pipeline: fields, which have their checks, help and flags, and what derives from them."""
+"""The options of a pipeline: fields with their checks, help texts and flags, and values derived from them."""
 
 from cloudevents_kafka.spark.pipeline.options._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.options._options import PipelineOptions

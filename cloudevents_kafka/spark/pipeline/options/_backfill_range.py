@@ -1,4 +1,7 @@
-"""`BackfillRange`: what a backfill is asked to read, by offsets or by times, of each partition or of some."""
+"""`BackfillRange` is the range that a backfill was asked to read, by offsets or by times.
+
+The range is for all partitions, or for some partitions that are named.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +22,22 @@ _GRAMMAR: Final = (
     'topic and partition as {"orders": {"0": [17, 41]}}; TO is the first that is not read. Got '
 )
 OffsetsAt = Callable[[str | int], Mapping[str, int]]
-"""Returns the offsets by partition of ``earliest``, ``latest``, or a time in milliseconds since 1970."""
+"""Returns an offset for each partition: for ``earliest``, ``latest``, or a time in milliseconds since 1970.
+"""
 
 
 class BackfillRange(msgspec.Struct, frozen=True):
-    """A range of each partition, by two positions, or the ranges of ``named`` partitions."""
+    """One range for all partitions, by two positions, or a range for each of the ``named`` partitions."""
 
     positions: tuple[str, str] = ("", "")
     named: Mapping[str, Mapping[str, tuple[int, int]]] | None = None
 
     @classmethod
     def of(cls, text: str) -> BackfillRange:
-        """Return the range of a text; raise `ValueError` with the grammar."""
+        """Return the range that a text describes.
+
+        Raises `ValueError` with the grammar if the text is invalid.
+        """
         if text.startswith("{"):
             try:
                 named = msgspec.json.decode(text, type=dict[str, dict[str, tuple[int, int]]])
@@ -60,7 +67,7 @@ class BackfillRange(msgspec.Struct, frozen=True):
     def find(
         self, topic: str, partitions: Collection[str], offsets_at: OffsetsAt
     ) -> Mapping[str, OffsetRange]:
-        """Return the range of each partition of a topic."""
+        """Return the range of each partition of a topic; with ``named``, only of partitions with a range."""
         if self.named is not None:
             return {number: OffsetRange(*range_) for number, range_ in self.named.get(topic, {}).items()}
         begins, ends = (_offsets(position, partitions, offsets_at) for position in self.positions)

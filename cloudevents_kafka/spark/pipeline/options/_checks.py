@@ -1,6 +1,6 @@
-"""The checks of single options, by the name of an option and its value; each raises `ValueError`.
+"""The checks of single options, by the name of an option and its value; each check raises `ValueError`.
 
-What several options must be together, `PipelineOptions` checks itself.
+`PipelineOptions` itself checks rules that concern several options.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ check_start: Final = must_be(
 
 
 def split_topics(topics: Iterable[str]) -> tuple[str, ...]:
-    """Return topics one by one: Spark splits each at commas."""
+    """Return a list of topics, split at commas, as Spark splits them."""
     names = (name.strip() for name in ",".join(topics).split(","))
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def check_topics(name: str, topics: Iterable[str]) -> None:
-    """Check topics that may be joined by commas."""
+    """Check names of topics; several names may be joined by commas."""
     check_names(name, split_topics(topics))
 
 
@@ -72,7 +72,7 @@ def check_pattern(name: str, pattern: str) -> None:
 
 
 def check_location(name: str, location: str) -> None:  # noqa: ARG001  # the signature of a check
-    """Check a path or a URL that Spark can write to."""
+    """Check that a location is a path or a URL that Spark can write to."""
     parts = urlsplit(location)
     if parts.scheme == "file" and parts.netloc not in {"", "localhost"}:
         raise ValueError(
@@ -87,12 +87,12 @@ def check_span(name: str, span: str) -> None:
 
 
 def check_port(name: str, port: int | str) -> None:  # noqa: ARG001  # the signature of a check
-    """Check a port, or an address of this machine."""
+    """Check that a port is a number, or an address of this machine with a port."""
     split_address(port)
 
 
 def check_range(name: str, text: str) -> None:  # noqa: ARG001  # the signature of a check
-    """Check the range of a backfill."""
+    """Check the text of a backfill's range."""
     BackfillRange.of(text)
 
 
@@ -106,13 +106,13 @@ def check_master(name: str, master: str) -> None:
 
 
 def check_source_settings(name: str, settings: Mapping[str, str]) -> None:
-    """Check that options of Spark's source are not those that the pipeline sets."""
+    """Check that options of Spark's source do not include options that the pipeline sets itself."""
     if reserved := sorted(_RESERVED & settings.keys()):
         raise ValueError(f"the pipeline sets {', '.join(reserved)} itself: {name} must not have it")
 
 
 def check_spark_settings(name: str, settings: Mapping[str, str]) -> None:  # noqa: ARG001  # the same
-    """Check that no setting shows a login on Java's command line."""
+    """Check that no setting would show a password on Java's command line."""
     jars = {setting: value for setting, value in settings.items() if setting.startswith("spark.jars")}
     if exposed := [setting for setting, value in jars.items() if mask_credentials(value) != value]:
         raise ValueError(

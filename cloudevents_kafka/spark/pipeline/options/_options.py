@@ -27,78 +27,90 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     """The settings of a pipeline; raises `ValueError` for invalid ones.
 
     ``out`` and ``checkpoint`` are paths, or URLs that Spark can write to; the default checkpoint is
-    ``out/_checkpoint``. With ``once`` the pipeline reads the existing records and ends, otherwise a batch
+    ``out/_checkpoint``. With ``once``, the pipeline reads the existing records and ends; otherwise, a batch
     starts every ``interval`` seconds. ``start`` is where the first run begins: "earliest", "latest", or
-    offsets in Spark's JSON; later runs continue at the checkpoint. ``max_records`` limits a batch, and so the
-    memory; None means no limit.
+    offsets in Spark's JSON. Later runs continue at the checkpoint. ``max_records`` limits the number of
+    records in a batch, and so the memory that a batch needs; None means no limit.
 
     ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` write
     to tables in the folders ``out/events`` and ``out/quarantine``. If ``table`` is a name in a catalog, such
-    as ``catalog.schema.orders``, they write to this table and to ``catalog.schema.orders_quarantine``; the
-    notes of the batches and the checkpoint are in ``out`` even then. Each record lands once.
+    as ``catalog.schema.orders``, ``delta`` and ``iceberg`` write to this table and to
+    ``catalog.schema.orders_quarantine``. Even then, the folder ``out`` contains the pipeline's notes in
+    ``_batches`` and the checkpoint. Each record lands once.
 
-    ``tables`` maps types of events to tables of their own: ``{"com.example.order.*": "orders"}``. In a
-    pattern ``*`` is any text; the first pattern that matches decides, and all other events are in the common
-    table. A table is a folder next to ``out/events``, or a table next to ``table`` in its catalog. It is
-    created with its first event. There may be at most 50 patterns. If they are changed between runs, the new
-    ones are for later batches.
+    ``tables`` maps types of events to separate tables: ``{"com.example.order.*": "orders"}``. In a pattern,
+    ``*`` stands for any text. The first pattern that matches decides the table of an event; if no pattern
+    matches, the event goes to the common table. A separate table is a folder next to ``out/events``, or a
+    table next to ``table`` in the same catalog, and is created with its first event. There may be at most 50
+    patterns. If the patterns are changed between runs, the new patterns are used for later batches.
 
-    ``schemas`` maps types, with the same patterns, to schemas of their data, as `data_as` takes them. Such
-    events have their data in the column ``value``, a struct, and not in ``data``. An event whose data does
-    not fit is in the quarantine, with the verdict ``broken-data`` and the place; members that the schema does
-    not have are dropped. With ``rescue`` these members, and members whose value does not fit, are in
-    ``value._rescued`` instead. A table has one schema: events with several schemas need ``tables``.
+    ``schemas`` maps types of events, with the same kind of patterns, to schemas of their data; `data_as`
+    takes the same schemas. The data of such events is in the column ``value``, a struct, and not in the
+    column ``data``. If the data of an event does not fit the schema, the event goes to the quarantine with
+    the verdict ``broken-data``, and the reason names the member that does not fit. Members that the schema
+    does not have are dropped. With ``rescue``, the column ``value._rescued`` contains these members, and
+    members whose values do not fit. A table has one schema, so events with several schemas need the option
+    ``tables``.
 
-    ``schema_registry`` is for data of Avro or JSON that serializers of a schema registry have framed. It is
-    the URL of the registry, the settings of confluent's client, or such a client. Data is read by the schema
-    of its writer, into the schema of ``schemas``. Each id is fetched once, and at most 1,000 new ids for a
-    batch. Data with further ids, or with ids that the registry does not know, is in the quarantine. If the
-    registry does not answer, the run ends.
+    ``schema_registry`` is for Avro or JSON data with the prefix that serializers of a schema registry write.
+    The option is the URL of the registry, the settings of confluent-kafka's registry client, or such a
+    client. Data is read with the schema of its writer, and converted to the schema in ``schemas``. The schema
+    of each id is fetched once, and at most 1,000 new schemas are fetched for a batch. Events with further
+    ids, or with ids that the registry does not know, go to the quarantine. If the registry does not answer,
+    the run ends.
 
-    ``lenient`` reads as `decode_events` does with ``lenient=True``: for example, JSON of Debezium or Dapr
-    without a content-type is then an event. Events have one more column, ``tolerated``. It has the attribute,
-    the rule and the clause of each deviation that was accepted, and the value if it was left out; it is null
-    if there is no deviation. Tables of Delta and Iceberg that a strict run has created get the column; in
-    ``parquet`` only the files of lenient runs have it, so read a folder of both with Spark's option
+    ``lenient`` reads records as `decode_events` does with ``lenient=True``. For example, JSON that Debezium
+    or Dapr has written without a content-type is then an event. Events have an additional column,
+    ``tolerated``. It lists the attribute, the rule and the clause of each accepted deviation, and the value
+    of the attribute if this value was left out. The column is null if there is no deviation. The column is
+    added to Delta and Iceberg tables that a strict run has created. In ``parquet``, only files of lenient
+    runs contain the column; so read a folder that also contains files of strict runs with Spark's option
     ``mergeSchema`` or DuckDB's ``union_by_name``.
 
-    ``topic_pattern`` is a regular expression, in place of ``topics``: all topics whose whole names match are
-    read, also topics that are created later.
+    ``topic_pattern`` is a regular expression, which replaces ``topics``. The pipeline reads all topics whose
+    whole names match, including topics that are created later.
 
-    ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads those records of the range
-    that no pipeline has landed and that are before the next offset of the pipeline of ``out``; then it ends.
-    The range is ``FROM..TO``, for all partitions, where each is ``earliest``, ``latest``, an offset, or ``@``
-    with a time in RFC 3339; or it is a mapping of offsets, ``{"orders": {"0": [17, 41]}}``. TO is not read.
-    With Delta and Iceberg a pipeline may run at the same time.
+    ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads those records in the range
+    that no pipeline has landed and that are before the next offset of the pipeline in the folder ``out``;
+    then the run ends. For all partitions, the range is ``FROM..TO``. FROM and TO are each ``earliest``,
+    ``latest``, an offset, or ``@`` with a time in RFC 3339. For some partitions, the range is a mapping to
+    offsets, such as ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at TO, is not read.
+    With Delta and Iceberg, the pipeline may run at the same time.
 
     ``deduplicate`` is a span of time, such as "1h" or "7 days". An event does not land if an earlier record
-    of its batch has the same source and id, or if a row of the table has them and its timestamp differs by at
-    most this span. The summary counts such events as ``duplicates``.
+    in its batch has the same source and id. An event also does not land if a row in the table has the same
+    source and id, and a timestamp that differs by at most this span. The summary counts such events as
+    ``duplicates``.
 
     ``upsert`` names the keys of a table that has one row for each key: "key" for the key of the record, or
-    attributes such as "subject". A row is the last record of its key, in the order of offsets. The column
-    ``deleted`` says whether that record was a deletion: a record without a value, or an event whose attribute
-    has the value in the option ``deleted``, such as "iodebeziumop=d". ``deduplicate`` and ``upsert`` are for
-    ``delta`` and ``iceberg``, without ``tables``.
+    attributes such as "subject". Each row contains the last record of its key, in the order of offsets. The
+    column ``deleted`` says whether this record was a deletion. A record without a value is a deletion. The
+    option ``deleted``, such as "iodebeziumop=d", names an attribute and a value; an event with this attribute
+    and value is also a deletion. ``deduplicate`` and ``upsert`` are for ``delta`` and ``iceberg``, without
+    ``tables``.
 
-    ``adopt`` allows a pipeline to land in tables that have rows, but no commit of a pipeline. The rows stay;
-    they do not count as records that have landed. The default is to fail.
+    ``adopt`` allows a pipeline to land in tables that contain rows, but have no commit of a pipeline. The
+    existing rows stay, and do not count as records that have landed. By default, the start fails for such
+    tables.
 
-    ``allow_data_loss`` continues if records have expired before they were read; the default is to fail.
-    ``forget_topics`` are topics that earlier runs have read and that are no longer in ``topics``, such as a
-    topic that was deleted. Their remaining records are not read, and all other topics continue.
+    With ``allow_data_loss``, the pipeline continues if records have expired before they were read; by
+    default, the pipeline fails. ``forget_topics`` lists topics that earlier runs have read and that are no
+    longer in ``topics``, such as a topic that was deleted. The remaining records of these topics are not
+    read, and all other topics continue.
 
-    ``metrics_file`` gets a line of JSON with the metrics of each batch, and the lags after a minute without a
-    batch. If its name ends in ``.prom``, it has all current metrics in Prometheus' format instead.
-    ``metrics_port`` is a port at which Prometheus reads the metrics, or 0 for a free one (see
-    `EventPipeline.metrics_url`); it is on 127.0.0.1 unless it is HOST:PORT. ``group`` is a consumer group to
-    which the landed offsets are committed, so that Kafka's tools show the lag; the pipeline itself does not
-    use it. ``thresholds`` are limits at which the pipeline warns, ends, or stops a topic: see `Threshold`.
+    ``metrics_file`` is a file to which the pipeline appends one line of JSON for each batch, with the metrics
+    of the batch; after a minute without a batch, the pipeline appends a line with the lags. If the name of
+    the file ends in ``.prom``, the file contains all current metrics in Prometheus' format instead of these
+    lines. ``metrics_port`` is a port at which Prometheus reads the metrics, or 0 for any unused port (see
+    `EventPipeline.metrics_url`). The port is on 127.0.0.1 unless the option is HOST:PORT. ``group`` is a
+    consumer group to which the landed offsets are committed, so that Kafka's tools show the lag; the pipeline
+    itself does not use the group. ``thresholds`` are limits at which the pipeline warns, ends, or stops a
+    topic: see `Threshold`.
 
-    ``kafka_options`` has options of Spark's Kafka source (``kafka.security.protocol``, …). Records of aborted
-    transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf`` has
-    settings of the Spark session (``spark.driver.memory``, …) that `run` creates. ``master`` is
-    the Spark master, ``ui`` whether Spark serves its web page, ``log`` the file for Java's log.
+    ``kafka_options`` contains options of Spark's Kafka source (``kafka.security.protocol``, …). Records of
+    aborted transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf``
+    contains settings (``spark.driver.memory``, …) of the Spark session that `run` creates. ``master`` is the
+    Spark master, ``ui`` is whether Spark serves its web page, and ``log`` is the file for Java's log.
 
     Examples:
         >>> from cloudevents_kafka.spark import PipelineOptions
@@ -338,9 +350,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         return self.checkpoint or f"{self.out.rstrip('/')}/{CHECKPOINT}"
 
     def redact(self, text: str) -> str:
-        """Return a text, such as an error of Spark, without the values of settings that may be secret.
+        """Return a text, such as a Spark error, without the values of settings that may be secret.
 
-        Values that are known to be harmless stay.
+        Values of settings that are known to be harmless stay in the text.
         """
         registry = self.schema_registry if isinstance(self.schema_registry, Mapping) else {}
         settings = {f"schema.registry.{name}": str(value) for name, value in registry.items()}
@@ -352,17 +364,17 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     @property
     def topic_names(self) -> tuple[str, ...]:
-        """The topics one by one: Spark splits each at commas."""
+        """The topics as a list, split at commas, as Spark splits them."""
         return rules.split_topics(self.topics)
 
     def reads(self, topic: str) -> bool:
-        """Return whether a topic is one of those that are read."""
+        """Return whether the pipeline reads a topic."""
         if self.topic_pattern is not None:
             return re.fullmatch(self.topic_pattern, topic) is not None
         return topic in self.topic_names
 
     def without(self, topics: Collection[str]) -> PipelineOptions | None:
-        """Return the options without some topics, or None if no other one is named."""
+        """Return the options without some topics, or None if no topic would be left."""
         if self.topic_pattern is not None:
             names = "|".join(map(re.escape, topics))
             return replace(self, topic_pattern=f"(?!(?:{names})$)(?:{self.topic_pattern})")

@@ -1,4 +1,4 @@
-"""Options of Spark's Kafka source: their defaults, and those to read exactly some offsets."""
+"""Options of Spark's Kafka source: their defaults, and options that read exactly some offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from cloudevents_kafka.spark.pipeline.notes import OffsetRanges
 
 ISOLATION: Final = "kafka.isolation.level"
-"""Whether records of aborted transactions are read."""
+"""The setting for whether records of aborted transactions are read."""
 
 # Spark's source fetches once more at the end of each partition that it reads, and waits for records that are
 # not of its batch: half a second for each by default.
@@ -25,7 +25,7 @@ DEFAULTS: Final = {
 
 
 def assign(options: Mapping[str, str], offsets: OffsetRanges) -> dict[str, str]:
-    """Return options that read exactly these offsets, in place of topics."""
+    """Return options that read exactly these offsets; they replace the options that name topics."""
     chosen = {"subscribe", "subscribePattern", "maxOffsetsPerTrigger"}
     partitions = {topic: [int(number) for number in numbers] for topic, numbers in offsets.items()}
     starts, ends = (

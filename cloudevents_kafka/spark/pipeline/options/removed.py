@@ -1,4 +1,4 @@
-"""What earlier versions of a pipeline did, and what to do instead; CHANGELOG.md has the same sentences."""
+"""What was removed from pipelines, and what to do instead; CHANGELOG.md contains the same sentences."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ OPTIONS: Final = {
         "(docs/how-to/each_batch.md)"
     ),
 }
-"""Options of `PipelineOptions` that were removed."""
+"""Options that were removed from `PipelineOptions`, and what to do instead."""
 
 
 def removed_text(name: str, option: str) -> str:
-    """Return the error for an option that was removed, by its name as the user wrote it."""
+    """Return the error text for a removed option; ``option`` is its name as the user wrote it."""
     return f"{option} was removed. {OPTIONS[name]}"
 
 
 class OptionsMeta(msgspec.StructMeta):
-    """The type of `PipelineOptions`, which refuses options that were removed."""
+    """The type of `PipelineOptions`, which rejects options that were removed."""
 
     if not TYPE_CHECKING:  # type checkers know the options that there are
 
         def __call__(self, *args: Any, **options: Any) -> Any:
-            """Return the options; raise `ValueError` for one that was removed."""
+            """Return the options; raise `ValueError` for an option that was removed."""
             for name in OPTIONS.keys() & options.keys():
                 raise ValueError(removed_text(name, f"{name}={options[name]!r}"))
             return super().__call__(*args, **options)

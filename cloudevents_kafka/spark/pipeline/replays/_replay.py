@@ -1,4 +1,4 @@
-"""`replay_quarantine`: replays of one folder, in a Spark that it starts or in your session."""
+"""`replay_quarantine` runs a replay of one folder, in a Spark that it starts or in your session."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
     """The result of `replay_quarantine`.
 
     ``number`` is the number of the replay, or None if no replay was applied. ``finished`` is the number of an
-    earlier replay that was finished first, or, if nothing was applied, that is still unfinished; None if
-    there is none. ``outcomes`` has the numbers of records that ``landed``, that were ``refused`` again, and
-    for which the function returned None (``unmended``) or raised an error (``failed``). ``counts`` has these
-    numbers by the verdict and the reason in the quarantine, and ``tables`` the numbers of events by table.
-    ``outcomes_table`` is the table with the outcome of each record.
+    earlier, unfinished replay, or None if there is no such replay. With ``apply``, this earlier replay was
+    finished first; without ``apply``, it is still unfinished. ``outcomes`` counts records by their outcome:
+    ``landed``; ``refused`` if the record is still not an event; ``unmended`` if the function ``mend``
+    returned None; ``failed`` if ``mend`` raised an error. ``counts`` contains the same counts by the verdict
+    and the reason in the quarantine. ``tables`` counts the landed events by table. ``outcomes_table`` is the
+    name of the table with the outcome of each record.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplaySummary
@@ -104,17 +105,18 @@ class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
 def replay_quarantine(
     options: ReplayOptions, *, spark: SparkSession | None = None, mend: Mend | None = None
 ) -> ReplaySummary:
-    """Read records of a pipeline's quarantine again, and land those that are events now, each once.
+    """Read records of a pipeline's quarantine again, and land each record that is an event now, once.
 
-    ``mend`` is a function that is called with each `Record`. It returns a record, or None to leave the record
-    in the quarantine. Then this version of the library reads the record, with the extensions and formats that
-    are registered. An event gets the topic, partition, offset and timestamp of the original record, even if
-    ``mend`` returns others. The outcome of each record is in a table next to the quarantine,
-    ``quarantine_replays``. Records that have landed in an earlier replay are left out; refused ones are tried
-    again. With Delta and Iceberg the pipeline may run at the same time. ``spark`` is your session, in place
-    of one that is started. Raises `ValueError` for a wrong condition, `InUse` if a pipeline uses a folder of
-    Parquet or another replay is under way, `WrongTable`, `WrongCheckpoint`, `CountMismatch`,
-    `PipelineFailed`, `NotOnConnect`, and the errors of `local_session`.
+    ``mend`` is a function that is called with each `Record`. The function returns a record, or None to leave
+    the record in the quarantine. Then this version of the library reads the returned record, with the
+    extensions and event formats that are registered. An event gets the topic, partition, offset and timestamp
+    of the original record, even if ``mend`` returns others. The table ``quarantine_replays``, next to the
+    quarantine, contains the outcome of each record. Records that have landed in an earlier replay are left
+    out, and refused records are tried again. With Delta and Iceberg, the pipeline may run at the same time.
+    ``spark`` is your session; without it, the function starts a local Spark. Raises `ValueError` for a wrong
+    condition. Raises `InUse` if another replay is running, or if a pipeline uses the same folder of Parquet
+    files. Also raises `WrongTable`, `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`, `NotOnConnect`, and
+    the errors of `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -145,7 +147,10 @@ def replay_quarantine(
 
 
 def replayed_kind(out: str) -> str | None:
-    """Return the kind of the tables of a local folder, None for other folders; raise `WrongTable`."""
+    """Return the kind of the tables in a local folder, or None for a folder elsewhere.
+
+    Raises `WrongTable` if the folder has no quarantine.
+    """
     last = _local_batch(out)
     return None if last is None else last.to
 
@@ -160,7 +165,7 @@ def _local_batch(out: str) -> notes.BatchManifest | None:
 
 
 def _last_batch(store: Store) -> notes.BatchManifest:
-    """Return the manifest of the last batch; raise `WrongTable` if there is no table of a quarantine."""
+    """Return the manifest of the last batch; raise `WrongTable` if the folder has no quarantine."""
     last = notes.Manifests(store).last()
     url = store.url("")
     if last is None:
@@ -175,10 +180,11 @@ def _last_batch(store: Store) -> notes.BatchManifest:
 
 
 class _Folder:
-    """The folder of a pipeline, its tables, and their replays."""
+    """The folder of a pipeline, the tables in it, and the replays of its quarantine."""
 
     is_locked = False
-    """Whether no other replay can be under way, so that one without a row in a table can be withdrawn."""
+    """Whether this run has locked the folder, so that no other replay can be running. Then a replay without a
+    row in a table can be withdrawn."""
 
     def __init__(self, store: Store, spark: SparkSession, options: ReplayOptions) -> None:
         self._store, self._spark, self._options = store, spark, options
@@ -212,7 +218,7 @@ class _Folder:
         self._read = read
 
     def replay(self, mend: Mend | None) -> ReplaySummary:
-        """Finish the last replay, and do another one."""
+        """Finish the last replay, then run another replay."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes, read_again
 
         last, apply = self._notes.last(), self._options.apply
@@ -241,7 +247,10 @@ class _Folder:
             kept.unpersist()
 
     def _is_withdrawn(self, note: ReplayNote) -> bool:
-        """Return whether a replay of other options is in no table, and cannot get there meanwhile."""
+        """Return whether a replay with other options must be withdrawn.
+
+        No table has a row of such a replay, and no other run can add one, because the folder is locked.
+        """
         read = self._read
         noted = (note.routes, note.schemas, note.rescue, note.lenient)
         if noted == (read.routes, read.schemas, read.rescue, read.lenient):
@@ -249,7 +258,7 @@ class _Folder:
         return self.is_locked and not self._target.has_landed(note)
 
     def _fetcher(self) -> Callable[[DataFrame], Writers | None]:
-        """Return a function from decoded events to what is known of the schemas of their writers."""
+        """Return a function from decoded events to what is known about their writers' schemas."""
         if self._options.schema_registry is None or not self._read.schemas:
             return lambda _: self._read.writers
         fetcher = SchemaFetcher(self._options.schema_registry, self._read.schemas)
@@ -263,7 +272,7 @@ class _Folder:
         return fetch
 
     def _chosen(self) -> DataFrame | None:
-        """Return the chosen rows of the quarantine that have not landed, or None without a quarantine."""
+        """Return the chosen rows of the quarantine that have not landed, or None if it does not exist."""
         quarantine, outcomes = self._target.read(notes.QUARANTINE), self._target.read(notes.OUTCOMES)
         if quarantine is None:
             return None
@@ -271,7 +280,7 @@ class _Folder:
         return rows if outcomes is None else without(rows, outcomes.where(f"outcome = '{LANDED}'"))
 
     def _apply(self, again: DataFrame, number: int) -> ReplayNote:
-        """Stage what became of the records, decide the replay unless there are none, and land it."""
+        """Stage what became of the records; if there are records, decide the replay and land it."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
 
         note = ReplayNote(
@@ -304,7 +313,10 @@ class _Folder:
         self._notes.complete(note)
 
     def _rows(self, note: ReplayNote) -> Rows:
-        """Return a function from a table to its staged rows, which must be there when it is called."""
+        """Return a function from the name of a table to the staged rows of the replay for this table.
+
+        The staged rows must exist when the function is called.
+        """
         from cloudevents_kafka.spark.pipeline.replays._rereading import event_rows, outcome_rows
 
         def rows(table: str) -> DataFrame:

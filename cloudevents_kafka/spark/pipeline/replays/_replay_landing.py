@@ -1,4 +1,4 @@
-"""How the staged rows of a replay land: by commits that count replays in ledgers, or by renames of files."""
+"""How the staged rows of a replay land: with commits that count replays in ledgers, or by renaming files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _MOST_TRIES: Final = 100  # commits that others precede
 Rows = Callable[[str], "DataFrame"]
-"""Returns the staged rows of a table."""
+"""Returns the staged rows of a replay for a table."""
 
 
 class TablesReplay:
-    """Tables of Delta or Iceberg, which ``open_table`` opens; ``by_type`` are those next to the events."""
+    """Delta or Iceberg tables, which ``open_table`` opens; ``by_type`` lists tables next to the events."""
 
     def __init__(
         self, open_table: Callable[[str], Table], by_type: Iterable[str], spark: SparkSession
@@ -34,7 +34,10 @@ class TablesReplay:
         self._staged: dict[str, Staged] = {}  # of the replay that this run decides
 
     def next_number(self, last: int) -> int:
-        """Return the number of the next replay; raise `WrongTable` if notes of replays were removed."""
+        """Return the number of the next replay.
+
+        Raises `WrongTable` if the pipeline's notes in ``_replays`` were removed.
+        """
         outcomes = self._open(notes.OUTCOMES).ledger().replays
         for table in map(self._open, self._tables):
             if (found := table.ledger().replays) > outcomes:
@@ -46,21 +49,28 @@ class TablesReplay:
         return max(last, outcomes) + 1
 
     def read(self, table: str) -> DataFrame | None:
-        """Return the rows of the newest version, or None."""
+        """Return the rows of a table's newest version, or None if the table does not exist."""
         opened = self._open(table)
         return opened.read(self._spark) if opened.exists() else None
 
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
-        """Stage the rows of all tables, as what fails each time must not be decided; return the note."""
+        """Stage the rows of all tables, and return the note.
+
+        Rows are staged before the replay is decided: a decided replay whose rows cannot be staged would fail
+        each time.
+        """
         self._staged = {table: self._open(table).stage(rows(table)) for table in _tables_of(note)}
         return note
 
     def has_landed(self, note: ReplayNote) -> bool:
-        """Return whether a table has a replay that was decided."""
+        """Return whether a table has rows of a replay that was decided."""
         return any(self._open(table).ledger().replays >= note.number for table in _tables_of(note))
 
     def land(self, note: ReplayNote, rows: Rows) -> None:
-        """Commit the rows of each table that does not have the replay, of events and outcomes last."""
+        """Commit the rows of each table that does not have the replay yet.
+
+        The table of events and the table of outcomes are the last.
+        """
         for table in _tables_of(note):
             self._commit(table, note, rows)
 
@@ -95,19 +105,22 @@ class TablesReplay:
 
 
 def _tables_of(note: ReplayNote) -> tuple[str, ...]:
-    """Return the tables that a replay adds rows to, in the order of their commits."""
+    """Return the tables to which a replay adds rows, in the order of the commits."""
     by_type = [table for table, number in note.tables.items() if number and table != notes.EVENTS]
     return (*by_type, notes.EVENTS, notes.OUTCOMES)
 
 
 class ParquetReplay:
-    """Folders of Parquet files; no pipeline may use them meanwhile."""
+    """Folders of Parquet files, which no pipeline may use during a replay."""
 
     def __init__(self, store: Store, spark: SparkSession, routes: Iterable[str]) -> None:
         self._store, self._spark, self._tables = store, spark, (notes.EVENTS, *routes)
 
     def next_number(self, last: int) -> int:
-        """Return the number of the next replay; raise `WrongTable` for folders by the dates of events."""
+        """Return the number of the next replay.
+
+        Raises `WrongTable` if a table has folders by the dates of events.
+        """
         for table in self._tables:
             for column, equals, _ in (name.partition("=") for name in self._store.list_names(table)):
                 if equals and column != RECORD_DATE:
@@ -119,13 +132,13 @@ class ParquetReplay:
         return last + 1
 
     def read(self, table: str) -> DataFrame | None:
-        """Return the rows of the files of a folder, or None."""
+        """Return the rows in the files of a folder, or None if the folder has no files."""
         if not self._store.list_files(table, ".parquet"):
             return None
         return self._spark.read.parquet(without_patterns(self._store.url(table)))
 
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
-        """Write the files of all tables to the staging folder, and return the note with their names."""
+        """Write the files of all tables to the staging folder, and return the note with the files' names."""
         folder = f"{note.staging}/files"
         files = ParquetFiles(self._spark, self._store.url(folder))
         for table in (*note.tables, notes.OUTCOMES):
@@ -135,11 +148,11 @@ class ParquetReplay:
         return replace(note, files=names)
 
     def has_landed(self, note: ReplayNote) -> bool:  # noqa: ARG002  # tables need it
-        """Return True: a replay of files lands with its note, which names them."""
+        """Return True: a replay of files has landed as soon as its note, which names the files, exists."""
         return True
 
     def land(self, note: ReplayNote, rows: Rows) -> None:  # noqa: ARG002  # tables need them
-        """Move the files of a replay into the tables; raise `WrongCheckpoint` if one is gone."""
+        """Move the files of a replay into the tables; raise `WrongCheckpoint` if a file is missing."""
         staged = set(self._store.list_files(f"{note.staging}/files", ".parquet"))
         for file in note.files:
             folder, _, name = file.rpartition("/")

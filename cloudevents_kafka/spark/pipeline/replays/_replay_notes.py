@@ -18,7 +18,7 @@ REFUSED: Final = "refused"  # that of any other
 
 
 class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of records by outcome, the same by verdict and reason, and of events by table."""
+    """Numbers of records by outcome, of records by verdict and reason, and of events by table."""
 
     outcomes: Mapping[str, int] = {}
     counts: Mapping[str, Mapping[str, Mapping[str, int]]] = {}
@@ -28,8 +28,8 @@ class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
 class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
     """A replay that was decided.
 
-    ``run`` is the id of the run, and the folder of its staged rows; ``micros`` is when it was decided, since
-    1970. ``files`` are the staged files of Parquet.
+    ``run`` is the id of the run, and also the name of the folder with the staged rows. ``micros`` is the time
+    of the decision, in microseconds since 1970. ``files`` lists the staged Parquet files.
     """
 
     number: int
@@ -43,18 +43,21 @@ class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
 
     @property
     def staging(self) -> str:
-        """The folder of its staged rows."""
+        """The folder of the replay's staged rows."""
         return f"{REPLAYS_FOLDER}/{self.number:08d}-{self.run}"
 
 
 class ReplayNotes:
-    """The notes of a folder."""
+    """The notes about replays in the folder of a pipeline."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def last(self) -> ReplayNote | None:
-        """Return the last replay that was decided; raise `WrongCheckpoint` if its note is damaged."""
+        """Return the last replay that was decided, or None.
+
+        Raises `WrongCheckpoint` if the note of this replay is damaged.
+        """
         names = self._store.list_names(REPLAYS_FOLDER)
         numbers = [int(name[:-5]) for name in names if re.fullmatch(r"\d+\.json", name)]
         if not numbers:
@@ -68,7 +71,7 @@ class ReplayNotes:
             ) from error
 
     def decide(self, note: ReplayNote) -> None:
-        """Create the note of a replay; raise `InUse` if another run was faster."""
+        """Create the note of a replay; raise `InUse` if another run has created it first."""
         content = msgspec.json.format(msgspec.json.encode(note), indent=1)
         try:
             self._store.create(_path(note.number), content)
@@ -79,7 +82,7 @@ class ReplayNotes:
             ) from None
 
     def withdraw(self, note: ReplayNote) -> None:
-        """Remove the note of a replay of which no table has a row, and what was staged for it."""
+        """Remove the note and the staged rows of a replay of which no table has a row."""
         self._store.remove(_path(note.number))
         self._store.remove(note.staging)
 
@@ -88,7 +91,10 @@ class ReplayNotes:
         return self._store.exists(_path(note.number, "done"))
 
     def complete(self, note: ReplayNote) -> None:
-        """Note that a replay has landed in all tables, and remove its staged files and earlier ones."""
+        """Note that a replay has landed in all tables.
+
+        Remove the staged files of this replay and of earlier replays.
+        """
         self._store.replace(_path(note.number, "done"), b"")
         for name in self._store.list_names(REPLAYS_FOLDER):
             staged = f"{REPLAYS_FOLDER}/{name}"  # another run may stage the same number

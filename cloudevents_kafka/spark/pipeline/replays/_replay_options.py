@@ -1,4 +1,4 @@
-"""`ReplayOptions`: which records of the quarantine a replay reads, and how."""
+"""`ReplayOptions` says which records of the quarantine a replay reads, and how."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PLACE: Final = ("topic", "partition", "offset", "timestamp")
-"""The columns that identify a record; a topic that was created again has other timestamps."""
+"""The columns that identify a record. The timestamp is one of them, because offsets repeat in a topic that
+was created again."""
 
 # Of the header in binary mode, of the value in structured mode.
 _TYPE: Final = (
@@ -37,14 +38,16 @@ _check_time: Final = must_be("a time such as 2026-11-21T12:00:00Z", is_timestamp
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `replay_quarantine`; raises `ValueError` for invalid ones.
 
-    ``out`` is the folder of the pipeline; ``table`` is its table of events, if that is in a catalog. Records
-    are chosen by ``verdicts``, ``clauses``, parts of ``reasons``, ``types`` with ``*`` for any text, the
-    timestamp of the record (from ``since`` to before ``until``, RFC 3339), and ``where``, a condition of SQL
-    on the columns of the quarantine. A record must meet all of these conditions; in a list, one item must
-    match. Records are read strictly, or leniently with ``lenient``. Their data is read by the schemas of the
-    pipeline's last batch, or by ``schemas`` and ``rescue``, as in `PipelineOptions`. Framed data needs
-    ``schema_registry``. With ``apply`` events land; without it they are only counted, and nothing changes.
-    ``master`` and ``conf`` are for a Spark that the replay starts.
+    ``out`` is the folder of the pipeline. ``table`` is the table of events, if this table is in a catalog.
+    The following options choose records: ``verdicts`` and ``clauses`` by their values in the quarantine;
+    ``reasons`` by parts of the reason; ``types`` by the type, with ``*`` for any text; ``since`` and
+    ``until`` by the timestamp of the record, in RFC 3339, where ``until`` itself is left out; and ``where``
+    by an SQL condition on the columns of the quarantine. A record must meet all of these conditions; in a
+    list, one item must match. Records are read strictly, or leniently with ``lenient``. The data of events is
+    read with the schemas of the pipeline's last batch, or with ``schemas`` and ``rescue``, as in
+    `PipelineOptions`. Framed data needs ``schema_registry``. With ``apply``, events land; without ``apply``,
+    events are only counted, and no table changes. ``master`` and ``conf`` are for a Spark that the replay
+    starts.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplayOptions
@@ -109,7 +112,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
                 yield f"`timestamp` {operator} timestamp_micros({micros})"
 
     def choose(self, quarantine: DataFrame) -> DataFrame:
-        """Return the chosen rows; raise `ValueError` if the condition is not SQL on their columns."""
+        """Return the chosen rows of the quarantine.
+
+        Raises `ValueError` if ``where`` is not an SQL condition on the columns of the quarantine.
+        """
         from pyspark.errors import AnalysisException
 
         for condition in filter(None, self._conditions()):
@@ -129,7 +135,10 @@ def _any(conditions: Iterator[str]) -> str:
 
 
 def has_landed(ledger: notes.Ledger) -> str:
-    """Return SQL for whether the batch of a row has landed; rows of other writers have no batch."""
+    """Return SQL for whether the batch of a row has landed.
+
+    The offsets of rows that other writers have added are not in the ledger.
+    """
     ranges = (
         f"(`topic` = {literal(entry.topic)} AND `partition` = {entry.partition} "
         f"AND `offset` >= {entry.offsets.start} AND `offset` < {entry.offsets.end})"
@@ -140,7 +149,7 @@ def has_landed(ledger: notes.Ledger) -> str:
 
 
 def without(rows: DataFrame, others: DataFrame) -> DataFrame:
-    """Return the rows whose place no other row has; a timestamp may be null."""
+    """Return the rows that differ from all other rows in a column of `PLACE`. Timestamps may be null."""
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
     places = others.select(*(F.col(name).alias(f"other_{name}") for name in PLACE))

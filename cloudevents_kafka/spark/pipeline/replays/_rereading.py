@@ -1,6 +1,6 @@
-"""How records of the quarantine are read again, and how what became of them is counted.
+"""How records of the quarantine are read again, and how the outcomes are counted.
 
-`read_again` is the one place where a record becomes an event or stays refused.
+`read_again` is the only place where a record becomes an event or stays refused.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ def read_again(
     read: ReadSettings,
     find_writers: Callable[[DataFrame], Writers | None],
 ) -> DataFrame:
-    """Return quarantined rows with their outcome and the columns of their event or error; ``was`` is the old.
+    """Return quarantined rows with their outcome, and with the columns of their event or error.
 
-    They are decoded in Python, all of them: most were left by the Java function before. An event whose data
-    does not fit its schema is refused.
+    The column ``was`` contains the error from the quarantine. All rows are decoded in Python, because most of
+    them are rows that the Java function could not read before. An event whose data does not fit its schema is
+    refused.
     """
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
@@ -60,7 +61,10 @@ def read_again(
 
 
 def _again(mend: Mend | None, *, lenient: bool) -> Any:
-    """Return a function from SQL for packed records to a column of what `reread_packed` says of each."""
+    """Return a function that takes SQL for packed records and returns a column.
+
+    The column contains the result of `reread_packed` for each record.
+    """
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
     from pyspark.sql.pandas.functions import pandas_udf
     from pyspark.sql.types import BinaryType, StringType, StructType
@@ -79,7 +83,7 @@ def _again(mend: Mend | None, *, lenient: bool) -> Any:
 
 @contextmanager
 def _by_value(mend: Mend | None) -> Iterator[None]:
-    """Let the workers of Spark need no module of the user's."""
+    """Send the user's function to Spark's workers by value, so that they need no module of the user."""
     from pyspark import cloudpickle as cloudpickle_module
 
     cloudpickle: Any = cloudpickle_module  # it has no types
@@ -95,9 +99,9 @@ def _by_value(mend: Mend | None) -> Iterator[None]:
 
 
 def count_outcomes(rows: DataFrame, routes: Mapping[str, str]) -> dict[str, Any]:
-    """Return the numbers of `ReplayCounts`.
+    """Return the numbers of `ReplayCounts`, by their names.
 
-    The rarest reasons are `OTHERS` if there are too many.
+    If there are too many reasons, `OTHERS` counts the records with the rarest reasons.
     """
     table = table_of("`type`", routes) if routes else f"'{EVENTS}'"
     kinds = rows.selectExpr("outcome", f"{table} AS landed_in").groupBy("outcome", "landed_in").count()
@@ -122,7 +126,7 @@ def count_outcomes(rows: DataFrame, routes: Mapping[str, str]) -> dict[str, Any]
 
 
 def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:
-    """Return the rows of a table of events."""
+    """Return the staged rows that land in a table of events."""
     from cloudevents_kafka.spark.typed.frames import rows_of_table, typed_columns
     from cloudevents_kafka.spark.typed.values import read_checked
 
@@ -137,7 +141,10 @@ def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:
 
 
 def outcome_rows(staged: DataFrame, note: ReplayNote) -> DataFrame:
-    """Return what became of each record, by its place; the last column is the date of the folders."""
+    """Return the outcome of each record, with its topic, partition, offset and timestamp.
+
+    The last column is the date in the names of the folders.
+    """
     table = table_of("`type`", note.routes) if note.routes else f"'{EVENTS}'"
     return staged.selectExpr(
         *(f"`{name}`" for name in PLACE),

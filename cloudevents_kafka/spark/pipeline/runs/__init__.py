@@ -1,3 +1,7 @@
-"""Runs of a pipeline: a `Stream` or a `Backfill` reads, a `BatchLander` lands, and a `Watch` watches."""
+"""Runs of a pipeline.
+
+A `Stream` or a `Backfill` reads records, a `BatchLander` lands the records in batches, and a `Watch` reports
+the batches.
+"""
 
 from cloudevents_kafka.spark.pipeline.runs._event_pipeline import EventPipeline

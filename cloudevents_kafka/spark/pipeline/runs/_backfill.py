@@ -1,12 +1,15 @@
-"""`Backfill`: the parts of a range that no pipeline has landed are read in batches, next to a pipeline.
+"""`Backfill` lands, in batches, the parts of a range that no pipeline has landed.
 
-The law: a backfill reads the gaps in the ledger of events, before the next offset of the folder's pipeline.
-Each batch lands as the batches of the pipeline do, by one conditional commit of rows and ledger, under the
-name of this pipeline, so ranges join. Where a table next to the events has rows of a batch whose events did
-not land, a batch begins at the same offset, and the note in ``_backfill`` says how that batch was read: it is
-finished first. So each record lands once, also after a kill at any step. If two backfills run at once, only
-one of them lands a batch. A backfill of Parquet takes the lock of its folder and the next number of its
-manifests.
+Meanwhile, a pipeline may run.
+
+The law: a backfill reads the gaps in the ledger of events that are before the next offset of the folder's
+pipeline. Each batch of the backfill lands as the pipeline's batches do: one conditional commit adds the rows
+and changes the ledger. The ledger contains the offsets under the id of this pipeline, so adjacent ranges are
+joined. A table next to the events may have rows of a batch whose events did not land. Then a batch begins at
+the same offset, and the note in ``_backfill`` says with which settings the earlier batch was read; this
+earlier batch is finished first. So each record lands once, even after a kill at any step. If two backfills
+run at the same time, only one of them lands each batch. A backfill of Parquet files locks the folder of the
+pipeline, and its manifests continue the pipeline's numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +39,10 @@ _FOLDER: Final = "_backfill"
 
 
 class _BackfillNotes(notes.Manifests):
-    """The notes of a folder whose pipeline may run: only the note of a begun batch is written, elsewhere."""
+    """The notes of a folder whose pipeline may be running.
+
+    A backfill writes only the note of a begun batch, and writes this note into another folder.
+    """
 
     def __init__(self, store: Store, own: Store) -> None:
         super().__init__(store)
@@ -46,11 +52,11 @@ class _BackfillNotes(notes.Manifests):
         self.own.write(note)
 
     def add(self, manifest: notes.BatchManifest) -> None:
-        """Do nothing: the table has the batch, and only the pipeline numbers batches."""
+        """Do nothing: the table's ledger contains the batch, and only the pipeline numbers batches."""
 
 
 class Backfill:
-    """The gaps of a range, which land one batch after another, in the user's thread."""
+    """Lands the gaps of a range, one batch after another, in the user's thread."""
 
     pause = 0.0
     query = None
@@ -58,7 +64,7 @@ class Backfill:
     def __init__(
         self, spark: SparkSession, options: PipelineOptions, landing: Landing, watch: Watch, admin: KafkaAdmin
     ) -> None:
-        """Find the gaps, and finish the batch that an earlier run has begun."""
+        """Find the gaps, after finishing a batch that an earlier run has begun."""
         self._spark, self._options, self._landing, self._watch = spark, options, landing, watch
         self._admin = admin
         self._stopping = False
@@ -71,7 +77,7 @@ class Backfill:
             self._find_gaps()
 
     def _recover(self) -> int | None:
-        """Finish the batch that an earlier run has begun; return its number."""
+        """Finish the batch that an earlier run has begun; return the number of this batch, or None."""
         landed, lander, own = self._landing.landed, self._lander, None
         if not landed.in_notes:
             own = open_store(f"{self._options.out.rstrip('/')}/{_FOLDER}", self._spark)
@@ -116,7 +122,7 @@ class Backfill:
                 yield Asked(topic, number, offsets, first[number], end)
 
     def advance(self) -> bool:
-        """Land a batch, and report it; return whether all have landed or `stop` was called."""
+        """Land a batch and report it; return whether all gaps have landed or `stop` was called."""
         if self._gaps and not self._stopping:
             with failures_in_words(self._options.redact):
                 self._land_next()
@@ -157,7 +163,7 @@ class Backfill:
 
     @property
     def total(self) -> notes.BatchCounts:
-        """The counts of the backfill."""
+        """The counts of all batches that this backfill has landed."""
         return self._watch.counts
 
     def status(self) -> str:
@@ -170,6 +176,6 @@ class Backfill:
         self._stopping = self._stopping or bool(self._gaps)
 
     def close(self) -> None:
-        """Stop if necessary."""
+        """Stop after the current batch, unless all gaps have landed, and close the admin client."""
         self.stop()
         self._admin.close()

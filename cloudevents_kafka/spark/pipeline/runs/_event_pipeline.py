@@ -1,4 +1,4 @@
-"""`EventPipeline`: a pipeline from topics to tables, in a session that it starts or in yours."""
+"""`EventPipeline` is a pipeline from topics to tables, in a Spark session that it starts or in yours."""
 
 from __future__ import annotations
 
@@ -34,28 +34,29 @@ _POLL_SECONDS = 0.2
 class EventPipeline:
     """A pipeline that lands topics of events in tables, each record exactly once.
 
-    It can also pass each batch to a function, at least once.
+    Instead of writing tables, the pipeline can also pass each batch to a function, at least once.
 
     ::
 
         options = PipelineOptions(bootstrap_servers="…", topics=("orders",), out="lake/orders", once=True)
         print(EventPipeline(options).run().to_text())
 
-    Without ``spark`` it starts a local Spark and stops it at the end. ``spark`` is a session of
-    yours that has the Kafka connector; the options ``master``, ``conf``, ``ui`` and ``log`` have no
-    effect then.
+    Without ``spark``, the pipeline starts a local Spark, and stops it at the end. ``spark`` is your own
+    session, which must have the Kafka connector; with it, the options ``master``, ``conf``, ``ui`` and
+    ``log`` have no effect.
 
-    ``each_batch`` is a function that is called with an `EventBatch` for each batch, in place of tables. The
-    records are decoded once, and stored until the function returns. If the run is killed before the manifest
-    of the batch is written, the function is called again with the same number and records. An error of the
-    function ends the run with `PipelineFailed`, whose ``__cause__`` is that error. The notes of the batches
-    and the checkpoint are in ``out``.
+    ``each_batch`` is a function that is called with an `EventBatch` for each batch, instead of writing
+    tables. The records are decoded once, and stored until the function returns. If the run is killed before
+    the manifest of the batch is written, the function is called again with the same number and records. An
+    error of the function ends the run with `PipelineFailed`, whose ``__cause__`` is that error. The folder
+    ``out`` contains the pipeline's notes in ``_batches``, and the checkpoint.
 
-    ``spark`` must be a session in this process: `start` raises `NotOnConnect` for one of Spark Connect.
+    ``spark`` must be a session in this process: `start` raises `NotOnConnect` for a session of Spark Connect.
 
     ``report`` is called with each batch that has landed, and ``warn`` with each warning, both in the thread
-    that calls `wait` or `run`. Most programs only call `run`. Others call `start`, then `wait` until it
-    returns true, and `close`; or they use the pipeline as a context manager, which starts it.
+    that calls `wait` or `run`. Most programs only call `run`. Other programs call `start`, then `wait` until
+    `wait` returns true, and then `close`; or they use the pipeline as a context manager, which calls `start`
+    and `close`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -90,13 +91,15 @@ class EventPipeline:
         self._run: Run | None = None
         self._resources = ExitStack()
         self.metrics_url: str | None = None
-        """The URL at which Prometheus reads the metrics, after the start with ``metrics_port``."""
+        """The URL at which Prometheus reads the metrics, if ``metrics_port`` is set and the pipeline has
+        started."""
 
     def run(self, *, stop: Callable[[], bool] | None = None) -> Summary:
-        """Run the pipeline to its end, close it, and return the summary.
+        """Run the pipeline to its end, close the pipeline, and return the summary.
 
-        With ``once`` the run ends when it has read all records, otherwise when ``stop`` returns true; the
-        current batch is finished first. Raises the errors of `start` and `wait`, and `CountMismatch`.
+        With ``once``, the run ends when it has read all records. Otherwise, the run ends when the function
+        ``stop`` returns true; the current batch is finished first. Raises the errors of `start` and `wait`,
+        and `CountMismatch`.
         """
         with self:
             while not self.wait(_POLL_SECONDS):
@@ -106,11 +109,11 @@ class EventPipeline:
             return self.summary()
 
     def start(self) -> Self:
-        """Start the pipeline, and Spark if necessary, and return the pipeline.
+        """Start the pipeline, start Spark if necessary, and return the pipeline.
 
-        A batch that an earlier run left unfinished is finished first. Raises `InUse`, `WrongStore`,
-        `WrongCheckpoint`, `TopicChanged`, `NotOnConnect`, `PipelineFailed` if no broker answers, the errors
-        of `local_session`, and `RuntimeError` if it is running.
+        If an earlier run left a batch unfinished, this batch is finished first. Raises `RuntimeError` if the
+        pipeline is running already, and `PipelineFailed` if no broker answers. Also raises `InUse`,
+        `WrongStore`, `WrongCheckpoint`, `TopicChanged`, `NotOnConnect`, and the errors of `local_session`.
         """
         if self._run is not None:
             raise RuntimeError("a pipeline must be closed before it is started again")
@@ -170,7 +173,7 @@ class EventPipeline:
         self._running.stop()
 
     def status(self) -> str:
-        """Return in a few words what the pipeline does, its lag, or that no broker answers."""
+        """Return a short text: what the pipeline does now and its lag, or that no broker answers."""
         return self._running.status()
 
     def summary(self) -> Summary:
@@ -179,7 +182,7 @@ class EventPipeline:
 
     @property
     def query(self) -> StreamingQuery:
-        """The query of Spark; raises `RuntimeError` for a backfill, which has no query."""
+        """Spark's streaming query; raises `RuntimeError` for a backfill, which has no query."""
         query = self._running.reader.query
         if query is None:
             raise RuntimeError("a backfill has no query, got the option backfill; use wait() and status()")
@@ -198,7 +201,7 @@ class EventPipeline:
         self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:
-        """Start the pipeline unless it is running, and return it."""
+        """Start the pipeline unless it is running, and return the pipeline."""
         return self if self._run is not None else self.start()
 
     def __exit__(

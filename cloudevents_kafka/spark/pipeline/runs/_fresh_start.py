@@ -1,7 +1,8 @@
-"""What a start changes in the checkpoint: another option ``start``, and topics that are forgotten.
+"""What a start changes in the checkpoint: a new value of the option ``start``, and topics to forget.
 
-Spark stores in the checkpoint where it began, and what it has planned of each topic. Neither can be changed
-in a checkpoint; another checkpoint is made, which begins after the last record that has landed.
+Spark stores in the checkpoint where the query began, and which offsets of each topic Spark has planned.
+Neither can be changed in an existing checkpoint. So a new checkpoint is made, which begins after the last
+record that has landed.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ def use_newest_start(
     recover: Callable[[], object],
     warn: Callable[[str], None],
 ) -> None:
-    """Forget an earlier start, at which nothing has landed, or warn that another one has no effect.
+    """Forget an earlier ``start`` if nothing has landed since; otherwise warn that the new one has no effect.
 
-    Spark keeps the offsets of its first start in the checkpoint, and so do the notes.
+    Spark keeps the offsets of the first start in the checkpoint, and the notes in ``_batches`` also contain
+    them.
     """
     landed, before = landing.landed, landing.landed.beginning.start
     if before in ("", start):
@@ -47,10 +49,10 @@ def forget_topics(
     recover: Callable[[], object],
     reads: Callable[[str], bool] = lambda _: False,
 ) -> None:
-    """Continue all topics but these with another checkpoint, if Spark has planned some of their offsets.
+    """Continue with a new checkpoint without the topics ``names``, if Spark has planned any of their offsets.
 
-    It also goes on, behind what has landed, with topics that ``reads`` accepts and that Spark's plan does not
-    have: Spark itself would read them from their first offset.
+    The new checkpoint also includes topics that ``reads`` accepts and that are missing in Spark's plan. Such
+    topics continue after the offsets that have landed; Spark itself would read them from their first offset.
     """
     query_id, planned = checkpoint.query_id(), checkpoint.last_planned()
     if query_id is None or planned is None:

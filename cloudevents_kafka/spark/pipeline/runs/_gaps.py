@@ -1,4 +1,4 @@
-"""`Asked`: what a backfill has to read of each partition; `next_batch` cuts it into batches."""
+"""`Asked` is what a backfill was asked to read of a partition; `next_batch` divides the gaps into batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cloudevents_kafka.spark.pipeline.notes import GapCounts, Ledger, OffsetRang
 
 
 class Gap(NamedTuple):
-    """Offsets of a partition that have not landed."""
+    """Offsets of a partition that have not landed, as one range."""
 
     topic: str
     partition: str
@@ -17,9 +17,10 @@ class Gap(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A range that a backfill was asked to read; records before ``first`` have expired.
+    """A range that a backfill was asked to read in one partition; records before ``first`` have expired.
 
-    ``end`` is the next offset of the pipeline, or else the end of the partition.
+    ``end`` is the next offset of the pipeline; if the pipeline does not read the partition, ``end`` is the
+    end of the partition.
     """
 
     topic: str
@@ -29,9 +30,11 @@ class Asked(NamedTuple):
     end: int
 
     def find(self, ids: Mapping[str, str], ledgers: Iterable[Ledger]) -> tuple[list[Gap], GapCounts]:
-        """Return the gaps, and the counts; the first ledger decides, and all of them cut gaps.
+        """Return the gaps in the range, and the counts of its offsets.
 
-        A table next to the events may have a range whose events have not landed: a batch begins with it.
+        The first ledger is that of the table of events, and decides which offsets are gaps. A table next to
+        the events may have rows of a batch whose events have not landed. So a gap is divided where a range of
+        another ledger begins, and a batch begins there.
         """
         events, *others = ledgers
         topic, partition, topic_id = self.topic, self.partition, ids.get(self.topic, "")
@@ -60,7 +63,10 @@ def _cut(offsets: OffsetRange, cuts: Iterable[int]) -> list[OffsetRange]:
 
 
 def next_batch(gaps: list[Gap], most: int | None) -> tuple[OffsetRanges, list[Gap]]:
-    """Return the offsets of the next batch, at most so many, and what is left; a partition has one range."""
+    """Return the offsets of the next batch, and the gaps that are left after it.
+
+    The batch has at most ``most`` offsets, and one range for each partition.
+    """
     batch: dict[str, dict[str, OffsetRange]] = {}
     left: list[Gap] = []
     room = most if most is not None else _size(gap.offsets for gap in gaps)

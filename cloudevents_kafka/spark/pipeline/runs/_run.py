@@ -1,4 +1,4 @@
-"""`Run`: a running pipeline, of what reads and lands its batches, and what watches it."""
+"""`Run` is a running pipeline: a reader that reads and lands batches, and a watch for reports."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from cloudevents_kafka.spark.pipeline.watching import Summary, ThresholdCrossed,
 
 
 class Run:
-    """A running pipeline; call `wait` until it has ended, then `close`. `EventPipeline` has its lifetime.
+    """A running pipeline; call `wait` until the pipeline has ended, then call `close`.
 
-    Its ``reader`` reads the records, and lands them batch by batch. `wait` calls ``advance`` again and again,
-    which does what is due, reports batches that have landed, and returns whether the reading has ended.
+    `EventPipeline` creates and closes a run. The ``reader`` of a run reads records, and lands the records
+    batch by batch. `wait` calls the method ``advance`` of the reader again and again. Each call does regular
+    work, reports batches that have landed, and returns whether the reader has read all records.
     """
 
     def __init__(
@@ -31,7 +32,8 @@ class Run:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the pipeline has ended or the time is up; return whether it has ended.
 
-        Report batches meanwhile. Raises the error that ended the pipeline, unless `stop` was called.
+        Batches are reported during the wait. Raises the error that ended the pipeline, unless `stop` was
+        called.
         """
         deadline = float("inf") if seconds is None else time.monotonic() + seconds
         while True:
@@ -49,7 +51,7 @@ class Run:
             time.sleep(min(self.reader.pause, left))
 
     def _look(self, *, ended: bool) -> None:
-        """Do what is due, and what the thresholds ask for that have been crossed."""
+        """Update metrics and commit offsets if it is time, and act on thresholds that have been crossed."""
         crossings = self._watch.look()
         for crossing in crossings:
             if crossing.threshold.action == "warn":
@@ -70,7 +72,7 @@ class Run:
             self.reader.leave_out(left, stopped)
 
     def status(self) -> str:
-        """Return in a few words what the pipeline does."""
+        """Return a short text about what the pipeline does now."""
         return self.reader.status()
 
     def stop(self) -> None:
@@ -79,7 +81,7 @@ class Run:
         self.reader.stop()
 
     def close(self) -> None:
-        """Stop if necessary."""
+        """Stop after the current batch, unless the run has ended."""
         self.reader.close()
 
     def summary(self) -> Summary:

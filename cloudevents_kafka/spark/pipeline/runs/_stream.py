@@ -1,4 +1,4 @@
-"""`Stream`: Spark's streaming query over the topics of a pipeline, each of whose batches a lander lands."""
+"""`Stream` is Spark's streaming query over the topics of a pipeline; a lander lands each of its batches."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _TOPIC_CHECK_TIMEOUT = 10.0
 
 
 class _StopRequested(Exception):
-    """Raised in Spark's thread to prevent another batch."""
+    """Raised in Spark's thread to prevent that another batch lands."""
 
 
 class Stream:
-    """A streaming query, which is started again after a batch that an earlier query has planned."""
+    """A streaming query. After repeating a batch that an earlier query had planned, a new query continues."""
 
     pause = 0.2
     gaps: Mapping[str, Mapping[str, GapCounts]] = {}
@@ -61,7 +61,7 @@ class Stream:
     def __init__(
         self, spark: SparkSession, options: PipelineOptions, landing: Landing, watch: Watch, admin: KafkaAdmin
     ) -> None:
-        """Check the start, finish what an earlier run has begun, and start the query."""
+        """Check the start, finish a batch that an earlier run has begun, and start the query."""
         self._spark, self._options, self._landing, self._watch = spark, options, landing, watch
         self._admin = admin
         self.checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
@@ -87,7 +87,10 @@ class Stream:
         return open_lander(self._options, *parts, tasks=tasks)
 
     def _recover(self) -> int | None:
-        """Check the start, and finish what an earlier run has begun; return the number of that batch."""
+        """Check the start, and finish a batch that an earlier run has begun.
+
+        Return the number of this batch, or None.
+        """
         options, landing, lander = self._options, self._landing, self._lander
         recovered = lander.recover()
         use_newest_start(landing, self.checkpoint, options.start, lander.recover, self._watch.warn_later)
@@ -129,7 +132,7 @@ class Stream:
     # --- in the user's thread ---
 
     def advance(self) -> bool:
-        """Report batches that have landed, and return whether the query has ended; see `Reader.advance`."""
+        """Report batches that have landed, and return whether the query has ended; see also `Run`."""
         ended = self._ended()
         self._report_landed(last=ended)
         return ended
@@ -154,13 +157,13 @@ class Stream:
         return True
 
     def _go_on(self) -> None:
-        """Start another query, which continues after the batches of the one that has ended."""
+        """Start another query, which continues after the batches of the query that has ended."""
         self._report_landed(last=True)
         with failures_in_words(self._options.redact), self._batch_lock:
             self.query = self._start_query()
 
     def leave_out(self, options: PipelineOptions, topics: Collection[str]) -> None:
-        """End the query after its batch, and start another one without some topics."""
+        """End the query after its current batch, and start another query without some topics."""
         self._is_leaving = True
         with self._batch_lock:
             pass  # the current batch has landed; the next one raises _StopRequested
@@ -178,7 +181,11 @@ class Stream:
                 self.query = self._start_query()
 
     def _check_topics_regularly(self) -> None:
-        """Check the topics every few seconds: a topic created again without records causes no batch."""
+        """Check the topics every few seconds.
+
+        The checks of batches are not enough: a topic that was created again, and has no records, does not
+        cause a batch.
+        """
         if time.monotonic() < self._last_topic_check + _TOPIC_CHECK_SECONDS:
             return
         try:
@@ -204,7 +211,11 @@ class Stream:
         raise failure_of(text) from (self._error or error)
 
     def _report_landed(self, *, last: bool) -> None:
-        """Report warnings, and batches that have landed as soon as Spark has reported them."""
+        """Show warnings, and report batches that have landed.
+
+        A batch is reported after Spark has reported it; ``last`` is whether the query has ended, so that no
+        batch waits for Spark's report.
+        """
         self._watch.show_warnings()
         numbers = sorted(self._unreported)
         reports = recent_progress(self.query, numbers[0]) if numbers else {}
@@ -219,21 +230,21 @@ class Stream:
 
     @property
     def is_complete(self) -> bool:
-        """Whether a run with ``once`` was not stopped."""
+        """Whether the run has the option ``once``, and was not stopped."""
         return self._options.once and not self._stopping
 
     @property
     def total(self) -> BatchCounts:
-        """The counts of all batches of the folder."""
+        """The counts of all batches in the folder."""
         return self._landing.landed.total
 
     @property
     def skipped(self) -> Mapping[str, Mapping[str, int]]:
-        """The numbers of offsets of this run without a record."""
+        """The number of offsets without a record in this run, by topic and partition."""
         return self.total.skipped_since(self._total_before)
 
     def status(self) -> str:
-        """Return what the query does: that no broker answers, or the lag."""
+        """Return a short text: what the query does now and its lag, or that no broker answers."""
         if self._silent_since is not None:
             seconds = time.monotonic() - self._silent_since
             return f"no broker has answered for {seconds:,.0f} s: the pipeline waits"
@@ -254,6 +265,6 @@ class Stream:
         self.query.stop()
 
     def close(self) -> None:
-        """Stop if necessary."""
+        """Stop after the current batch, unless the query has ended, and close the admin client."""
         self.stop()
         self._admin.close()

@@ -1,4 +1,7 @@
-"""`Watch`: what is known of a run, and who hears of it: counts, reports, metrics, thresholds, a group."""
+"""`Watch` counts the batches of a run.
+
+It passes the counts on to reports, metrics, thresholds and a consumer group.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ Warn = Callable[[str], None]
 
 
 class Watch:
-    """Watches the batches of a run; all but `warn_later` and `count` is for the user's thread."""
+    """Watches the batches of a run.
+
+    Any thread may call `warn_later` and `count`; only the user's thread may call other methods.
+    """
 
     def __init__(self, options: PipelineOptions, metrics: Metrics, report: Report | None, warn: Warn) -> None:
         self.start_time = time.monotonic()
@@ -28,11 +34,11 @@ class Watch:
         self._group = GroupOffsets(options.group, options.source_options(), warn)
 
     def see(self, total: BatchCounts) -> None:
-        """Take what earlier runs have landed."""
+        """Take the counts of batches that earlier runs have landed."""
         self._metrics.lags.see(total)
 
     def warn_later(self, text: str) -> None:
-        """Keep a warning for the user's thread."""
+        """Store a warning, so that the user's thread can show it."""
         self._warnings.append(text)
 
     def count(self, counts: BatchCounts) -> None:
@@ -41,12 +47,16 @@ class Watch:
         self.counts = self.counts.merge(counts)
 
     def show_warnings(self) -> None:
-        """Show the warnings that were held back."""
+        """Show the warnings that `warn_later` has stored."""
         while self._warnings:
             self.warn(self._warnings.pop(0))
 
     def report(self, batch: BatchProgress, planned: OffsetRanges | None = None) -> None:
-        """Report a batch; ``planned`` are its offsets, after which the run continues; a backfill has none."""
+        """Report a batch that has landed.
+
+        ``planned`` contains the offsets of a pipeline's batch; the run continues after these offsets. For a
+        batch of a backfill, ``planned`` is None.
+        """
         self._metrics.add(batch)
         if planned is not None:
             self._thresholds.add(batch.counts, time.time())
@@ -54,13 +64,16 @@ class Watch:
         self._report(batch)
 
     def look(self) -> list[Crossing]:
-        """Do what is due; return the thresholds that have been crossed, of topics that are not stopped."""
+        """Update metrics and commit offsets if it is time, and return the thresholds that have been crossed.
+
+        Topics that a threshold has stopped are left out.
+        """
         self._metrics.look()
         self._group.commit()
         found = self._thresholds.look(self._metrics.lags, time.time())
         return [crossing for crossing in found if crossing.topic not in self.stopped]
 
     def stop(self, topic: str, reason: str) -> None:
-        """Take a topic that a threshold has stopped."""
+        """Remember a topic that a threshold has stopped, and the reason."""
         self.stopped[topic] = reason
         self._metrics.stopped.add(topic)

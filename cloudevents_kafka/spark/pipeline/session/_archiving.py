@@ -1,4 +1,4 @@
-"""`write_class_archive`: run what a pipeline runs, and archive the Java classes that it has loaded."""
+"""`write_class_archive` runs what a pipeline runs, and archives the Java classes that this loads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _RECORD = (b"k", b"{}", [("content-type", b"application/json")])
 
 
 def write_class_archive() -> Path:
-    """Return the path of the archive for this Java and PySpark, which is written if it is not there.
+    """Return the path of the class archive for this Java and PySpark; write the archive if it is missing.
 
-    Processes that write it at the same time wait for the first one. Raises `NoJava`, `SparkFailed`, or
-    `CacheNotWritable`.
+    If several processes need the archive at the same time, one process writes it, and the others wait. Raises
+    `NoJava`, `SparkFailed`, or `CacheNotWritable`.
     """
     archive = ClassArchive.of(find_java())
     with (

@@ -1,4 +1,4 @@
-"""`check_reachable`: whether a broker can be reached, asked before Spark starts, which takes seconds."""
+"""`check_reachable` checks whether a broker can be reached, before Spark starts, which takes seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ADDRESS: Final = re.compile(r"(?:\w+://)?\[?([^\[\]]+?)\]?:(\d{1,5})")  # as Ka
 def check_reachable(bootstrap_servers: str) -> None:
     """Raise `PipelineFailed` if none of the addresses accepts a connection.
 
-    No request is sent: only Spark's client can find out whether the brokers accept the login.
+    Nothing is sent on the connection: only Spark's client can find out whether the brokers accept the login.
     """
     reasons = []
     for text in filter(None, map(str.strip, bootstrap_servers.split(","))):

@@ -1,7 +1,10 @@
-"""`scratch_folder`: the temporary folder of a local Spark, which the next one deletes if it is left behind.
+"""`scratch_folder` is the temporary folder of a local Spark.
 
-A process that is killed cannot delete its folder. Each folder has a locked file; the system unlocks it when
-the process and its Java process have ended. A folder whose file is not locked belongs to nobody.
+The next local Spark deletes a folder that was left behind.
+
+A process that is killed cannot delete its folder. Each folder contains a locked file. The operating system
+unlocks this file when the process and its Java process have ended. So a folder whose file is not locked does
+not belong to a running process.
 """
 
 from __future__ import annotations
@@ -21,9 +24,10 @@ _LOCK: Final = "_lock"
 
 @contextmanager
 def scratch_folder() -> Iterator[tuple[Path, int]]:
-    """Yield a new folder, and a file that a child process must inherit to keep it; delete it at the end.
+    """Yield a new folder and an open file, and delete the folder at the end of this block.
 
-    Folders that processes of this user left behind are deleted first.
+    A child process that inherits the file keeps the folder locked. Folders that earlier processes of this
+    user left behind are deleted first.
     """
     delete_abandoned(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
@@ -35,7 +39,7 @@ def scratch_folder() -> Iterator[tuple[Path, int]]:
 
 
 def delete_abandoned(parent: Path) -> None:
-    """Delete the folders of Spark in a folder that belong to this user, and to no running process."""
+    """Delete Spark's temporary folders in a folder that belong to this user, but not to a running process."""
     with suppress(OSError):
         for folder in parent.glob(f"{_PREFIX}*"):
             with suppress(OSError):  # it is in use, or another process deletes it
@@ -43,7 +47,7 @@ def delete_abandoned(parent: Path) -> None:
 
 
 def _lock(folder: Path) -> int:
-    """Return a locked file in a folder; the file is renamed when it is locked."""
+    """Return a locked file in a folder; the file gets its final name after it is locked."""
     import fcntl
 
     draft = folder / f"{_LOCK}.draft"

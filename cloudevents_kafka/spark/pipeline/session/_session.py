@@ -1,4 +1,7 @@
-"""`local_session`: a Spark session on this machine: with jars, in UTC, on loopback, without log output."""
+"""`local_session` is a Spark session on this machine, in UTC, reachable on loopback, without log output.
+
+The session includes the jars and settings that a pipeline needs.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ def spark_settings(
     formats: Collection[SessionFormat] = (),
     kafka: bool = True,
 ) -> dict[str, str]:
-    """Return the settings of the session; those in ``conf`` override the defaults, or add jars to ours."""
+    """Return the settings of the session.
+
+    Settings in ``conf`` override the defaults; jars in ``conf`` are added to the jars of the pipeline.
+    """
     # First: Java needs all jars when it starts, and a missing one is reported before anything starts.
     conf = session_settings(formats, kafka=kafka, conf=conf)
     defaults = {
@@ -128,9 +134,10 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _silence_py4j() -> Iterator[None]:
-    """Drop log records of py4j, which logs tracebacks when Java dies, and of `_QUERY_LOGGERS` in this block.
+    """Drop log records of py4j and of `_QUERY_LOGGERS` in this block.
 
-    After an error the records are dropped for good, as py4j's threads may log after the end of the block.
+    py4j logs tracebacks when Java dies. After an error, the records are dropped for good, because py4j's
+    threads may log after the end of the block.
     """
     from pyspark.logger import PySparkLogger
 
@@ -161,10 +168,11 @@ def local_session(
     formats: Collection[SessionFormat] = (),
     kafka: bool = True,
 ) -> Iterator[SparkSession]:
-    """Start Spark with its Java process, yield the session, and stop both; Java logs to ``log``.
+    """Start Spark with its Java process, yield the session, and stop Spark at the end of the block.
 
-    The session can write Parquet and the table formats in ``formats``, and read Kafka unless ``kafka``
-    is false. Raises `NoJava`, `NoConnector`, `NoTableFormat`, or `SparkFailed` with the end of the log.
+    Java writes its log to the file ``log``. The session can write Parquet and the table formats in
+    ``formats``, and can read Kafka unless ``kafka`` is false. Raises `NoJava`, `NoConnector`,
+    `NoTableFormat`, or `SparkFailed` with the end of the log.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import local_session
@@ -194,7 +202,7 @@ def local_session(
 
 @contextmanager
 def _no_artifacts() -> Iterator[None]:
-    """Remove the empty folder that Spark creates in the current folder for an added jar."""
+    """Remove the empty folder ``artifacts``, which Spark creates in the current folder if jars are added."""
     folder = Path("artifacts").absolute()
     existed = folder.exists()
     try:
@@ -227,9 +235,9 @@ def _stopping(gateway: Any) -> Iterator[None]:
 def _has_died(process: Any, error: Exception) -> bool:
     """Return whether an error was caused by the death of the Java process.
 
-    Almost any error can be: py4j turns a broken connection into a `Py4JError`, an `OSError` or an
-    `EOFError`, and an empty answer into an `AttributeError` or a `TypeError`. The connection breaks
-    before the process has ended, several seconds before if it frees much memory.
+    Almost any error can have this cause: py4j turns a broken connection into a `Py4JError`, an `OSError` or
+    an `EOFError`, and an empty answer into an `AttributeError` or a `TypeError`. The connection breaks before
+    the process has ended; if the process frees much memory, the connection breaks several seconds before.
     """
     from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 
@@ -245,7 +253,7 @@ def _has_died(process: Any, error: Exception) -> bool:
 def is_launch_setting(name: str) -> bool:
     """Return whether a setting of Spark may be on Java's command line, which other users can read.
 
-    Only settings that Java needs at its start are; any other setting may contain a secret.
+    Only settings that Java needs at its start may be there, because any other setting may contain a secret.
     """
     return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
 
@@ -279,9 +287,9 @@ def _launch(settings: Mapping[str, str], log: Path, *inherited: int) -> Any:
 
 
 def _kill_launched(launch: Future[Any]) -> None:
-    """Wait for a starting Java and kill it, even if Ctrl-C is pressed again meanwhile.
+    """Wait for a Java process that is starting, and kill it, even if Ctrl-C is pressed again meanwhile.
 
-    PySpark, if interrupted, would leave the process behind.
+    If PySpark were interrupted, it would leave the process behind.
     """
     while not launch.done():
         with suppress(BaseException):

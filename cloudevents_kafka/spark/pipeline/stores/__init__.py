@@ -1,4 +1,4 @@
-"""Folders in local file systems, and in those of Hadoop and object stores, which Java reads and writes."""
+"""Folders in local file systems, and folders in other file systems, which Hadoop's Java classes access."""
 
 from cloudevents_kafka.spark.pipeline.stores._commit_lock import commit_lock
 from cloudevents_kafka.spark.pipeline.stores._store import (

@@ -1,4 +1,4 @@
-"""`commit_lock`: one commit at a time to a table in a local folder."""
+"""`commit_lock` allows one commit at a time to a table in a local folder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _COMMIT_SECONDS: Final = 300.0
 
 @contextmanager
 def commit_lock(location: str) -> Iterator[None]:
-    """Yield while no other process of this machine commits to the table in a local folder.
+    """Yield, and prevent other processes of this machine from committing to the table in a local folder.
 
-    Delta and Iceberg look whether a version exists, then rename a file; on a local disk these are two steps.
-    Raises `FolderFailed` if another process, which may be frozen, does not end its commit within 5 minutes.
+    For a commit, Delta and Iceberg first check whether a version exists, and then rename a file. On a local
+    disk, these are two separate steps, so two commits could both succeed. Raises `FolderFailed` if another
+    process does not end its commit within 5 minutes; such a process may be frozen.
     """
     local = local_path(location)
     if local is None or not local.is_dir():
@@ -40,7 +41,10 @@ def commit_lock(location: str) -> Iterator[None]:
 
 
 def _lock(folder: int) -> bool:
-    """Lock a folder, unless its file system has no locks; return False if it is locked."""
+    """Lock a folder, and return True; return False if another process has locked it.
+
+    If the file system has no locks, return True without a lock.
+    """
     import fcntl
 
     try:

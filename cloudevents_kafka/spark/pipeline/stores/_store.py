@@ -1,7 +1,7 @@
-"""The folder of a pipeline: local, or in any file system of Hadoop.
+"""The folder of a pipeline: a local folder, or a folder in any file system that Hadoop supports.
 
-Paths are relative to the folder and use ``/``. Correctness requires one property of a `Store`:
-`Store.create` and `Store.rename` of one file happen completely or not at all.
+Paths are relative to the folder, and contain ``/``. A pipeline is correct only if its `Store` has this
+property: `Store.create` and `Store.rename` of one file happen completely or not at all.
 """
 
 from __future__ import annotations
@@ -73,10 +73,13 @@ class Store(Protocol):
         """Return the URL of a path, for Spark."""
 
     def list_names(self, folder: str) -> list[str]:
-        """Return the names in a folder, sorted; empty if the folder is missing."""
+        """Return the names in a folder, sorted; return no names if the folder is missing."""
 
     def list_files(self, folder: str, suffix: str) -> list[str]:
-        """Return the paths of all files below a folder, relative to it, sorted."""
+        """Return the paths of all files below a folder whose names end with ``suffix``.
+
+        The paths are relative to the folder, and sorted.
+        """
 
     def exists(self, path: str) -> bool:
         """Return whether a file or folder exists."""
@@ -91,31 +94,34 @@ class Store(Protocol):
         """Move a file, and create the folders of its new path."""
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Make files survive a power failure."""
+        """Make files durable, so that they survive a power failure."""
 
     def remove(self, path: str) -> None:
         """Delete a file or a whole folder, if it exists."""
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write a file, in place of an earlier one."""
+        """Write a file, and replace an earlier file with this path."""
         self.remove(path)
         self.create(path, content)
 
 
 def open_store(location: str, spark: SparkSession) -> Store:
-    """Return the store of a folder by its path or URL: local, or in a file system of Hadoop."""
+    """Return the store of a folder by its path or URL: a local store, or a store in a Hadoop file system."""
     local = local_path(location)
     return HadoopStore(spark, location) if local is None else LocalStore(local)
 
 
 def without_patterns(url: str) -> str:
-    """Return a URL for Spark's readers, which take braces, brackets and some others as patterns."""
+    """Return a URL for Spark's readers, with the characters escaped that these readers take as patterns.
+
+    Such characters are, for example, braces and brackets.
+    """
     return _PATTERN_CHARACTERS.sub(r"\\\g<0>", url)
 
 
 @contextmanager
 def folder_lock(location: str) -> Iterator[None]:
-    """Yield with a local folder locked; raise `InUse` if another pipeline has locked it."""
+    """Lock a local folder and yield; raise `InUse` if another pipeline has locked the folder."""
     local = local_path(location)
     if local is None:
         yield
@@ -132,7 +138,7 @@ _THIS_MACHINE: Final = ("", "localhost")  # the hosts of a file URL that Java an
 
 
 def local_path(location: str) -> Path | None:
-    """Return the path of a local folder, or None for a folder elsewhere."""
+    """Return the path of a local folder, or None if the folder is not local."""
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", location):
         return Path(location).expanduser().absolute()
     parts = urlsplit(location)
@@ -215,7 +221,10 @@ class LocalStore(Store):
                 target.unlink(missing_ok=True)
 
     def lock(self) -> None:
-        """Lock the folder until `close`, or the end of the process; raise `InUse` if it is locked."""
+        """Lock the folder until `close` is called or the process ends.
+
+        Raises `InUse` if another process has locked the folder.
+        """
         import fcntl
 
         with self._explained("write", LOCK):
@@ -240,7 +249,7 @@ class LocalStore(Store):
 
 
 def _move_if_absent(draft: Path, final: Path) -> bool:
-    """Return whether a file exists under its final name; if not, move it there in one step."""
+    """Return whether a file exists under its final name; if not, move the draft there in one step."""
     try:
         os.link(draft, final)
     except FileExistsError:
@@ -259,7 +268,7 @@ def _move_if_absent(draft: Path, final: Path) -> bool:
 
 
 def _fsync(path: Path) -> None:
-    """Write the content of a file, or the entries of a folder, to the disk."""
+    """Flush the content of a file, or the entries of a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -269,7 +278,7 @@ def _fsync(path: Path) -> None:
 
 @contextmanager
 def _explained(verb: str, url: str) -> Iterator[None]:
-    """Raise `FolderFailed` instead of an error of the system."""
+    """Raise `FolderFailed` instead of an error of the operating system."""
     try:
         yield
     except OSError as error:
@@ -278,9 +287,10 @@ def _explained(verb: str, url: str) -> Iterator[None]:
 
 
 class HadoopStore(Store):
-    """A folder in any file system of Hadoop.
+    """A folder in any file system that Hadoop supports.
 
-    These file systems have no common lock, but Spark's checkpoint notices a second writer and stops it.
+    These file systems have no common kind of lock, but Spark's checkpoint detects a second writer and stops
+    it.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:

@@ -1,6 +1,7 @@
-"""The tables of a pipeline: their columns, of which the last is the date of their folders.
+"""The columns of a pipeline's tables; the last column is the date in the names of the folders.
 
-If the events have several tables, `TABLE` names the table of each row until the row is written.
+If there are several tables of events, the column `TABLE` contains the name of each row's table until the row
+is written.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ TOLERATED: Final = "tolerated"  # the column of accepted deviations, after lenie
 
 RECORD_DATE: Final = "record_date"
 ADDED_COLUMNS: Final = (TOLERATED, VALUE)
-"""Columns of events that are added to a table without them."""
+"""Columns of events that are added to existing tables that do not have them."""
 OWN_COLUMNS: Final = frozenset(
     (*EVENT_COLUMNS, *RECORD_COLUMNS, "headers", *ADDED_COLUMNS, DELETED, RECORD_DATE)
 )
-"""All columns of events that a pipeline writes; any other is someone else's."""
+"""All columns that a pipeline writes to tables of events; other columns belong to other writers."""
 # The rule of a reason such as "broken CloudEvent: time: must be …, got '…' (T-12, core: …)".
 # With the value, each bad record could have a reason of its own.
 _RULE: Final = (
@@ -40,10 +41,10 @@ _RULE: Final = (
 
 
 def record_date() -> str:
-    """Return SQL for the column of a record's UTC date, from 1970 to 9999: readers accept no other years.
+    """Return SQL for the UTC date of a record, in the years 1970 to 9999.
 
-    It is independent of the session's time zone.
-    A record may have no timestamp, or one in other units than milliseconds, which Kafka does not check.
+    Readers do not accept other years. The date is independent of the session's time zone. A record may have
+    no timestamp, or a timestamp in other units than milliseconds, because Kafka does not check timestamps.
     """
     date = "date_from_unix_date(CAST(floor(unix_seconds(`timestamp`) / 86400) AS INT))"
     return f"least(greatest({date}, DATE'1970-01-01'), DATE'9999-12-31') AS `{RECORD_DATE}`"
@@ -59,7 +60,7 @@ def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
 
 
 def table_of(type_: str, routes: Mapping[str, str]) -> str:
-    """Return SQL for the name of the table for events of a type: of the first pattern that matches."""
+    """Return SQL for the name of the table for events of a type. The first pattern that matches decides."""
     cases = (f"WHEN {matches_sql(type_, pattern)} THEN {literal(table)}" for pattern, table in routes.items())
     return f"CASE {' '.join(cases)} ELSE {literal(EVENTS)} END"
 
@@ -74,10 +75,12 @@ def event_columns(
 ) -> list[str]:
     """Return SQL for the columns of events; the last column names their folders.
 
-    They are selected from rows with all Kafka columns and those of events, whose names have the prefix
-    ``event``, such as ``read.``. An event keeps its foreign headers only. If they were read leniently, what
-    was tolerated is the last column but one. With ``routes`` the first is `TABLE`. ``by_java`` is whether the
-    session has the Java functions. ``typed`` has SQL of columns that replace others, or come after them.
+    The columns are selected from rows with all Kafka columns and the columns of events. The names of event
+    columns have the prefix ``event``, such as ``read.``. Of the record's headers, only those are kept that
+    are not part of the event. With ``lenient``, the column `TOLERATED` follows the other columns of the
+    event. With ``routes``, the first column is `TABLE`. ``by_java`` is whether the session has the Java
+    functions. ``typed`` contains SQL for columns that replace other columns with the same names, or follow
+    them.
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 
@@ -93,26 +96,26 @@ def event_columns(
 
 
 def _foreign(headers: str) -> str:
-    """Return SQL for the headers that are not of an event, or null if there are none."""
+    """Return SQL for the headers that are not part of an event, or null if there are no such headers."""
     is_event = "startswith(header.key, 'ce_') OR header.key = 'content-type'"
     found = f"filter({headers}, header -> NOT ({is_event}))"
     return f"CASE WHEN size({found}) > 0 THEN {found} END"
 
 
 def select_quarantine(records: DataFrame) -> DataFrame:
-    """Return the columns of records that are not events: unchanged, with their errors."""
+    """Return the columns of the quarantine: the unchanged columns of the records, and their errors."""
     columns = ("error", *RECORD_COLUMNS, "value", "headers")
     return records.selectExpr(*(f"`{name}`" for name in columns), record_date())
 
 
 def error_rule() -> str:
-    """Return SQL for the rule and the clause of the column ``error``, without the value that breaks it."""
+    """Return SQL for the rule and the clause in the column ``error``, without the invalid value."""
     rule = f"regexp_extract(error.reason, {literal(_RULE)}, 1)"
     return f"concat_ws(' ', {rule}, concat('[', error.clause, ']'))"
 
 
 def rule_of_error(error: Mapping[str, str | None]) -> str:
-    """Return the rule and the clause of one error, as `error_rule` does in SQL."""
+    """Return the rule and the clause of one error, as the SQL of `error_rule` does."""
     found = re.search(_RULE, error["reason"] or "")
     rule, clause = found[1] if found else "", error["clause"]
     return rule if clause is None else f"{rule} [{clause}]"

@@ -1,10 +1,11 @@
-"""`DeltaTable`: a table of Delta whose own transactions are its ledger.
+"""`DeltaTable` is a Delta table whose transaction identifiers are its ledger.
 
-Each range of the ledger is a transaction identifier of Delta, whose version is the end of the range; one more
-counts the commits. Delta keeps the newest of each in every version of the table: through clean-up of its
-log, OPTIMIZE and VACUUM, and commits of other writers. Two commits that read one identifier and write it
-conflict, so that the second one reads the ledger again. `Table.stage` and `Table.commit` use Delta's Java
-classes, because Spark's writers commit one identifier only, and do not report one that they skip.
+Each range in the ledger is a transaction identifier of Delta, whose version is the end of the range. One more
+identifier counts the commits. Each version of the table contains the newest version of each identifier, even
+after a clean-up of Delta's log, OPTIMIZE, VACUUM, and commits of other writers. Two commits conflict if both
+read and write the same identifier; then the second commit fails, and the ledger is read again. `Table.stage`
+and `Table.commit` use Delta's Java classes, because Spark's writers commit only one identifier, and do not
+report that they have skipped a commit.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _VACUUM_SETTINGS: Final = {
 
 
 class DeltaTable(_table.Table):
-    """A Delta table, by the parts of its name in a catalog, or by the URL of its folder."""
+    """A Delta table, named by the parts of its name in a catalog, or by the URL of its folder."""
 
     kind = "a Delta table"
     provider = "delta"
@@ -70,7 +71,7 @@ class DeltaTable(_table.Table):
         self._has_history = False  # of a table that an earlier version has filled through Spark Connect
 
     def id(self) -> str:
-        """Return the id of the table in Delta."""
+        """Return Delta's id of the table."""
         return str(self._known().metadata().id())
 
     def _read_ledger(self) -> tuple[Ledger | None, int]:
@@ -101,12 +102,12 @@ class DeltaTable(_table.Table):
         return prepared.drop(*(generated - set(rows.columns)))  # Delta computes these
 
     def _metadata(self) -> dict[str, dict[str, Any]]:
-        """Return what Delta knows of the columns by their names, of which `read` shows a part."""
+        """Return Delta's metadata of each column, by the columns' names; `read` shows only a part of it."""
         fields = json.loads(str(self._known().metadata().schemaString()))["fields"]
         return {field["name"]: field["metadata"] for field in fields}
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Return rows whose files are written; see `Table.stage`."""
+        """Write the files of rows, and return them; see `Table.stage`."""
         rows = self._prepare(rows)
         with write_settings(rows.sparkSession):
             written = self._transaction().writeFiles(java_frame(rows))
@@ -132,7 +133,7 @@ class DeltaTable(_table.Table):
 
     @cached_property
     def _operation(self) -> Any:
-        """What the history of the table shows of a commit."""
+        """The description of a commit in the history of the table."""
         java = java_of(self._spark)
         name, delta = "DeltaOperations$Write", java.org.apache.spark.sql.delta
         loader = getattr(delta, f"{name}$").__getattr__("MODULE$").getClass().getClassLoader()
@@ -143,17 +144,20 @@ class DeltaTable(_table.Table):
         return getattr(delta, name)(*known, *[scala_option(java)] * more)
 
     def _known(self) -> Any:
-        """Return the newest version that Spark has read or written in this process, as Java has it."""
+        """Return the newest version that Spark has read or written in this process, as a Java object."""
         log = java_of(self._spark).org.apache.spark.sql.delta.DeltaLog
         return log.forTable(java_session(self._spark), self._location()).unsafeVolatileSnapshot()
 
     def _newest(self) -> Any:
-        """Return the newest version of all; Delta lists the whole log for that."""
+        """Return the newest version of the table; for this, Delta lists the whole log."""
         none = scala_option(java_of(self._spark))
         return self._known().deltaLog().update(False, none, none)
 
     def _transaction(self) -> Any:
-        """Return a transaction after the known version: Delta compares it with what others have committed."""
+        """Return a transaction that starts from the known version.
+
+        At the commit, Delta compares the transaction with other commits since that version.
+        """
         known, java = self._known(), java_of(self._spark)
         return known.deltaLog().startTransaction(scala_option(java), scala_option(java, known))
 
@@ -228,7 +232,7 @@ class DeltaTable(_table.Table):
         self._clean_log(keep_hours)
 
     def _clean_log(self, keep_hours: float) -> None:
-        """Remove old versions from the log, unless a property of the table says to keep them."""
+        """Remove old versions from the log, unless a property of the table forbids the clean-up."""
         newest, java = self._newest(), java_of(self._spark)
         log, metadata, none = newest.deltaLog(), newest.metadata(), scala_option(java)
         # The log may have the ledger, see `_delta_history`.
@@ -249,7 +253,7 @@ class DeltaTable(_table.Table):
 
 
 def _changes(before: Ledger, after: Ledger) -> dict[str, int]:
-    """Return the identifiers and versions of the ranges that a commit adds or extends."""
+    """Return the transaction identifiers, with versions, of ranges that a commit adds or extends."""
     known = set(before.entries())
     added = {
         f"{LEDGER}/{topic}/{topic_id}/{partition}/{offsets.start}/{pipeline}": offsets.end
@@ -259,6 +263,6 @@ def _changes(before: Ledger, after: Ledger) -> dict[str, int]:
 
 
 def _number_of_rows(files: Iterable[Any]) -> int | None:
-    """Return the number of rows in files, or None if Delta collects no statistics."""
+    """Return the number of rows in files, or None if Delta has not collected statistics."""
     numbers = [json.loads(file.stats() or "{}").get("numRecords") for file in files]
     return None if None in numbers else sum(numbers)

@@ -1,11 +1,13 @@
-"""`DeltaHistory`: the ledger in the history of a Delta table, where statements of SQL commit rows.
+"""`DeltaHistory` is the ledger in the history of a Delta table whose rows are committed by SQL statements.
 
 A statement commits one transaction identifier, whose version counts the commits to the ledger. So if two
-programs have read the same ledger, only one of them can commit. The metadata of the commit has the ledger
-itself. The history forgets old commits, so before the next commit the ledger becomes a property of the table.
+programs have read the same ledger, only one of them can commit. The metadata of the commit contains the
+ledger itself. Delta removes old commits from the history, so the ledger becomes a property of the table
+before the next commit.
 
-Tables of upserts have their ledger there, and so have tables that earlier versions filled through Spark
-Connect. `_delta` moves the ledger of these to the transaction identifiers, with the first batch.
+The ledger of a table with the option ``upsert`` is in the history. The ledger of a table that earlier
+versions of this package filled through Spark Connect is in the history, too; with the first batch, `_delta`
+moves such a ledger to transaction identifiers.
 """
 
 from __future__ import annotations
@@ -27,25 +29,26 @@ LEDGER: Final = "cloudevents-kafka"
 """The transaction identifier whose version counts the commits to the ledger."""
 
 PROPERTY: Final = f"{LEDGER}.ledger."
-"""The property of a table with a ledger, followed by the number of the ledger's commits."""
+"""The beginning of a table property's name; the number of the ledger's commits follows, and the value is the
+ledger."""
 
 # Delta reads a file for each commit.
 _NEWEST: Final = "LIMIT 100"
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """The metadata of a commit."""
+    """The metadata of a commit: the ledger, and a token that identifies the commit."""
 
     ledger: Ledger
     token: str
 
     @classmethod
     def of(cls, ledger: Ledger) -> Commit:
-        """Return the metadata of a new commit."""
+        """Return the metadata of a new commit with this ledger."""
         return cls(ledger, uuid.uuid4().hex)
 
     def options(self) -> dict[str, str]:
-        """Return the options of Delta's writer."""
+        """Return the options with which Delta's writer commits this metadata."""
         metadata = msgspec.json.encode(self).decode()
         return {
             "txnAppId": LEDGER,
@@ -55,13 +58,16 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class DeltaHistory:
-    """The history of a table, by its quoted name, and its name in messages."""
+    """The history of a table, which is named by its quoted name, and by another name in messages."""
 
     def __init__(self, spark: SparkSession, sql_name: str, name: str) -> None:
         self._spark, self._sql_name, self._name = spark, sql_name, name
 
     def ledger(self, properties: Mapping[str, str]) -> Ledger | None:
-        """Return the newest ledger, or None; raise `WrongTable` if Delta has removed it."""
+        """Return the newest ledger, or None if there is no ledger.
+
+        Raises `WrongTable` if Delta has removed the ledger.
+        """
         noted = list(_ledgers(properties))
         for newest in (_NEWEST, ""):  # a commit that is not noted yet is a recent one
             history = self._read(newest)
@@ -77,7 +83,7 @@ class DeltaHistory:
         return found
 
     def note(self, properties: Mapping[str, str], ledger: Ledger) -> None:
-        """Make a ledger a property of the table, in place of earlier ones."""
+        """Make a ledger a property of the table, and remove the properties with earlier ledgers."""
         known = {found.generation for found in _ledgers(properties)}
         if ledger.generation not in known:
             name, text = f"{PROPERTY}{ledger.generation}", msgspec.json.encode(ledger).decode()
@@ -85,7 +91,7 @@ class DeltaHistory:
         self._unset(number for number in known if number < ledger.generation)
 
     def forget(self, properties: Mapping[str, str]) -> None:
-        """Remove the properties of the table with ledgers."""
+        """Remove the table properties that contain ledgers."""
         self._unset(found.generation for found in _ledgers(properties))
 
     def _unset(self, generations: Iterable[int]) -> None:
@@ -96,7 +102,7 @@ class DeltaHistory:
         self._spark.sql(f"ALTER TABLE {self._sql_name} {change}")
 
     def has(self, commit: Commit) -> bool:
-        """Return whether a commit has just succeeded: Delta skips one after which another was faster."""
+        """Return whether a commit has just succeeded: Delta skips a commit if another commit was faster."""
         return any(found.token == commit.token for found in _commits(self._read(_NEWEST)))
 
     def _read(self, limit: str) -> Sequence[Row]:
@@ -108,7 +114,7 @@ class DeltaHistory:
 
 
 def _commits(history: Sequence[Row]) -> Iterator[Commit]:
-    """Yield the commits of pipelines; commits of other writers have other metadata."""
+    """Yield the commits of pipelines, which are recognized by their metadata."""
     for row in history:
         try:
             yield msgspec.json.decode(row["userMetadata"] or "", type=Commit)
@@ -123,7 +129,7 @@ def _ledgers(properties: Mapping[str, str]) -> Iterator[Ledger]:
 
 
 def _is_complete(history: Sequence[Row], generation: int) -> bool:
-    """Return whether the history has all commits since the property of a ledger was set."""
+    """Return whether the history contains all commits since a ledger became a property of the table."""
     name = f"{PROPERTY}{generation}"
     return any(
         row["version"] == 0

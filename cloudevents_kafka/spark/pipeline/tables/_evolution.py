@@ -1,9 +1,10 @@
-"""How a table and rows with other types get the same columns, at any depth, without a change of a value.
+"""How a table and rows with other types get the same columns and fields, without changing any value.
 
-A field that the table does not have is added to it. One that the rows do not have becomes null. A
-number of the rows that is narrower is widened in the rows; one that is wider is widened in the table,
-where the format can. With any other difference the value does not fit, because it would have to change.
-So is a name that the table has in another case: for Spark both are one name.
+A field that the table does not have is added to the table. A field that the rows do not have becomes null. If
+the number type of a field is narrower in the rows, the rows are widened; if it is wider in the rows, the
+table is widened, where the table format can do this. With any other difference, the value does not fit,
+because it would have to change. A field also does not fit if its name differs from a name in the table only
+in case, because Spark takes both names for the same.
 """
 
 from __future__ import annotations
@@ -22,19 +23,22 @@ _WIDER: Final = (["tinyint", "smallint", "int", "bigint"], ["float", "double"])
 
 
 class Difference(NamedTuple):
-    """A column or field that the table must get, whose number must be wider, or which does not fit."""
+    """A difference between a table and rows, at one column or field.
+
+    The table does not have the field, or needs a wider type of number, or cannot take the values of the rows.
+    """
 
     kind: Literal["new", "wider", "misfit", "case"]
     path: tuple[str, ...]
     type: DataType
     found: DataType | None = None
-    """The type in the table."""
+    """The type in the table, if the table has the field."""
 
     known: str = ""
-    """The name in the table, if it has another case."""
+    """The name in the table, if this name differs only in case."""
 
     def sql(self, table: str) -> str:
-        """Return the statement that changes the table."""
+        """Return the SQL statement that changes the table."""
         name, type_ = quote(*self.path), type_sql(self.type)
         change = (
             f"ADD COLUMNS ({name} {type_})" if self.kind == "new" else f"ALTER COLUMN {name} TYPE {type_}"
@@ -43,7 +47,10 @@ class Difference(NamedTuple):
 
 
 def differences(table: DataType, rows: DataType, path: tuple[str, ...] = ()) -> Iterator[Difference]:
-    """Yield what must change in a table for rows of a type, and what cannot."""
+    """Yield the differences between a table and rows of a type.
+
+    Some differences can be removed by changing the table, others cannot.
+    """
     found, wanted = _children(table), _children(rows)
     if type(table) is type(rows) and wanted:
         names = {name.lower(): name for name in found}
@@ -61,14 +68,14 @@ def differences(table: DataType, rows: DataType, path: tuple[str, ...] = ()) -> 
 
 
 def names_in(type_: DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of all names in a type."""
+    """Yield the paths of all fields in a type."""
     for name, child in _children(type_).items():
         yield (*path, name)
         yield from names_in(child, (*path, name))
 
 
 def two_cases(paths: Iterable[tuple[str, ...]]) -> tuple[str, str] | None:
-    """Return two names of one place that differ in case only, with their places, or None."""
+    """Return two paths of fields in the same struct whose names differ only in case, or None."""
     seen: dict[tuple[str, ...], tuple[str, ...]] = {}
     for path in paths:
         other = seen.setdefault((*path[:-1], path[-1].lower()), path)
@@ -78,7 +85,10 @@ def two_cases(paths: Iterable[tuple[str, ...]]) -> tuple[str, str] | None:
 
 
 def aligned(value: str, rows: DataType, table: DataType, depth: int = 0) -> str:
-    """Return SQL for a value of the rows in the type of the table, which has all of its fields."""
+    """Return SQL that converts a value of the rows to the type of the table.
+
+    The type of the table has all fields of the value.
+    """
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if rows.simpleString() == table.simpleString():
@@ -102,7 +112,7 @@ def aligned(value: str, rows: DataType, table: DataType, depth: int = 0) -> str:
 
 
 def type_sql(type_: DataType) -> str:
-    """Return SQL for a type; the names of its fields may be any."""
+    """Return a type as SQL; any names of fields are allowed."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(type_, StructType):
@@ -116,7 +126,7 @@ def type_sql(type_: DataType) -> str:
 
 
 def _children(type_: DataType) -> Mapping[str, DataType]:
-    """Return the types within a type, by the names that SQL has for them."""
+    """Return the types inside a type, by the names that SQL uses for them."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(type_, StructType):
@@ -129,7 +139,7 @@ def _children(type_: DataType) -> Mapping[str, DataType]:
 
 
 def _is_wider(wide: DataType, narrow: DataType) -> bool:
-    """Return whether a type of numbers holds all that another holds, and more."""
+    """Return whether a type of numbers can represent all numbers of another type, and more."""
     from pyspark.sql.types import DecimalType
 
     if isinstance(wide, DecimalType) and isinstance(narrow, DecimalType):

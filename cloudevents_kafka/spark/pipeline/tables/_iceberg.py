@@ -1,10 +1,11 @@
-"""`IcebergTable`: a table of Iceberg whose properties have its ledger.
+"""`IcebergTable` is an Iceberg table with its ledger in a property of the table.
 
-Spark stages the rows of a batch as snapshots that no reader sees (Iceberg's "write, audit, publish"). One
-transaction of Iceberg then appends their files to the table, sets the property with the ledger, and renames
-a branch: its name has the number of the ledger's commits. Iceberg applies a transaction to the newest
-version, and refuses it if the branch with the old name is gone: then another commit was faster. The branch
-refers to the snapshot before the first batch, so it keeps no files that were replaced.
+Spark stages the rows of a batch as snapshots that no reader sees (Iceberg's "write, audit, publish"). Then
+one Iceberg transaction appends the files of these snapshots to the table, sets the property with the ledger,
+and renames a branch, whose name contains the number of the ledger's commits. Iceberg applies a transaction to
+the newest version of the table, and rejects the transaction if the branch with the old name does not exist
+any more, because another commit was faster. The branch refers to the snapshot before the first batch, so it
+does not prevent Iceberg from deleting files that were replaced.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _ORPHAN_HOURS: Final = 25.0
 
 
 class IcebergTable(_table.Table):
-    """An Iceberg table, by the parts of its name in a catalog, or by the URL of its folder."""
+    """An Iceberg table, named by the parts of its name in a catalog, or by the URL of its folder."""
 
     kind = "an Iceberg table"
     provider = "iceberg"
@@ -75,7 +76,10 @@ class IcebergTable(_table.Table):
         self._configure(spark)
 
     def _configure(self, spark: SparkSession) -> None:
-        """Set the catalog of the folder, also in the session that a streaming query cloned earlier."""
+        """Configure the catalog for the folder.
+
+        This is also necessary in the session that a streaming query has cloned earlier.
+        """
         for setting, value in self._catalog_conf.items():
             spark.conf.set(setting, value)
 
@@ -102,7 +106,7 @@ class IcebergTable(_table.Table):
         return found
 
     def id(self) -> str:
-        """Return the id of the table in Iceberg."""
+        """Return Iceberg's id of the table."""
         return str(self._java_table().uuid().toString())
 
     def _read_ledger(self) -> tuple[Ledger | None, int]:
@@ -118,7 +122,7 @@ class IcebergTable(_table.Table):
         return found, _number(table.currentSnapshot(), "total-records")
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Return rows whose files are written; see `Table.stage`."""
+        """Write the files of rows as a snapshot that no reader sees, and return it; see `Table.stage`."""
         self._configure(rows.sparkSession)
         rows = self._prepare(rows)
         self._prepare_ledger()
@@ -147,7 +151,7 @@ class IcebergTable(_table.Table):
             transaction.commitTransaction()
 
     def _add(self, transaction: Any, table: Any, snapshots: Sequence[Any]) -> None:
-        """Add the files of staged snapshots to a transaction."""
+        """Add the files of staged snapshots to an Iceberg transaction."""
         append = transaction.newAppend()
         for snapshot in snapshots:
             for file in snapshot.addedDataFiles(table.io()):
@@ -159,7 +163,7 @@ class IcebergTable(_table.Table):
         return found
 
     def _prepare_ledger(self) -> None:
-        """Let the table stage snapshots, and have the branch of its ledger."""
+        """Allow the table to stage snapshots, and create the branch for its ledger."""
         table = self._java_table()
         if table.properties().get(_STAGING) != "true":
             table.updateProperties().set(_STAGING, "true").commit()
@@ -167,7 +171,7 @@ class IcebergTable(_table.Table):
             table.manageSnapshots().createBranch(f"{_BRANCH}0").commit()
 
     def _staged(self, name: str, token: str) -> Any:
-        """Return the snapshot that was staged with a token as this property."""
+        """Return the staged snapshot that has a token as the value of a property."""
         table = self._java_table()
         snapshots = table.operations().current().snapshots()
         for index in reversed(range(snapshots.size())):
@@ -180,7 +184,7 @@ class IcebergTable(_table.Table):
         raise WrongTable(f"the table {self.name} must have the snapshot that was staged, but it is gone")
 
     def _java_table(self) -> Any:
-        """Return the newest version of the table, as Java has it."""
+        """Return the newest version of the table, as a Java object."""
         load = java_of(self._spark).org.apache.iceberg.spark.Spark3Util.loadIcebergTable
         table = load(java_session(self._spark), self._sql_name)
         table.refresh()
@@ -197,7 +201,7 @@ class IcebergTable(_table.Table):
         )
 
     def read(self, spark: SparkSession | None = None) -> DataFrame:
-        """Return the rows of the newest version, which the session may not know yet."""
+        """Return the rows of the newest version, even if the session knows only an older version."""
         session = spark or self._spark
         self._configure(session)
         session.catalog.refreshTable(self._sql_name)
@@ -255,7 +259,7 @@ class IcebergTable(_table.Table):
 
 
 def catalog_of(spark: SparkSession, name: tuple[str, ...]) -> tuple[str, str]:
-    """Return the catalog of a table, and the table's name in it."""
+    """Return the catalog of a table, and the table's name in this catalog."""
     first, *rest = name
     if rest and spark.conf.get(f"spark.sql.catalog.{first}", None) is not None:
         return first, quote(*rest)
@@ -263,12 +267,12 @@ def catalog_of(spark: SparkSession, name: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _path(location: str) -> str:
-    """Return a location, with one form of file URLs."""
+    """Return a location, with all forms of file URLs changed to the same form."""
     return re.sub(r"^file:/+", "/", location).rstrip("/")
 
 
 def _number(snapshot: Any, name: str) -> int:
-    """Return a number in the summary of a snapshot."""
+    """Return a number from the summary of a snapshot, or 0 if there is no such number."""
     return 0 if snapshot is None else int(snapshot.summary().get(name) or 0)
 
 

@@ -1,4 +1,4 @@
-"""Tables by folder and by name: `table_in_folder`, `table_by_name`, and the formats found in a folder."""
+"""Opens tables by folder (`table_in_folder`) or by name (`table_by_name`), and finds tables in a folder."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def _open(spark: SparkSession, table_format: TableFormat, upsert: Upsert | None,
 
 
 def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
-    """Return the name of a table next to another: ``a.b.orders_quarantine`` for ``a.b.orders``.
+    """Return the name of a table that is next to another: ``a.b.orders_quarantine`` for ``a.b.orders``.
 
-    ``{}`` in the sibling's name stands for the last part of the other name.
+    In the name of the sibling, ``{}`` stands for the last part of the other name.
     """
     *parents, last = name_parts(name)
     plain = re.compile(r"\w+", re.ASCII)
@@ -64,7 +64,10 @@ def folder_format(store: Store, folder: str = "") -> TableFormat | None:
 
 
 def find_tables(store: Store) -> dict[str, TableFormat]:
-    """Return the tables of a folder: itself (``""``) or its subfolders, with their formats."""
+    """Return the names of the tables in a folder, with their formats.
+
+    The name of a table is the name of its subfolder, or ``""`` if the folder itself is a table.
+    """
     names = [""] if folder_format(store) else store.list_names("")
     found = {name: folder_format(store, name) for name in names}
     return {name: format_ for name, format_ in found.items() if format_ is not None}

@@ -1,9 +1,10 @@
-"""SQL that looks up what is known of the partition that a record is from.
+"""SQL that looks up numbers for the partition that a record comes from.
 
-With a branch for each topic or partition, the depth of the tree would be their number. Spark plans such
-a tree in more than linear time, and its stack and its heap overflow. Spark searches a map key by key.
-So there is one constant, an array of small maps. The hash of a topic's name is its index. The plan, the
-code that Spark compiles, and the time for a record are the same for any number of topics.
+An SQL expression with a branch for each topic or partition would be a tree whose depth is the number of
+branches. Spark's time for planning such a tree grows faster than the tree, and Spark's stack and heap
+overflow. A single map would be slow, because Spark searches a map key by key. So the SQL contains one
+constant, an array of small maps; the hash of a topic's name is the index of its map. The plan, the code that
+Spark compiles, and the time for a record do not depend on the number of topics.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ _TYPE = "ARRAY<MAP<STRING, ARRAY<ARRAY<BIGINT>>>>"
 
 
 def partition_sql(known: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
-    """Return SQL for the numbers of a record's partition, an array; null if it has none.
+    """Return SQL for the numbers of a record's partition, as an array; null if the partition is unknown.
 
-    ``known`` has them by topic and partition, as text. The rows have the columns of Kafka's source.
+    ``known`` contains the numbers by topic and partition, as text. The rows must have the columns of Spark's
+    Kafka source.
     """
     size = 1 << max(0, len(known) - 1).bit_length()
     maps: list[dict[str, list[Sequence[int] | None]]] = [{} for _ in range(size)]

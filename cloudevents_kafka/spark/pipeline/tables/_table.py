@@ -1,7 +1,7 @@
-"""`Table`: a table that takes batches, of which `_delta` and `_iceberg` are the kinds.
+"""`Table` is the base class of tables in which batches land; see `_delta` and `_iceberg`.
 
-A batch is staged, then made part of the table by one atomic commit of the format, which changes the table's
-ledger too: see `notes.Ledger`.
+The rows of a batch are staged first. Then one atomic commit of the table format makes them part of the table,
+and also changes the table's ledger: see `notes.Ledger`.
 """
 
 from __future__ import annotations
@@ -47,29 +47,35 @@ SHORTEST_HOURS: Final = 1.0
 
 
 class LedgerChanged(Exception):
-    """Another commit has changed the ledger of a table meanwhile: it must be read again."""
+    """Another commit has changed the ledger of a table meanwhile, so the ledger must be read again."""
 
 
 class Staged(NamedTuple):
-    """Files of rows that are not part of a table yet, as the format needs them, and their number of rows."""
+    """Files with rows that are not part of a table yet, in the form that the table format needs.
+
+    ``rows`` is the number of rows, or None if it is unknown.
+    """
 
     files: Any
     rows: int | None
 
 
 class Table(ABC):
-    """A table of events or of other records, by its quoted name in a catalog or the URL of its folder."""
+    """A table of events or of other records.
+
+    The table has a quoted name in a catalog, or the URL of a folder.
+    """
 
     kind: str
     provider: TableFormat
     conflicts: str
-    """A regular expression of what errors contain if another commit was faster."""
+    """A regular expression for the text of errors that say that another commit was faster."""
 
     partitions: tuple[str, ...] = (RECORD_DATE,)
-    """The columns whose values have files of their own, in a table that is created."""
+    """The columns by which a newly created table is partitioned."""
 
     upsert: Upsert | None = None
-    """The keys of the table's rows, if commits merge into them rather than append."""
+    """The keys of the table's rows, if commits merge rows into the table rather than append them."""
 
     def __init__(self, spark: SparkSession, sql_name: str, url: str) -> None:
         self._spark, self._sql_name, self._url = spark, sql_name, url
@@ -78,12 +84,12 @@ class Table(ABC):
 
     @property
     def name(self) -> str:
-        """The name in a catalog, or the URL of the folder, for messages and summaries."""
+        """The table's name in a catalog, or the URL of its folder, for messages and summaries."""
         return self._url or self._sql_name.replace("`", "")
 
     @property
     def session(self) -> SparkSession:
-        """The session that the table was opened with."""
+        """The Spark session with which the table was opened."""
         return self._spark
 
     def exists(self) -> bool:
@@ -103,13 +109,13 @@ class Table(ABC):
 
     @abstractmethod
     def id(self) -> str:
-        """Return the id of the table in its format, which stays when the table is renamed."""
+        """Return the format's own id of the table, which does not change when the table is renamed."""
 
     def ledger(self, *, adopt: bool = False) -> Ledger:
-        """Return what all pipelines have landed.
+        """Return the ledger with the offsets that all pipelines have landed in the table.
 
-        A table that does not exist has landed nothing, and so has one to which only others have written
-        rows; but that raises `WrongTable` unless ``adopt`` is set.
+        The ledger is empty if the table does not exist. If only other writers have written rows, the ledger
+        is also empty with ``adopt``; without ``adopt``, `WrongTable` is raised.
         """
         found, rows = self._read_ledger() if self._has_right_keys() else (None, 0)
         if found is None and rows and not adopt:
@@ -122,7 +128,10 @@ class Table(ABC):
         return found or Ledger()
 
     def _has_right_keys(self) -> bool:
-        """Return whether the table exists; raise `WrongTable` if its rows have other keys than these."""
+        """Return whether the table exists.
+
+        Raises `WrongTable` if the rows of the table have other keys than this pipeline.
+        """
         if not self.exists():
             return False
         found = self._property(KEYS) or ""
@@ -136,23 +145,24 @@ class Table(ABC):
 
     @abstractmethod
     def _property(self, name: str) -> str | None:
-        """Return a property of the table, or None; SHOW TBLPROPERTIES hides some values."""
+        """Return a property of the table, or None; the statement SHOW TBLPROPERTIES hides some values."""
 
     def _is_new(self) -> bool:
-        """Return whether a run was killed between creating the table and setting its keys."""
+        """Return whether a run was killed after it created the table and before it set the table's keys."""
         return DELETED in self.columns() and self.read().isEmpty()
 
     @abstractmethod
     def _read_ledger(self) -> tuple[Ledger | None, int]:
-        """Return the ledger of the newest version, and a number that is 0 if it has no rows."""
+        """Return the ledger of the newest version, and a number that is 0 if the table has no rows."""
 
     @abstractmethod
     def stage(self, rows: DataFrame) -> Staged:
-        """Return rows whose files are written; no reader sees them before `commit`.
+        """Write rows to files that no reader sees before `commit`, and return these files.
 
-        Create the table if it is missing, partitioned by `RECORD_DATE`. Columns of the table that the rows do
-        not have get their default, or become null. Those that the table does not have are added to it if it
-        has a commit of a pipeline, or if they are `ADDED_COLUMNS`; types may differ as in `_evolution`.
+        The table is created if it is missing, partitioned by `RECORD_DATE`. If the rows do not have a column
+        of the table, the column gets its default, or becomes null. If the table does not have a column of the
+        rows, the column is added to the table. However, if the table has no commit of a pipeline, only
+        `ADDED_COLUMNS` are added. Types may differ as `_evolution` describes.
         """
 
     def _prepare(self, rows: DataFrame) -> DataFrame:
@@ -189,13 +199,13 @@ class Table(ABC):
     def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table, in one atomic step.
 
-        Raises `LedgerChanged` if the table's ledger is not the one that was read ``before``; nothing has
-        changed then.
+        Raises `LedgerChanged` if the table's ledger is not equal to ``before``, the ledger that was read
+        earlier; then nothing has changed.
         """
 
     @contextmanager
     def _committing(self) -> Iterator[None]:
-        """Yield; raise `LedgerChanged` instead of an error that says that another commit was faster."""
+        """Yield; raise `LedgerChanged` instead of an error which says that another commit was faster."""
         try:
             with commit_lock(self._folder):
                 yield
@@ -210,7 +220,8 @@ class Table(ABC):
     def check_schema(self, schema: StructType) -> None:
         """Raise `WrongTable` if the table exists and cannot take rows of a schema.
 
-        It may have other columns that may be null, and differ as `stage` says.
+        The table may have other columns if they allow null or have a default, and may differ from the schema
+        as `stage` describes.
         """
         existing = self._schema()
         if names := two_cases(names_in(schema)):
@@ -256,18 +267,18 @@ class Table(ABC):
                 )
 
     def _is_of_pipelines(self) -> bool:
-        """Return whether the table, which exists, has a commit of a pipeline."""
+        """Return whether the table, which must exist, has a commit of a pipeline."""
         if self._has_commits is None:
             self._has_commits = self._read_ledger()[0] is not None
         return self._has_commits
 
     def _check_names(self, schema: StructType, *, exists: bool) -> None:  # noqa: B027  # most take all
-        """Raise `WrongTable` for names that the format does not take."""
+        """Raise `WrongTable` if the table format does not allow a name in the schema."""
 
     def misfits(
         self, schema: DataSchema, *, rescue: bool
     ) -> tuple[DataType, dict[tuple[str, ...], DataType]]:
-        """Return the type of the column `VALUE`, and of its parts where values of a schema do not fit."""
+        """Return the type of the column `VALUE`, and types inside it that values of a schema do not fit."""
         existing, value = self._schema(), schema.type_in(self._spark, rescue=rescue)
         column = value if existing is None or VALUE not in existing.names else existing[VALUE].dataType
         changes = [change for change in differences(column, value) if self._is_misfit(change)]
@@ -277,7 +288,7 @@ class Table(ABC):
         return change.kind == "misfit" or (change.kind == "wider" and not self._widens(change.path[0]))
 
     def _widens(self, column: str) -> bool:  # noqa: ARG002  # of Delta it depends
-        """Return whether the format can widen the numbers in a column."""
+        """Return whether the table format can widen the numbers in a column."""
         return True
 
     def _described(self, name: str) -> str:
@@ -285,7 +296,7 @@ class Table(ABC):
         return next((str(row["data_type"]) for row in rows if row["col_name"] == name), "")
 
     def read(self, spark: SparkSession | None = None) -> DataFrame:
-        """Return the rows of the newest version, in a copy of the table's session if one is passed."""
+        """Return the rows of the newest version; ``spark`` may be a copy of the table's session."""
         return (spark or self._spark).table(self._sql_name)
 
     def columns(self) -> Sequence[str]:
@@ -295,17 +306,18 @@ class Table(ABC):
 
     @abstractmethod
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
-        """Join small files into larger ones, by the format's own procedure.
+        """Join small files into larger files, with the table format's own procedure.
 
-        With ``sort_by`` the rows are clustered by these columns, which the table must have.
+        With ``sort_by``, the rows are clustered by these columns, which the table must have.
         """
 
     @abstractmethod
     def vacuum(self, keep_hours: float) -> None:
-        """Delete older versions and files of no version, by the format's own procedures.
+        """Delete older versions, and files that belong to no version, with the format's own procedures.
 
-        Versions that were current in the last ``keep_hours`` hours stay readable; if there are more than
-        `MOST_VERSIONS`, only so many, and those of `SHORTEST_HOURS`.
+        Versions that were current in the last ``keep_hours`` hours stay readable. If there are more than
+        `MOST_VERSIONS` such versions, only the newest `MOST_VERSIONS` stay, and all versions of the last
+        `SHORTEST_HOURS` hours.
         """
 
     @abstractmethod
@@ -322,7 +334,10 @@ class Table(ABC):
 
     @cached_property
     def _folder(self) -> str:
-        """The location of the table, which does not change; Spark runs a job to find it."""
+        """The location of the table, which does not change.
+
+        Spark runs a job to find the location, so it is stored.
+        """
         return self._url or self._location()
 
 

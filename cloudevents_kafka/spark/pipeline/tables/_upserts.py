@@ -1,10 +1,11 @@
-"""Tables that have one row for each key: a commit runs MERGE, and has the ledger in the same atomic step.
+"""Tables that have one row for each key: a commit runs MERGE and changes the ledger in one atomic step.
 
-Delta's MERGE commits the transaction identifier and the metadata that settings of the session have, as
-its writer does with options, so the ledger is where `_delta_history` has it. Iceberg stages the MERGE
-as a snapshot that no reader sees; then the transaction of `_iceberg` takes its files in place of those
-that it replaces, and fails if rows have changed since. A MERGE changes a row only if the record's place
-is after the place of the row, so a repeated MERGE changes nothing.
+Delta's MERGE commits the transaction identifier and the metadata that are in settings of the session, just as
+Delta's writer commits those in its options. So the ledger is in the history of the table, as `_delta_history`
+describes. Iceberg stages the result of MERGE as a snapshot that no reader sees. Then the transaction of
+`_iceberg` replaces files of the table with the files of this snapshot, and fails if rows have changed
+meanwhile. A MERGE changes a row only if the offset of the record is after the offset in the row, so a
+repeated MERGE changes nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class _UpsertTable(_table.Table):
     partitions = ()
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Return computed rows, which Spark keeps until `commit`; see `Table.stage`."""
+        """Return computed rows, which Spark stores until `commit`; see `Table.stage`."""
         prepared = self._prepare(rows)
         # All that a pipeline writes is that of the last record, also if this batch does not have the column.
         own = [name for name in prepared.columns if name in OWN_COLUMNS or name in rows.columns]
@@ -55,7 +56,7 @@ class _UpsertTable(_table.Table):
         return rows
 
     def _merge(self, rows: DataFrame) -> None:
-        """Run MERGE for the changes of rows."""
+        """Run MERGE with the rows that change the table."""
         assert self.upsert is not None  # for type checkers
         with _view(rows) as view:
             rows.sparkSession.sql(_merge_sql(self._sql_name, view, rows.columns, self.upsert)).collect()
@@ -89,7 +90,7 @@ class UpsertDeltaTable(_UpsertTable, DeltaTable):
             part.files.unpersist()
 
     def _write(self, frames: Sequence[DataFrame], options: Mapping[str, str]) -> None:
-        """Write rows with these options of Delta's writer; without rows only the ledger changes."""
+        """Write rows with options of Delta's writer; if there are no rows, change only the ledger."""
         if not frames:
             self.read().limit(0).writeTo(self._sql_name).options(**options).append()
         for rows in frames:
@@ -123,7 +124,7 @@ class UpsertIcebergTable(_UpsertTable, IcebergTable):
             part.files.unpersist()
 
     def _stage_merge(self, rows: DataFrame) -> Any:
-        """Return the snapshot of a MERGE, which no reader sees."""
+        """Run MERGE, and return its result as a snapshot that no reader sees."""
         token = uuid.uuid4().hex
         with write_settings(rows.sparkSession), settings(rows.sparkSession, {"spark.wap.id": token}):
             self._merge(rows)
@@ -150,7 +151,7 @@ class UpsertIcebergTable(_UpsertTable, IcebergTable):
 
 @contextmanager
 def _view(rows: DataFrame) -> Iterator[str]:
-    """Yield the name of a view of rows."""
+    """Yield the name of a temporary view of rows."""
     name = f"cloudevents_kafka_{uuid.uuid4().hex}"
     rows.createOrReplaceTempView(name)
     try:
@@ -160,7 +161,7 @@ def _view(rows: DataFrame) -> Iterator[str]:
 
 
 def _merge_sql(table: str, view: str, columns: Sequence[str], upsert: Upsert) -> str:
-    """Return a MERGE of the rows of a view, of which each has another key."""
+    """Return a MERGE statement for the rows of a view; each of these rows has a different key."""
     keys = zip(upsert.key_sql("target."), upsert.key_sql("source."), strict=True)
     names = [quote(name) for name in columns]
     return (

@@ -1,4 +1,4 @@
-"""The topics that a pipeline reads: their ids, partitions and offsets, asked for by an admin client."""
+"""The topics that a pipeline reads: an admin client looks up their ids, partitions and offsets."""
 
 from cloudevents_kafka.spark.pipeline.topics._admin import KafkaAdmin
 from cloudevents_kafka.spark.pipeline.topics._group import GroupOffsets

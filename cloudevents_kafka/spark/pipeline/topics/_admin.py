@@ -1,4 +1,4 @@
-"""`KafkaAdmin`: the AdminClient of Kafka's Java client, which describes topics."""
+"""`KafkaAdmin` describes topics with the AdminClient of Kafka's Java client."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _ZERO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class KafkaAdmin:
-    """The Java AdminClient of the connector; call `close` at the end.
+    """The Java AdminClient of Spark's Kafka connector; call `close` at the end.
 
-    It accepts all settings of Spark's source; librdkafka does not.
+    The Java client accepts all settings of Spark's Kafka source; librdkafka does not accept all of them.
     """
 
     def __init__(self, spark: SparkSession, source_options: Mapping[str, str]) -> None:
-        """Connect with the options of Spark's Kafka source; raise `PipelineFailed` if they are wrong."""
+        """Connect with the options of Spark's Kafka source; raise `PipelineFailed` for wrong options."""
         from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]  # py4j has no types
 
         jvm = java_of(spark)
@@ -57,7 +57,10 @@ class KafkaAdmin:
             self._end_request = EndRequest(jvm.java.util.HashMap, self._partition, latest)
 
     def _create(self, admin_class: Any, source_options: Mapping[str, str]) -> Any:
-        """Return Java's client, which logs in first; an error names the token endpoint, unlike Java's."""
+        """Return the Java client, which logs in at once.
+
+        If the login fails, the error names the token endpoint; Java's error does not name it.
+        """
         endpoint = source_options.get(f"{_PREFIX}sasl.oauthbearer.token.endpoint.url")
         try:
             return call_java(lambda: admin_class.create(self._config(source_options)))
@@ -76,7 +79,7 @@ class KafkaAdmin:
     def describe(
         self, topics: Iterable[str], landed: OffsetRanges, timeout: float
     ) -> dict[str, TopicState | None]:
-        """Return the topics' ids, and the end offsets of those partitions that have landed offsets.
+        """Return the ids of topics, and the end offsets of those partitions of which records have landed.
 
         The value is None for a topic that does not exist. Raises `PipelineFailed` if no broker
         answers within ``timeout`` seconds, or if a broker refuses the connection.
@@ -92,7 +95,7 @@ class KafkaAdmin:
     def _describe_all(
         self, names: tuple[str, ...], landed: OffsetRanges, timeout: float
     ) -> dict[str, TopicState | None] | None:
-        """Return the states of topics, None if some states are unknown."""
+        """Return the states of topics, or None if the state of a topic is unknown."""
         with suppress(TopicNotDescribed):
             found = self._topics(names, timeout)
             places = {(name, int(number)) for name in found for number in landed.get(name, ())}
@@ -114,7 +117,7 @@ class KafkaAdmin:
         return _state(found[name], None if ends is None else ends.get(name, {}))
 
     def _topics(self, names: tuple[str, ...], timeout: float) -> dict[str, DescribedTopic]:
-        """Return topics by their names, none if one of them does not exist."""
+        """Return descriptions of topics, by name. The result is empty if one of the topics does not exist."""
         listed = self._commas.splitAsStream(",".join(names)).toList()  # not a call for each name
         described = self._admin.describeTopics(listed, self._timeouts(timeout)[0])
         found = self._wait(described.allTopicNames(), timeout)
@@ -123,7 +126,10 @@ class KafkaAdmin:
     def _ends(
         self, topics: Mapping[str, DescribedTopic], places: set[tuple[str, int]], timeout: float
     ) -> Offsets | None:
-        """Return the ends of those places that the topics have, None if one does not exist any more."""
+        """Return the end offsets of partitions, or None if a partition does not exist any more.
+
+        Partitions with too large numbers for their topics are left out.
+        """
         there = frozenset(place for place in places if place[1] < len(topics[place[0]].partitions))
         if not there:
             return {}
@@ -139,9 +145,10 @@ class KafkaAdmin:
         return str(self._jvm.String.join(",", names)).split(",")
 
     def offsets_at(self, topic: str, partitions: Iterable[str], position: str | int) -> dict[str, int]:
-        """Return the ``earliest`` or ``latest`` offsets, or the first from a time on, in milliseconds.
+        """Return the ``earliest`` or ``latest`` offsets, or the first offsets from a time on, by partition.
 
-        If all records are older that is the end, which is that of records that are committed.
+        The time is in milliseconds since 1970. If all records are older than the time, the result is the end
+        of the partition. Ends are the ends of committed transactions.
         """
         if self._admin is None:
             raise PipelineFailed("a backfill needs Kafka's AdminClient, which this Spark does not have")
@@ -163,7 +170,7 @@ class KafkaAdmin:
         return {**offsets, **(self.offsets_at(topic, absent, "latest") if absent else {})}
 
     def _timeouts(self, timeout: float) -> tuple[Any, Any]:
-        """Return the options of both calls, with the client's own timeout."""
+        """Return the options of Java's two calls, with the timeout in them."""
         if timeout not in self._options:
             milliseconds = round(timeout * 1000)
             self._options[timeout] = (
@@ -178,7 +185,7 @@ class KafkaAdmin:
         return call_java(lambda: future.get(round(timeout) + 5, self._seconds))
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the brokers."""
         if self._admin is not None:
             self._admin.close(self._jvm.java.time.Duration.ZERO)
 

@@ -1,7 +1,8 @@
-"""`Answers`: metadata of many topics from Kafka's AdminClient, by one call of Java for all of them.
+"""`Answers` reads the metadata of many topics from Kafka's AdminClient, in one Java call for all topics.
 
-A call for each topic, or even some, takes seconds for a thousand topics, at each check. So Jackson, which is
-one of Spark's jars, writes the fields of an answer as JSON, and a request is changed where the topics change.
+One or more calls for each topic would take seconds for a thousand topics, at each check. So Jackson, which is
+one of Spark's jars, writes the fields of an answer as JSON. A request is made once, and is changed only if
+the topics change.
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ T = TypeVar("T")
 _Place = Annotated[str, msgspec.Meta(pattern=r"-\d+$")]
 Places = frozenset[tuple[str, int]]
 Offsets = Mapping[str, Mapping[str, int]]
-"""Offsets by topic and partition, as text."""
+"""Offsets by topic and partition; topics and partitions are text."""
 
 
 class DescribedTopic(msgspec.Struct, frozen=True, rename="camel"):
-    """Fields of Java's ``TopicDescription``."""
+    """The fields of Java's ``TopicDescription`` that the pipeline needs."""
 
     topic_id: str
     partitions: list[msgspec.Raw]
 
 
 class _Offset(msgspec.Struct, frozen=True):
-    """A field of Java's ``ListOffsetsResultInfo``."""
+    """The field of Java's ``ListOffsetsResultInfo`` that the pipeline needs."""
 
     offset: int
 
 
 class Answers:
-    """Reads the answers of a client by their fields, as its classes have no properties of Java's beans.
+    """Reads the fields of a client's answers, because the classes of answers are not Java beans.
 
-    Raises `PipelineFailed` if a client has other fields, which only a version of Kafka can have that no
-    released Spark has.
+    Raises `PipelineFailed` if the answers have other fields. This is possible only with a version of Kafka's
+    client that is not part of any released Spark.
     """
 
     def __init__(self, jvm: Any) -> None:
@@ -55,11 +56,11 @@ class Answers:
         self._mapper.configOverride(jvm.java.util.Optional.empty().getClass()).setIsIgnoredType(True)
 
     def topics(self, described: Any) -> dict[str, DescribedTopic]:
-        """Return topics by their names from Java's map of them."""
+        """Return descriptions of topics by the topics' names, from a Java map."""
         return self._read(described, dict[str, DescribedTopic])
 
     def offsets(self, found: Any) -> Offsets:
-        """Return the offsets in Java's map of them."""
+        """Return the offsets in a Java map by topic and partition."""
         offsets: dict[str, dict[str, int]] = {}
         for place, info in self._read(found, dict[_Place, _Offset]).items():
             topic, _, partition = place.rpartition("-")
@@ -79,7 +80,10 @@ class Answers:
 
 
 class EndRequest:
-    """Java's request of the ends of partitions, which is made once and changed where they change."""
+    """Java's request for the ends of partitions.
+
+    The request is made once, and changed if the partitions change.
+    """
 
     def __init__(self, new_map: Callable[[], Any], new_place: Callable[[str, int], Any], latest: Any) -> None:
         self._new_map, self._new_place, self._latest = new_map, new_place, latest
@@ -87,7 +91,7 @@ class EndRequest:
         self._places: Mapping[tuple[str, int], Any] = {}
 
     def of(self, places: Places) -> Any:
-        """Return the request of places."""
+        """Return the request for the ends of these partitions."""
         kept = {place: one for place, one in self._places.items() if place in places}
         if self._map is None or len(kept) < len(self._places):
             self._map = self._new_map()

@@ -1,4 +1,4 @@
-"""`GroupOffsets`: landed offsets in a consumer group, so that Kafka's tools show the lag of a pipeline."""
+"""`GroupOffsets` commits landed offsets to a consumer group, so that Kafka's tools show a pipeline's lag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _PAUSE_SECONDS: Final = 60.0  # after a commit that was refused
 
 
 class GroupOffsets:
-    """A group that only shows the lag; of refused commits, the first with each reason warns."""
+    """Commits offsets to a group that only shows the lag.
+
+    If commits are refused, only the first commit with each reason causes a warning.
+    """
 
     def __init__(
         self, group: str | None, source_options: Mapping[str, str], warn: Callable[[str], object]
@@ -30,12 +33,15 @@ class GroupOffsets:
         self._reasons: set[str] = set()
 
     def add(self, landed: OffsetRanges) -> None:
-        """Take the offsets of a batch that has landed."""
+        """Remember the offsets of a batch that has landed."""
         if self._admin is not None:
             self._ends |= {(topic, int(number)): of.end for topic, number, of in iter_partitions(landed)}
 
     def commit(self) -> None:
-        """Commit offsets that are new; pause for a minute after a refusal, which may take seconds."""
+        """Commit new offsets, unless a commit was refused within the last minute.
+
+        The pause is necessary because a refusal may take seconds.
+        """
         if self._admin is None or not self._ends or time.monotonic() < self._paused_until:
             return
         reason = self._admin.commit_offsets(self._group, self._ends, _TIMEOUT_SECONDS)
@@ -53,7 +59,7 @@ class GroupOffsets:
 
 
 class GroupAdmin:
-    """The AdminClient of ``confluent_kafka``, or the reason why there is none."""
+    """The AdminClient of ``confluent_kafka``, or the reason why it cannot be used."""
 
     def __init__(self, source_options: Mapping[str, str]) -> None:
         self._client: AdminClient | None = None
@@ -70,7 +76,7 @@ class GroupAdmin:
             self._reason = str(error)
 
     def commit_offsets(self, group: str, ends: Mapping[tuple[str, int], int], timeout: float) -> str | None:
-        """Commit offsets by topic and partition to a group; return the reason if they are refused."""
+        """Commit offsets by topic and partition to a group; return the reason if the commit is refused."""
         if self._client is None:
             return self._reason
         from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition

@@ -1,4 +1,4 @@
-"""Where a first run begins to read: the option ``start``, and offsets that have landed already."""
+"""Where a first run begins to read: after offsets that have landed already, or at the option ``start``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _Starts = Mapping[str, Mapping[str, int]]
 
 
 def find_starts(start: str, landed: OffsetRanges, topics: TopicMonitor) -> str:
-    """Return Spark's ``startingOffsets``: after the records that have landed, or else by ``start``.
+    """Return Spark's ``startingOffsets``: after the records that have landed, or else as ``start`` says.
 
-    ``start`` is ``earliest``, ``latest``, or offsets as JSON; partitions that it does not have are read from
-    the earliest offset. Raises `PipelineFailed` if it has other partitions than the topics, or offsets that
-    they do not have.
+    ``start`` is ``earliest``, ``latest``, or offsets as JSON. Partitions that are missing in this JSON are
+    read from the earliest offset. Raises `PipelineFailed` if ``start`` names partitions or offsets that the
+    topics do not have.
     """
     has_landed = any(landed.values())
     if start in _SYMBOLS and not has_landed:
@@ -48,7 +48,7 @@ def _decoded(start: str) -> _Starts:
 
 
 def _check(named: _Starts, topics: TopicMonitor) -> None:
-    """Raise `PipelineFailed` for partitions and offsets that the topics do not have."""
+    """Raise `PipelineFailed` if a start names partitions or offsets that the topics do not have."""
     for topic, numbers in named.items():
         count = topics.partitions.get(topic)
         if topic not in topics.names:

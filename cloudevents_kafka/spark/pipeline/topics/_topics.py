@@ -1,14 +1,15 @@
-"""`TopicMonitor`: detects topics that were deleted and created again, by an admin client.
+"""`TopicMonitor` detects, with an admin client, topics that were deleted and created again.
 
-Offsets restart at 0 in such a topic, so landed offsets say nothing about its records. Its id
-changes (KIP-516, Kafka 2.8 and later): the monitor compares the topics' ids with those in the
-manifests, and the end of each partition with its landed offsets. If the brokers report no id, only
-the ends are compared: a new topic is noticed as long as it has fewer records than have landed.
+Offsets restart at 0 in such a topic, so the landed offsets say nothing about the topic's new records. A topic
+that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares the topics' ids
+with the ids in the manifests, and the end of each partition with the partition's landed offsets. If the
+brokers do not report ids, the monitor compares only the ends; then a new topic is noticed as long as it has
+fewer records than have landed.
 
-The pipeline checks at its start, before it reads a batch, and between reading and landing it. Ids
-are never reused, so records read between two equal checks belong to the topic with this id. One
-gap remains with several brokers: the one that describes the topic may learn of a new topic some
-milliseconds later than the one that serves its records.
+The pipeline checks the topics at its start, before it reads a batch, and after reading a batch, before the
+batch lands. Kafka never uses an id again, so records that are read between two checks with the same id belong
+to the topic with this id. One gap remains if there are several brokers: the broker that describes a new topic
+may learn of the topic some milliseconds later than the broker that serves the topic's records.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ class TopicChanged(PipelineError):
 
 
 class TopicNotDescribed(Exception):
-    """The brokers do not describe a topic; the text is the reason."""
+    """The brokers do not describe a topic; the text of the error is the reason."""
 
 
 class TopicState(NamedTuple):
     """The id of a topic and the end offsets of its partitions.
 
-    ``id`` is None if the brokers do not report it, for the reason in ``no_id_reason``; ``ends``
-    maps partition (as text) to the offset after the last record, and is None if it is unknown.
-    ``partitions`` is the number of partitions, 0 if it is unknown.
+    ``id`` is None if the brokers do not report the id; ``no_id_reason`` is the reason. ``ends`` maps each
+    partition (as text) to the offset after its last record, and is None if the ends are unknown.
+    ``partitions`` is the number of partitions, or 0 if this number is unknown.
     """
 
     id: str | None
@@ -74,14 +75,17 @@ class TopicAdmin(Protocol):
     def describe(
         self, topics: Iterable[str], landed: OffsetRanges, timeout: float
     ) -> Mapping[str, TopicState | None]:
-        """Return the states of topics, None for one that does not exist; see `KafkaAdmin.describe`."""
+        """Return the state of each topic, or None for a topic that does not exist.
+
+        See also `KafkaAdmin.describe`.
+        """
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class TopicMonitor:
-    """The topics of a pipeline, compared with those whose records are in ``folder``."""
+    """Compares the topics of a pipeline with the topics whose records are in ``folder``."""
 
     def __init__(
         self,
@@ -108,10 +112,10 @@ class TopicMonitor:
         *,
         timeout: float = 60.0,
     ) -> dict[str, str]:
-        """Return the topics' ids; raise `TopicChanged` if a topic is not the one that has landed.
+        """Return the topics' ids; raise `TopicChanged` if a topic is not the topic whose records have landed.
 
-        ``ids`` are the ids known so far. ``planned`` is Spark's last plan; its ends are compared if
-        the brokers do not report the end offsets.
+        ``ids`` contains the ids that are known so far. ``planned`` contains the offsets of Spark's last plan.
+        If the brokers do not report end offsets, the ends in this plan are compared instead.
         """
         if self._pattern is not None:
             self._find_names(self._pattern, ids, timeout)
@@ -127,14 +131,14 @@ class TopicMonitor:
         return {name: state.id for name, state in found.items() if state.id is not None}
 
     def _find_names(self, pattern: str, known: Iterable[str], timeout: float) -> None:
-        """Look for topics by the pattern; those that were read before belong to them."""
+        """Find the topics whose names match the pattern; topics that were read before are included."""
         found = {*self._admin.list_names(timeout), *known}
         self.names = tuple(sorted(name for name in found if re.fullmatch(pattern, name)))
         if not self.names:
             raise TopicChanged(f"no topic has a name that matches {pattern}: check it, or create one first")
 
     def ends(self, topic: str, partitions: Iterable[str]) -> Mapping[str, int]:
-        """Return the end offsets of partitions, of those for which the brokers report one."""
+        """Return the end offsets of those partitions for which the brokers report an end offset."""
         asked = {topic: dict.fromkeys(partitions, OffsetRange(0, 0))}
         state = self._admin.describe([topic], asked, 60.0)[topic]
         return {} if state is None else state.ends or {}
@@ -142,7 +146,10 @@ class TopicMonitor:
     def _describe(
         self, ids: TopicIds, landed: OffsetRanges, timeout: float
     ) -> Mapping[str, TopicState | None]:
-        """Return the states; retry for a while if a known topic is missing, as it may be created again."""
+        """Return the states of the topics.
+
+        If a known topic is missing, try again for a while, because someone may be creating the topic again.
+        """
         deadline = time.monotonic() + _RECREATION_SECONDS
         while True:
             states = self._admin.describe(self.names, landed, timeout)
@@ -173,13 +180,16 @@ class TopicMonitor:
 
 
 def _planned_ends(topic: str, landed: OffsetRanges, planned: OffsetRanges) -> dict[str, int]:
-    """Return the ends of a plan, and the ends of landed offsets for partitions that the plan omits."""
+    """Return the end of each partition in a plan.
+
+    If the plan does not have a partition, the end of its landed offsets is returned.
+    """
     ranges = {**landed.get(topic, {}), **planned.get(topic, {})}
     return {partition: offsets.end for partition, offsets in ranges.items()}
 
 
 def _check_ends(topic: str, ends: Mapping[str, int], landed: OffsetRanges, folder: str) -> None:
-    """Raise `TopicChanged` if a partition ends before the end of its landed offsets."""
+    """Raise `TopicChanged` if a partition ends before its landed offsets end."""
     for partition, offsets in landed.get(topic, {}).items():
         if ends.get(partition, 0) < offsets.end:
             raise TopicChanged(
@@ -192,7 +202,8 @@ def _check_ends(topic: str, ends: Mapping[str, int], landed: OffsetRanges, folde
 def call_java(call: Callable[[], Any]) -> Any:
     """Return the result of a Java call, or None if the topic or partition does not exist.
 
-    Raises `TopicNotDescribed`, or `PipelineFailed` with advice.
+    Raises `TopicNotDescribed` if a topic must not or cannot be described; for other errors, raises
+    `PipelineFailed` with advice.
     """
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
 

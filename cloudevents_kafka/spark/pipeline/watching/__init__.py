@@ -1,4 +1,4 @@
-"""What looks at a pipeline while it runs: its figures, and thresholds for them."""
+"""What watches a pipeline while it runs: its metrics, and thresholds for these metrics."""
 
 from cloudevents_kafka.spark.pipeline.watching._figures import FIGURES, PREFIX, Lags
 from cloudevents_kafka.spark.pipeline.watching._metrics import Metrics, split_address

@@ -1,7 +1,8 @@
 """The names of all metrics of a pipeline, and their values for one batch.
 
-`FIGURES` is the only table of names, for JSON lines, Prometheus and the documentation. In Prometheus a
-counter has the sum since the start of the run; in a JSON line it has the number of the batch.
+`FIGURES` is the only table of names, for JSON lines, Prometheus and the documentation. In Prometheus, a
+counter contains the sum since the start of the run. In a JSON line, the counter contains only the number for
+the batch.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Values = dict[str, dict[Labels, float]]
 
 
 class Figure(NamedTuple):
-    """A figure: its name without `PREFIX`, the names of its labels, and what it is."""
+    """A metric: its name without `PREFIX`, the names of its labels, and a description."""
 
     name: str
     labels: tuple[str, ...]
@@ -31,7 +32,7 @@ class Figure(NamedTuple):
 
     @property
     def is_counter(self) -> bool:
-        """Whether it grows with each batch."""
+        """Whether the value of the metric grows with each batch."""
         return self.name.endswith("_total")
 
 
@@ -52,9 +53,10 @@ FIGURES: Final = (
 
 
 class Lags:
-    """How far each partition is behind, by topic and partition: in offsets, and in seconds.
+    """How far the pipeline is behind in each partition, in offsets and in seconds.
 
-    If the time of a record is in the future, because a clock is wrong, its age counts from its landing.
+    If the timestamp of a record is in the future, because a clock is wrong, the age of the record counts from
+    the time at which it landed.
     """
 
     def __init__(self) -> None:
@@ -62,7 +64,7 @@ class Lags:
         self._newest: dict[Labels, float] = {}
 
     def see(self, counts: BatchCounts) -> None:
-        """Take the times of the newest records."""
+        """Remember the times of the newest records."""
         now = time.time()
         for topic, parts in counts.offsets.items():
             for number, part in parts.items():
@@ -70,20 +72,20 @@ class Lags:
                 self._newest[topic, number] = max(newest, self._newest.get((topic, number), 0))
 
     def add(self, batch: BatchProgress) -> None:
-        """Take the lags of a batch, if Spark has reported them."""
+        """Remember the lags after a batch, if Spark has reported them."""
         self.see(batch.counts)
         if batch.behind is not None:
             names = ((name[:-1].rpartition("["), lag) for name, lag in batch.lags.items())
             self.records = {(topic, number): lag for (topic, _, number), lag in names}
 
     def seconds(self, now: float) -> dict[Labels, float]:
-        """Return the lags in seconds, of partitions for which they are known."""
+        """Return the lags in seconds, for those partitions whose lag is known."""
         known = {place: lag for place, lag in self.records.items() if not lag or self._newest.get(place)}
         return {place: max(0.0, now - self._newest[place]) if lag else 0.0 for place, lag in known.items()}
 
 
 def batch_values(batch: BatchProgress) -> Values:
-    """Return the values for one batch, except the lags."""
+    """Return the values of all metrics for one batch, except the lags."""
     counts = batch.counts
     quarantined: Counter[Labels] = Counter()
     for verdict, reasons in counts.by_reason.items():

@@ -1,8 +1,9 @@
-"""`Metrics`: the figures of a run, written to a file and served to Prometheus.
+"""`Metrics` writes the metrics of a run to a file, and serves them to Prometheus.
 
-A pipeline adds its batches, and `MetricsListener` the batches of any query. If the file or the port cannot be
-opened at the start, that is an error; a later failure is one warning, and never ends the run. Types are
-untrusted input, so a metric has at most `MOST_LABELS` sets of labels: the first ones, and one for all others.
+A pipeline adds its own batches, and `MetricsListener` adds the batches of any query. If the file or the port
+cannot be opened at the start, an error is raised. A later failure causes one warning, and never ends the run.
+Types of events are untrusted input, so a metric has at most `MOST_LABELS` sets of labels: the first sets of
+labels that occur, and one set for all others.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _LAG_SECONDS: Final = 1.0  # after which the lags are counted again
 
 
 class Metrics:
-    """The figures of a run; call `close` at the end."""
+    """The metrics of a run; call `close` at the end."""
 
     def __init__(
         self,
@@ -87,24 +88,27 @@ class Metrics:
         self.url = f"http://{name}:{self._server.server_port}/metrics"
 
     def add(self, batch: BatchProgress) -> None:
-        """Add a batch that has landed, and write it."""
+        """Add a batch that has landed, and write its metrics."""
         self.lags.add(batch)
         found = {name: self._bounded(name, values) for name, values in batch_values(batch).items()}
         self._write_line(batch.number, found)
 
     def add_report(self, report: Mapping[str, Any]) -> None:
-        """Add a batch of any query, of which is known what Spark reports."""
+        """Add a batch of any query, about which only Spark's report is known."""
         self.add(batch_progress(report, BatchCounts(read=report["numInputRows"] or 0), time.time()))
 
     def look(self) -> None:
-        """Count the lags again, and write them after a minute without a batch."""
+        """Compute the lags again; after a minute without a batch, also write them to the file."""
         if time.monotonic() > self._line_at + _IDLE_SECONDS:
             self._write_line(None, {})
         elif self._shown and time.monotonic() > self._lags_at + _LAG_SECONDS:
             self._show(self._gauges())
 
     def _bounded(self, name: str, values: dict[Labels, float]) -> dict[Labels, float]:
-        """Return values by the labels that the figure has."""
+        """Return the values with at most `MOST_LABELS` sets of labels.
+
+        Values with further labels are added up under `OTHERS`.
+        """
         known, found = self._labels[name], dict[Labels, float]()
         for labels, value in sorted(values.items(), key=lambda item: -item[1]):
             key = tuple(label.encode("utf-8", "replace").decode() for label in labels)
@@ -158,7 +162,7 @@ class Metrics:
             file.write(line)
 
     def close(self) -> None:
-        """Stop to serve."""
+        """Stop the server that Prometheus reads from."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -167,7 +171,7 @@ class Metrics:
 
 
 def split_address(port: int | str) -> tuple[str, int]:
-    """Return host and port of ``PORT`` or ``HOST:PORT``; the host is 127.0.0.1 if there is none."""
+    """Return host and port of ``PORT`` or ``HOST:PORT``; without a host, the host is 127.0.0.1."""
     host, _, number = str(port).rpartition(":")
     if not number.isdecimal() or int(number) > 65535:
         raise ValueError(f"metrics_port must be PORT or HOST:PORT, with a port up to 65535, got {port!r}")

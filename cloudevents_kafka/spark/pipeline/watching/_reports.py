@@ -24,14 +24,15 @@ _STEPS: Final = {
 
 
 class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch that has landed: its counts, its duration, and the distance to the topics' ends.
+    """A batch that has landed: its counts, its duration, and how far it is from the ends of the topics.
 
-    ``behind`` is the number of offsets up to the ends that Spark last saw, and ``lags`` has these numbers by
-    topic and partition, such as ``orders[0]``. ``behind``, ``lags`` and ``seconds`` are None or empty if the
-    pipeline was stopped before Spark reported the batch. ``age`` is the age of the newest record in seconds
-    when the batch was reported. ``steps`` has the seconds of each step: Spark's "plan", the "check" of the
-    topics, "write" (which includes reading), the "commit" of the tables, and Spark's "checkpoint". ``rows``
-    has the numbers of rows in the committed files, by table, if they are known.
+    ``behind`` is the number of offsets from the end of the batch to the ends that Spark last saw, and
+    ``lags`` contains this number for each partition, such as ``orders[0]``. ``behind``, ``lags`` and
+    ``seconds`` are None or empty if the pipeline was stopped before Spark reported the batch. ``age`` is the
+    age of the newest record, in seconds, at the time of the report. ``steps`` contains the seconds of each
+    step: Spark's "plan", the "check" of the topics, "write" (which includes reading), the "commit" of the
+    tables, and Spark's "checkpoint". ``rows`` contains the number of rows in the committed files for each
+    table, if this number is known.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -64,7 +65,7 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stopped_text(topic: str, reason: str) -> str:
-    """Return the text about a topic that a threshold has stopped."""
+    """Return a text for users about a topic that a threshold has stopped."""
     return (
         f"topic {topic} is stopped, the others go on: {reason}. What was read of it has landed; to start it "
         "again, start the pipeline again with it, which continues after that"
@@ -72,7 +73,7 @@ def stopped_text(topic: str, reason: str) -> str:
 
 
 def lag_text(lags: Mapping[str, int]) -> str:
-    """Return the sum of the lags, and the highest of several partitions, as text."""
+    """Return a text with the sum of the lags; if there are several partitions, also with the highest lag."""
     text = f"{sum(lags.values()):,} behind"
     if len(lags) > 1 and any(lags.values()):
         highest = max(lags, key=lags.__getitem__)
@@ -81,7 +82,7 @@ def lag_text(lags: Mapping[str, int]) -> str:
 
 
 def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str, Any]]:
-    """Return Spark's reports of the batches from a number on, by the batches' numbers."""
+    """Return Spark's reports of recent batches, from the batch with number ``first`` on, by number."""
     found: dict[int, Mapping[str, Any]] = {}
     for progress in recent_reports(query):
         if progress["batchId"] < first:
@@ -91,7 +92,7 @@ def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str,
 
 
 def batch_progress(progress: Mapping[str, Any], counts: BatchCounts, now: float) -> BatchProgress:
-    """Return the progress of a batch, from its counts, Spark's report, and the time in seconds since 1970."""
+    """Return the progress of a batch from Spark's report and the counts; ``now`` is in seconds since 1970."""
     lags, durations = find_lags(progress), progress["durationMs"]
     return BatchProgress(
         number=progress["batchId"],
@@ -105,7 +106,7 @@ def batch_progress(progress: Mapping[str, Any], counts: BatchCounts, now: float)
 
 
 def find_lags(progress: Mapping[str, Any]) -> dict[str, int]:
-    """Return the distances to the ends by partition, from Spark's report."""
+    """Return how many offsets each partition is behind its end, from Spark's report."""
     lags: dict[str, int] = {}
     for source in progress["sources"]:
         end = _offsets(source.get("endOffset"))
@@ -115,7 +116,10 @@ def find_lags(progress: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _offsets(value: Any) -> dict[tuple[str, str], int]:
-    """Return offsets by topic and partition from Spark's JSON or its value, empty before Spark has any."""
+    """Return offsets by topic and partition, from JSON or values in Spark's report.
+
+    The result is empty before Spark knows any offsets.
+    """
     try:
         if isinstance(value, str):
             value = msgspec.json.decode(value)
@@ -128,16 +132,16 @@ def _offsets(value: Any) -> dict[tuple[str, str], int]:
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a run: ``counts`` of this run, and ``total`` of all batches in the folder.
+    """The result of a run: ``counts`` for this run, and ``total`` for all batches in the folder.
 
-    ``batches`` is the number of batches of this run; ``recovered`` is the number of a batch of an earlier run
-    that this run has finished, or None. ``complete`` is whether the run has read all records; it is false for
-    a run that was stopped. ``skipped`` maps topic to partition to the number of offsets without a record:
-    expired or compacted records, records of aborted transactions, and transaction markers.
-    ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables`` has the names of all
-    tables, by their names in ``counts.by_table``, and that of the quarantine. ``stopped`` has the topics that
-    a threshold has stopped, with the reason. ``backfill`` has `GapCounts` by topic and partition, of a run
-    with the option ``backfill``. The JSON name of ``counts`` is ``tally``.
+    ``batches`` is how many batches this run has landed. If this run has finished a batch of an earlier run,
+    ``recovered`` is the number of this batch, otherwise None. ``complete`` is whether the run has read all
+    records; it is false for a run that was stopped. ``skipped`` maps topic to partition to the number of
+    offsets without a record: expired or compacted records, records of aborted transactions, and transaction
+    markers. ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables`` maps the
+    names in ``counts.by_table``, and the name of the quarantine, to the full names of the tables. ``stopped``
+    maps each topic that a threshold has stopped to the reason. For a run with the option ``backfill``,
+    ``backfill`` contains `GapCounts` by topic and partition. The JSON name of ``counts`` is ``tally``.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -166,7 +170,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """The records per second."""
+        """The number of records per second."""
         return self.counts.read / self.seconds if self.seconds else 0.0
 
     def to_json(self) -> str:
@@ -217,7 +221,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return format_table([label, "reason", "records"], [*rows, ["", "", f"{self.counts.quarantined:,}"]])
 
     def folders_text(self) -> str:
-        """Return a table of the folders."""
+        """Return a table of the folders that the run has written to, as text."""
         folders = {
             "events": self.events_table,
             **self.tables,

@@ -1,14 +1,17 @@
-"""Thresholds of a pipeline: when the share of the quarantine or the lag of a topic is too high.
+"""Thresholds of a pipeline: limits for a topic's lag, and for its share of records in the quarantine.
 
-The law, whose model and random histories are in ``tests/spark/pipeline/watching/test_thresholds.py``:
+These laws hold; ``tests/spark/pipeline/watching/test_thresholds.py`` tests them with random histories:
 
-1. Each topic is looked at by itself, and each threshold by itself.
-2. The share is computed for the records in a window: the batches that were reported in the last
-   ``seconds``, or the newest batches that have at least ``records``, as few as possible. With fewer
-   records the share is 0. Batches in one hundredth of a window are one, so a window has few parts, and
-   forgets in hundredths.
-3. A threshold fires when the value is above it and was not at the look before: once for each crossing.
-4. A new run begins with empty windows, and nothing is crossed: what is still above a threshold fires again.
+1. Each topic is checked separately, and each threshold is checked separately.
+2. The share is computed for the records in a window. The window contains the batches that were reported in
+   the last ``seconds``; or it contains the newest batches that together have at least ``records`` records,
+   and as few batches as possible. If there are fewer records, the share is 0. Batches within one hundredth of
+   a window are joined to one part, so a window has few parts, and forgets records in hundredths of its
+   length.
+3. A threshold fires if the value is above the threshold, and was not above it at the check before; so it
+   fires once for each crossing.
+4. A new run begins with empty windows and without crossed thresholds, so a threshold fires again if its value
+   is still above it.
 """
 
 from __future__ import annotations
@@ -56,11 +59,11 @@ class ThresholdCrossed(PipelineError):
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     """A limit for each topic, and the action above it; raises `ValueError` for a wrong limit.
 
-    ``figure`` is "quarantine", "lag_records" or "lag_seconds". "quarantine" is the share of records that are
-    not events, in a window: the last ``seconds``, or the last ``records``. "lag_records" is the number of
-    offsets that a topic is behind. "lag_seconds" is the age of the newest landed record of a partition that
-    has more records to read. ``action`` is taken once for each crossing: "warn" warns, "end" ends the run
-    with `ThresholdCrossed`, and "stop" continues without the topic.
+    ``figure`` is "quarantine", "lag_records" or "lag_seconds". "quarantine" is the share of records in a
+    window that are not events; the window is the last ``seconds``, or the last ``records``. "lag_records" is
+    the number of offsets that a topic is behind. "lag_seconds" is the age of the newest landed record of a
+    partition that has more records to read. ``action`` is what happens once for each crossing: "warn" issues
+    a warning, "end" ends the run with `ThresholdCrossed`, and "stop" continues the run without the topic.
 
     Examples:
         >>> from cloudevents_kafka.spark import Threshold
@@ -89,7 +92,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the threshold of a text: ``quarantine>5%/10m:end``, ``lag>100000``, ``lag>5m:stop``.
+        """Return the threshold for a text such as ``quarantine>5%/10m:end``, ``lag>100000``, ``lag>5m:stop``.
 
         The unit of a window is seconds, minutes or hours (``s``, ``m``, ``h``); without a unit it is a number
         of records.
@@ -111,7 +114,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Crossing(NamedTuple):
-    """A topic whose value is above a threshold, for the first time since it was not."""
+    """A topic whose value has risen above a threshold, and was not above it at the check before."""
 
     topic: str
     value: float
@@ -127,7 +130,11 @@ class Crossing(NamedTuple):
 
 
 class _Window:
-    """The newest records of a topic; parts have the time of their first batch, and numbers of records."""
+    """The newest records of a topic, in parts.
+
+    Each part contains the time of its first batch, the number of its records, and how many of these are not
+    events.
+    """
 
     def __init__(self, of: Threshold) -> None:
         self._of = of
@@ -162,7 +169,7 @@ class _Window:
 
 
 class Thresholds:
-    """The thresholds of a run, and which of them are crossed."""
+    """The thresholds of a run, and which of them are crossed at present."""
 
     def __init__(self, thresholds: Iterable[Threshold]) -> None:
         self._thresholds = tuple(thresholds)
@@ -172,7 +179,7 @@ class Thresholds:
         self._crossed: set[tuple[str, Threshold]] = set()
 
     def add(self, counts: BatchCounts, now: float) -> None:
-        """Add the counts of a batch that was reported at a time in seconds."""
+        """Add the counts of a batch; ``now`` is the time of its report, in seconds."""
         for topic, parts in counts.offsets.items():
             read = sum(part.records for part in parts.values())
             for threshold, windows in self._windows.items() if read else ():
@@ -180,7 +187,7 @@ class Thresholds:
                 window.add(now, read, counts.quarantined_by_topic.get(topic, 0))
 
     def look(self, lags: Lags, now: float) -> list[Crossing]:
-        """Return what has been crossed since the last look, in the order of the thresholds."""
+        """Return the thresholds that have been crossed since the last check, in order."""
         found = []
         for threshold in self._thresholds:
             for topic, value in self._values(threshold, lags, now).items():
@@ -193,7 +200,7 @@ class Thresholds:
         return found
 
     def _values(self, of: Threshold, lags: Lags, now: float) -> dict[str, float]:
-        """Return the values by topic."""
+        """Return the value of a threshold's figure for each topic."""
         if of.figure == "quarantine":
             return {topic: window.share(now) for topic, window in self._windows[of].items()}
         values: dict[str, float] = {}
