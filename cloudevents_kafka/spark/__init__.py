@@ -1,18 +1,21 @@
 """CloudEvents in Spark: functions on DataFrames and in SQL, and a pipeline from Kafka to tables.
 
 `decode_events` and `encode_events` convert between the columns of Spark's Kafka source and the columns of
-events; `cloudevent` does this for one column, and `register` for SQL. `event_schema` is the type of an event;
-`data_as` and `data_by_type` read the data of events by a schema; `deduplicate` drops repeated events;
-`configure_session` adds the jars and settings of Kafka's source and of tables to the builder of a session.
+events. `cloudevent` decodes records in an expression for one column, and `register` adds functions for SQL.
+`event_schema` is the type of an event. `data_as` and `data_by_type` read the data of events with schemas.
+`deduplicate` drops repeated events. `configure_session` adds the jars and settings for Kafka's source and for
+table formats to the builder of a session.
 
-Read `schema`, `decode` (with `udf`, the functions of Python workers) and `encode` (with `_event_columns`, its
-input); both use the functions in `java`, and check their input with `_columns`. `sql` has the functions for
-SQL, `connector` has the jars of Spark's Kafka source, and `table_formats` those of Delta and Iceberg;
-`session` uses both. `pipeline` is the job that writes tables, and `listener` has metrics for other queries.
-`typed` reads data by schemas.
+To understand the modules, read `schema`, then `decode` (with `udf`, which contains the functions of Python
+workers), then `encode` (with `_event_columns`, which prepares the input of `encode`). `decode` and `encode`
+use the functions in `java`, and check their input with `_columns`. `sql` contains the functions for SQL.
+`connector` finds the jars of Spark's Kafka source, `table_formats` finds the jars of Delta and Iceberg, and
+`session` uses both modules. `pipeline` is the job that writes tables, and `listener` writes metrics for other
+queries. `typed` reads data with schemas.
 
-PySpark is imported with the first function that needs it: `configure_session` and the code of workers
-do not. If a package is missing, the import raises `ModuleNotFoundError` with the extra to install.
+PySpark is imported together with the first function that needs it; `configure_session` and the code of
+workers do not need it. If a package is missing, the import raises `ModuleNotFoundError`, which names the
+extra to install.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name, imported from its module on first use."""
+    """Return a public name of this package, imported from its module on first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _MODULES[name]

@@ -1,6 +1,6 @@
-"""The columns of a DataFrame that a function uses, checked before any job runs.
+"""The columns of a DataFrame that a function uses, which are checked before any job runs.
 
-Problems are collected, so that one `ValueError` reports all of them.
+All problems are collected, so that one `ValueError` can report all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAX_LENGTH: Final = 120  # characters of a type in a message
 
 
 class ColumnType(NamedTuple):
-    """The type that a column must have; a column of nulls only (``void``) is accepted for any type."""
+    """The type that a column must have; a column that contains only nulls (``void``) is always accepted."""
 
     name: str
     accepts: Callable[[DataType], bool]
@@ -26,7 +26,7 @@ class ColumnType(NamedTuple):
 
 
 class InputColumns:
-    """The columns of a DataFrame, found by the rules of Spark, and their problems so far."""
+    """The columns of a DataFrame, found with Spark's rules for names, and the problems found so far."""
 
     def __init__(self, df: DataFrame) -> None:
         # Each of these is a call of Java, or, with Spark Connect, a message to the server.
@@ -40,7 +40,7 @@ class InputColumns:
         return name if self._case_sensitive else name.lower()
 
     def find(self, name: str, type_: ColumnType | None = None) -> StructField | None:
-        """Return the column with a name, or None; report two columns with this name, and a wrong type."""
+        """Return the column with a name, or None; report a wrong type, and several columns with this name."""
         found = [field for field in self._fields if self.fold(field.name) == self.fold(name)]
         if len(found) > 1:
             self.report(f"{len(found)} columns are named {name}: rename or drop all but one")
@@ -49,24 +49,27 @@ class InputColumns:
         return found[0] if found else None
 
     def require(self, name: str, type_: ColumnType | None = None) -> StructField | None:
-        """Return the column with a name; report a missing column, and the problems of `find`."""
+        """Return the column with a name, or None.
+
+        Report a missing column, and the problems that `find` reports.
+        """
         field = self.find(name, type_)
         if field is None:
             self._missing.append(name)
         return field
 
     def check_type(self, what: str, data_type: DataType, type_: ColumnType) -> None:
-        """Report a value that has another type."""
+        """Report a problem if a value has another type than ``type_``."""
         if not (isinstance(data_type, NullType) or type_.accepts(data_type)):
             self.report(f"{what} must be {type_.name}, got {_preview(data_type)}: {type_.advice}")
 
     def report(self, problem: str) -> None:
-        """Add a problem, once."""
+        """Add a problem to the list, unless the list contains it already."""
         if problem not in self._problems:
             self._problems.append(problem)
 
     def raise_problems(self, function: str, hints: dict[str, str]) -> None:
-        """Raise `ValueError` with all problems, if there are any, and the hints for missing columns."""
+        """Raise `ValueError` with all problems, if there are any, and with the hints for missing columns."""
         problems = list(self._problems)
         if self._missing:
             names = ", ".join(field.name for field in self._fields)
@@ -83,7 +86,7 @@ def _preview(data_type: DataType) -> str:
 
 
 def is_text(data_type: DataType) -> bool:
-    """Return whether a type is one of texts, of any length and collation."""
+    """Return whether a type is a type of texts, of any length and collation."""
     return isinstance(data_type, StringType) or data_type.typeName() in {"char", "varchar"}
 
 
@@ -96,5 +99,5 @@ def is_headers(data_type: DataType) -> bool:
 
 
 def internal(name: str) -> Column:
-    """Return an intermediate column."""
+    """Return the intermediate column that belongs to a name."""
     return F.col(PREFIX + name)

@@ -1,4 +1,4 @@
-"""The columns of events for `encode_events`: checked, and selected under internal names."""
+"""The columns of events for `encode_events`, which are checked, and selected under internal names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _is_extension_value(data_type: DataType) -> bool:
 
 
 def _is_map(data_type: DataType, accepts: Callable[[DataType], bool]) -> bool:
-    """Return whether a type is one of maps from text to values of accepted types."""
+    """Return whether a type is a map from texts to values whose type is accepted."""
     return isinstance(data_type, MapType) and is_text(data_type.keyType) and accepts(data_type.valueType)
 
 
@@ -73,11 +73,11 @@ _COLUMN_TYPES: Final = {
 
 
 def select(df: DataFrame, key: Column | str | None, keep: Sequence[str] = ()) -> tuple[DataFrame, list[str]]:
-    """Return the columns to encode under internal names, and the names of the columns to keep.
+    """Return a DataFrame with the columns to encode, under internal names, and the names of columns to keep.
 
-    Kept are ``topic`` and ``partition``, if they exist, and the columns that ``keep`` names. ``extensions``
-    becomes a list of ``key``, ``value`` and ``type``, ordered by name; the converters refuse a name that
-    occurs twice. Raises `ValueError` with all problems of the columns.
+    The kept columns are ``topic`` and ``partition``, if these exist, and the columns that ``keep`` names.
+    ``extensions`` becomes a list of structs with the fields ``key``, ``value`` and ``type``, ordered by name.
+    The converters reject a name that occurs twice. Raises `ValueError` with all problems of the columns.
     """
     columns = InputColumns(df)
     fields = {name: columns.find(name, type_) for name, type_ in _COLUMN_TYPES.items()}
@@ -101,7 +101,7 @@ def select(df: DataFrame, key: Column | str | None, keep: Sequence[str] = ()) ->
 def _key(
     df: DataFrame, columns: InputColumns, extensions: StructField | None, key: Column | str | None
 ) -> Column:
-    """Return the column of the key; report a problem if it has another type or is missing."""
+    """Return the column for the record's key; report a problem if it is missing or has a wrong type."""
     if isinstance(key, Column):
         columns.check_type("key", df.select(key.alias("key")).schema[0].dataType, _KEY)
         return key
@@ -139,7 +139,7 @@ def _column(field: StructField) -> Column:
 
 
 def _extensions(present: dict[str, StructField]) -> Column:
-    """Return the extensions that are not null, sorted by name: the order of Spark's maps is undefined."""
+    """Return the extensions that are not null, sorted by name, because Spark's maps have no defined order."""
     field, types = present.get("extensions"), present.get("extension_types")
     if field is None or not isinstance(field.dataType, MapType):  # a column of type void
         return _empty(StructType([*_ENTRY, StructField("type", StringType())]))
@@ -154,7 +154,10 @@ def _extensions(present: dict[str, StructField]) -> Column:
 
 
 def _entries(field: StructField) -> Column:
-    """Return the entries of a map whose values are not null; values become their canonical texts."""
+    """Return the entries of a map whose values are not null.
+
+    The values are changed to their canonical texts.
+    """
     kind = field.dataType.valueType if isinstance(field.dataType, MapType) else NullType()
     entries = F.transform(
         F.filter(F.map_entries(_column(field)), lambda e: e["value"].isNotNull()),
@@ -164,7 +167,10 @@ def _entries(field: StructField) -> Column:
 
 
 def _empty(of: StructType) -> Column:
-    """Return an empty list of a type; the type of ``F.array()`` would depend on the session's settings."""
+    """Return an empty list with items of a type.
+
+    ``F.array()`` is not used, because the type of its result depends on the session's settings.
+    """
     return F.array_compact(F.array(F.lit(None).cast(of)))
 
 
@@ -192,7 +198,10 @@ def _time(present: dict[str, StructField]) -> Column:
 
 
 def _rfc3339(micros: Column) -> Column:
-    """Return an instant as text in UTC, as `from_datetime`; Spark's functions use the session's zone."""
+    """Return an instant as text in UTC, as `from_datetime` does.
+
+    Spark's own functions are not used, because they use the session's time zone.
+    """
     within = F.pmod(micros, F.lit(_MICROS_PER_DAY))
     days = ((micros - within) / F.lit(_MICROS_PER_DAY)).cast("int")
     seconds, fraction = F.floor(within / F.lit(1_000_000)), within % F.lit(1_000_000)

@@ -1,9 +1,9 @@
-"""The parts of PySpark that have no public name, all in one place: most lead to Java, by py4j.
+"""The uses of PySpark's internal names, all in one module; most names lead to Java with py4j.
 
-PySpark has no public functions for Hadoop's file systems, Kafka's AdminClient and Delta's snapshots. It has
-none to free the rows of a local checkpoint, or to forget a Java process that has ended, and the one for the
-reports of a query is slow. The names in this module are the same in all versions of `TRIED_WITH`, with which
-the tests run. Sessions of Spark Connect have none of them.
+PySpark has no public functions for Hadoop's file systems, Kafka's AdminClient and Delta's snapshots. PySpark
+also has no public functions that free the rows of a local checkpoint, or forget a Java process that has
+ended. Its public function for the reports of a query is slow. The internal names are the same in the versions
+in `TRIED_WITH`, with which the tests run. Sessions of Spark Connect do not have these names.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 TRIED_WITH: Final = ("4.0.0", "4.1.1")
-"""Versions of PySpark, the oldest and the newest that the extra ``spark`` allows."""
+"""The oldest and the newest version of PySpark that the extra ``spark`` allows."""
 
 
 def has_java(spark: SparkSession) -> bool:
-    """Return whether a session has a Java process here, which one of Spark Connect does not have."""
+    """Return whether a session has a Java process on this machine; a session of Spark Connect has none."""
     return hasattr(spark, "_jsparkSession")
 
 
 def java_of(spark: SparkSession) -> Any:
-    """Return the Java process of a session, whose attributes are the packages of Java."""
+    """Return the Java process of a session, as an object whose attributes are Java's packages."""
     return spark._jvm  # noqa: SLF001
 
 
 def java_session(spark: SparkSession) -> Any:
-    """Return the Java object of the session."""
+    """Return the Java object behind a session."""
     return spark._jsparkSession  # noqa: SLF001
 
 
 def java_frame(rows: DataFrame) -> Any:
-    """Return the Java object of a frame."""
+    """Return the Java object behind a DataFrame."""
     return rows._jdf  # noqa: SLF001
 
 
 def scala_seq(java: Any, items: Iterable[Any]) -> Any:
-    """Return an immutable sequence of Scala."""
+    """Return an immutable Scala sequence of items."""
     values = java.java.util.ArrayList()
     for item in items:
         values.add(item)
@@ -50,12 +50,12 @@ def scala_seq(java: Any, items: Iterable[Any]) -> Any:
 
 
 def scala_option(java: Any, value: Any = None) -> Any:
-    """Return Scala's option of a value, or its None."""
+    """Return a Scala option with a value, or Scala's ``None`` without a value."""
     return getattr(java.scala, "None$").__getattr__("MODULE$") if value is None else java.scala.Some(value)
 
 
 def file_system(spark: SparkSession, url: str) -> tuple[Any, Any]:
-    """Return Hadoop's file system of a URL, and the URL as Hadoop's path."""
+    """Return the Hadoop file system for a URL, and the URL as a Hadoop path."""
     path = java_of(spark).org.apache.hadoop.fs.Path(url)
     return path.getFileSystem(spark._jsc.hadoopConfiguration()), path  # noqa: SLF001
 
@@ -63,15 +63,17 @@ def file_system(spark: SparkSession, url: str) -> tuple[Any, Any]:
 def free_checkpoint(rows: DataFrame) -> None:
     """Free the memory of rows that `DataFrame.localCheckpoint` has returned.
 
-    Spark frees it by itself only after Python and Java have collected the frame.
+    Without this call, Spark frees the memory only after the garbage collectors of Python and Java have
+    collected the DataFrame.
     """
     rows._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: SLF001
 
 
 def recent_reports(query: StreamingQuery) -> Iterator[Mapping[str, Any]]:
-    """Yield Spark's reports on the last batches, the newest first.
+    """Yield Spark's reports on the last batches, from the newest to the oldest.
 
-    PySpark copies all reports field by field, in a thousand calls of Java; here each report is one text.
+    PySpark copies all reports field by field, with a thousand calls of Java; this function copies each report
+    as one text.
     """
     java: Any = query._jsq  # type: ignore[attr-defined]  # noqa: SLF001
     for report in reversed(java.recentProgress()):
@@ -86,7 +88,7 @@ def has_active_context() -> bool:
 
 
 def stop_active_context() -> None:
-    """Stop the Spark of this process, if it runs."""
+    """Stop the Spark context of this process, if there is one."""
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context  # noqa: SLF001
@@ -95,7 +97,10 @@ def stop_active_context() -> None:
 
 
 def forget_java() -> None:
-    """Reset PySpark's references to a Java process that has ended; otherwise the next session uses it."""
+    """Reset PySpark's references to a Java process that has ended.
+
+    Otherwise, the next session would use this Java process.
+    """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -105,7 +110,7 @@ def forget_java() -> None:
 
 
 def silence_accumulators(context: Any) -> None:
-    """Let the thread that receives accumulators print no traceback if Java is killed."""
+    """Prevent the thread that receives accumulators from printing a traceback if Java is killed."""
     server = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None

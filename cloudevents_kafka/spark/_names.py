@@ -1,11 +1,11 @@
-"""Names of columns, as SQL has them. This module imports no PySpark, as the command line loads it."""
+"""Names of columns as SQL. The command line loads this module, so it does not import PySpark."""
 
 from __future__ import annotations
 
 from typing import Final
 
 PREFIX: Final = "__ce_"
-"""The prefix of the names of intermediate columns."""
+"""The prefix in the names of intermediate columns."""
 
 
 def quote_name(name: str) -> str:

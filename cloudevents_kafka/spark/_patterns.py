@@ -1,4 +1,4 @@
-"""Patterns of types, in which ``*`` stands for any text, also an empty one: in Python and in SQL."""
+"""Patterns of event types, in Python and in SQL; ``*`` stands for any text, including an empty text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def matches(type_: str, pattern: str) -> bool:
 
 
 def patterns_in(table: str, routes: Mapping[str, str], patterns: Iterable[str]) -> list[str]:
-    """Return the patterns that a table may need; the first pattern that matches decides."""
+    """Return the patterns that events in a table may match.
+
+    ``routes`` maps patterns to tables. For each event, the first pattern that matches decides.
+    """
     if table not in routes.values():  # the common table
         found = [pattern for pattern in patterns if not any(matches(pattern, route) for route in routes)]
         return found[: found.index("*") + 1] if "*" in found else found
@@ -48,7 +51,7 @@ def patterns_in(table: str, routes: Mapping[str, str], patterns: Iterable[str]) 
 
 
 def _may_meet(one: str, other: str) -> bool:
-    """Return whether two patterns may match one type; it may wrongly be True if both have a ``*``."""
+    """Return whether a type may match both patterns; the result may wrongly be True if both contain ``*``."""
     if "*" not in one or "*" not in other:
         return matches(one, other) or matches(other, one)
     (begin, end), (first, last) = ((each.split("*")[0], each.rsplit("*")[-1]) for each in (one, other))
@@ -57,14 +60,14 @@ def _may_meet(one: str, other: str) -> bool:
 
 
 def _pattern_regex(pattern: str) -> str:
-    """Return a regular expression of Java that matches the types of a pattern with at least one ``*``."""
+    """Return a Java regular expression for the types that a pattern matches; the pattern contains a ``*``."""
     return rf"(?s)\A{_regex(pattern)}\z"
 
 
 def _regex(pattern: str) -> str:
-    """Return a regular expression for Java and Python, whose time is linear in the length of a type.
+    """Return a regular expression for Java and Python that takes time linear in the length of a type.
 
-    Its groups are atomic: they do not backtrack.
+    The groups of the expression are atomic, so they do not backtrack.
     """
     first, *middle, last = pattern.split("*")
     groups = "".join(f"(?>.*?{re.escape(part)})" for part in middle if part)

@@ -1,4 +1,4 @@
-"""Helpers for Spark's SQL: quoted names and texts, and settings of the session for some statements."""
+"""Helpers for Spark SQL: quoted names and texts, and settings of the session for single statements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PART: Final = r"(?:`((?:[^`]|``)+)`|([^`.\s]+))"
 
 @contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Yield with settings of the session."""
+    """Yield while the session has these settings, and restore the earlier settings at the end."""
     before = {name: spark.conf.get(name, None) for name in values}
     try:
         for name, value in values.items():
@@ -46,14 +46,14 @@ def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
 
 
 def quote(*parts: str) -> str:
-    """Return the parts of a name as an identifier of SQL."""
+    """Return the parts of a name as an SQL identifier."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def name_parts(name: str) -> tuple[str, ...]:
-    """Return the parts of a table's name; raise ValueError if it has none.
+    """Return the parts of a table's name; raise `ValueError` if the name is not valid.
 
-    A part with a dot or a space is in backticks.
+    A part that contains a dot or a space must be in backticks.
     """
     if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", name):
         raise ValueError(
@@ -64,11 +64,14 @@ def name_parts(name: str) -> tuple[str, ...]:
 
 
 def sql_text(text: str) -> str:
-    """Return a text as a literal of SQL."""
+    """Return a text as an SQL literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
-    """Return settings to write Parquet that all readers interpret the same, and to stage rows."""
+    """Return a context manager with settings for staging rows and for writing Parquet.
+
+    All readers interpret the written Parquet in the same way.
+    """
     return settings(spark, _WRITE_SETTINGS)

@@ -1,7 +1,7 @@
-"""`with_registry`: functions for Python workers, which import this package when a row needs it.
+"""`with_registry` prepares functions for Python workers, which import this package only if a row needs it.
 
-PySpark pickles the functions of this module themselves, not their names. So a job runs on workers without
-this package as long as no row needs it; otherwise it fails with advice.
+PySpark pickles the code of the functions in this module, rather than their names. So a job runs on workers
+without this package as long as no row needs the package; otherwise, the job fails with advice.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _Result = TypeVar("_Result")
 
 
 def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a function that first registers the extensions and formats that are registered here now.
+    """Return a function that first registers the extensions and formats that are registered in this process.
 
-    A worker is a separate process, which does not have the registry of the driver. A batch of nulls is
-    returned unchanged.
+    A worker is a separate process, which does not have the driver's registry. If a batch contains only nulls,
+    it is returned unchanged.
     """
     from pyspark import cloudpickle as cloudpickle_module
 
@@ -68,7 +68,10 @@ def _signature(function: Callable[..., Any], *, typed: bool) -> inspect.Signatur
 
 
 def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any]]:
-    """Return `register_all`, the registrations and the function; raise `ModuleNotFoundError` with advice."""
+    """Return `register_all`, the registered extensions and formats, and the function.
+
+    Raises `ModuleNotFoundError` with advice if a package is missing.
+    """
     try:
         registry, function = pickle.loads(pickled)  # noqa: S301  # of the driver, as the job itself
         from cloudevents_kafka.registry import register_all
@@ -90,10 +93,11 @@ def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any
 
 
 def _speed_up_next_task() -> None:
-    """Save the next task of this worker about 0.2 s.
+    """Save about 0.2 s for the next task of this worker.
 
-    Before each task PySpark calls `importlib.invalidate_caches`, which reads the directory of pyspark.zip
-    once for each package in it. This function removes the cached finders: an import creates them again.
+    Before each task, PySpark calls `importlib.invalidate_caches`, which reads the directory of pyspark.zip
+    once for each package in the zip. This function removes the cached finders, so that there is nothing to
+    read; the next import creates the finders again.
     """
     cache = sys.path_importer_cache
     for path in [path for path, finder in cache.items() if isinstance(finder, zipimport.zipimporter)]:

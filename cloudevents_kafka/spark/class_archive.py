@@ -1,9 +1,10 @@
-"""`ClassArchive`: Spark's Java classes as Java has loaded them once (class data sharing), in the cache.
+"""`ClassArchive` is a file with Spark's Java classes as Java has loaded them (class data sharing).
 
-With the archive, a pipeline needs about two thirds of the time until its first batch. It has 170 MB, and
-writing it takes half a minute, so it is written only on request. Java checks that the archive matches Java
-itself and the jars (names, sizes and times), and ignores it otherwise. A damaged archive would crash Java, so
-the name of the file has its checksum, and a file with another checksum is not used.
+With the archive, a pipeline starts its first batch in about two thirds of the usual time. The archive has 170
+MB, and writing it takes half a minute, so it is written only on request, into the cache folder. Java checks
+whether the archive matches Java itself and the jars (names, sizes and times), and ignores an archive that
+does not match. A damaged archive would crash Java, so the name of the file contains a checksum, and a file
+with another checksum is not used.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ _VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """The archive of a Java and of the installed PySpark, which may not be written yet."""
+    """The archive for a Java and the installed PySpark; its file may not exist yet."""
 
     folder: Path
 
     @classmethod
     def of(cls, java: Java) -> ClassArchive:
-        """Return the archive of a Java, by the jars of PySpark or of ``SPARK_HOME``."""
+        """Return the archive for a Java and the jars of PySpark or of ``SPARK_HOME``."""
         spec = find_spec("pyspark")
         package = Path(spec.origin).parent if spec is not None and spec.origin else Path()
         home = Path(os.environ.get("SPARK_HOME") or package)
@@ -48,7 +49,7 @@ class ClassArchive:
         return cls(cache_folder() / "classes" / name)
 
     def find(self) -> Path | None:
-        """Return the path of the archive; None if it is not written yet, damaged, or cannot be read."""
+        """Return the path of the archive, or None if the file is missing, damaged or not readable."""
         with suppress(OSError):
             for file in self.folder.glob("classes-*.jsa"):
                 if file.name == _name_of(file):
@@ -56,7 +57,10 @@ class ClassArchive:
         return None
 
     def options_to_read(self, conf: Mapping[str, str]) -> str:
-        """Return the options of Java to use the archive; none without it, or if users have set another."""
+        """Return Java's options to use the archive.
+
+        The result is empty if the archive is missing, or if users have chosen another archive.
+        """
         chosen = " ".join([*conf.values(), *(os.environ.get(name, "") for name in _VARIABLES)])
         if any(option in chosen for option in _CHOSEN) or (file := self.find()) is None:
             return ""
@@ -64,12 +68,12 @@ class ClassArchive:
 
 
 def options_to_write(file: Path) -> str:
-    """Return the options of Java to write an archive when it ends; then `finish` it."""
+    """Return Java's options to write an archive when Java ends; then `finish` must be called."""
     return f'"-XX:ArchiveClassesAtExit={file}" {_QUIET}'
 
 
 def finish(file: Path) -> str:
-    """Rename an archive of Java to the name that later starts look for, and return that name."""
+    """Rename an archive that Java has written to the name that later starts look for; return this name."""
     return file.rename(file.with_name(_name_of(file))).name
 
 

@@ -1,8 +1,8 @@
 """Spark's Kafka connector: its Maven coordinate for the installed PySpark, and its jars.
 
-`connector_jars` downloads four jars (10 MB) once. Spark's own download of `kafka_package`, by
-``spark.jars.packages``, has all eleven, most of which PySpark contains. ``python -m
-cloudevents_kafka.spark.connector`` downloads the four and prints their paths.
+`connector_jars` downloads four jars (10 MB) once. With ``spark.jars.packages``, Spark itself would download
+all eleven jars of `kafka_package`, although PySpark already contains most of them. ``python -m
+cloudevents_kafka.spark.connector`` downloads the four jars and prints their paths.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IN_PYSPARK: Final = (
 
 
 class NoConnector(CloudEventsKafkaError):
-    """The installed PySpark has no Kafka connector, or it cannot be downloaded."""
+    """The installed PySpark has no Kafka connector, or the connector cannot be downloaded."""
 
 
 def kafka_package() -> str:
@@ -50,8 +50,8 @@ def kafka_package() -> str:
 def connector_jars() -> list[Path]:
     """Return the connector's jar files, downloaded into the cache at the first use.
 
-    The package lists the jars for PySpark 4.0.0, 4.1.1 and 4.2.0; for other versions the connector's
-    dependencies are resolved. Raises `NoConnector` if none is published for the installed PySpark, or
+    This package lists the jars for PySpark 4.0.0, 4.1.1 and 4.2.0; for other versions, the connector's
+    dependencies are resolved. Raises `NoConnector` if no connector is published for the installed PySpark, or
     if the download fails.
     """
     try:

@@ -1,4 +1,4 @@
-"""`decode_events` and `cloudevent`: from the columns of Spark's Kafka source to the columns of events."""
+"""`decode_events` and `cloudevent` convert the columns of Spark's Kafka source to the columns of events."""
 
 from __future__ import annotations
 
@@ -35,44 +35,46 @@ _HINTS: Final = {"headers": "set the option includeHeaders of the Kafka source t
 def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: bool = False) -> DataFrame:
     """Return a DataFrame of events, one row for each row of Spark's Kafka source.
 
-    ``df`` is a batch or a stream with the columns ``value`` and ``headers`` (option
-    ``includeHeaders``). The result has the columns of `event_schema`, then the columns of ``df``
-    that ``keep`` names; the default is those of `KEPT_COLUMNS` that exist. A row that is not an
-    event has nulls and an ``error``; no row fails the job. Headers that are null, or have no name,
+    ``df`` is a batch or a stream with the columns ``value`` and ``headers`` (option ``includeHeaders``). The
+    result has the columns of `event_schema`, followed by the columns of ``df`` that ``keep`` names. By
+    default, these are the columns in `KEPT_COLUMNS` that exist. A row that is not an event has nulls in the
+    columns of the event, and an ``error``; no row makes the job fail. Headers that are null or have no name
     are ignored.
 
-    ``lenient`` accepts deviations of known producers, such as JSON without a content-type, as
-    `cloudevents_kafka.decode` does with ``lenient=True``. The result then also has the column ``tolerated``
-    of `event_schema`, before the kept columns: the accepted deviations of a row, or null if it has none or is
-    not an event.
+    With ``lenient``, deviations of known producers are accepted, such as JSON without a content-type, as in
+    `cloudevents_kafka.decode` with ``lenient=True``. Then the result also has the column ``tolerated`` of
+    `event_schema`, before the kept columns. This column lists the accepted deviations of a row; it is null if
+    the row has no deviation or is not an event.
 
-    Verdicts and values are those of `cloudevents_kafka.decode`. A function in Java reads valid
-    events in binary mode and in JSON inside Spark. `decode` reads the other rows in Python workers,
-    which need this package as soon as there is such a record (see ``cloudevents-kafka spark-zip``):
+    The verdicts and values are the same as in the results of `cloudevents_kafka.decode`. Inside Spark, a Java
+    function reads valid events in binary mode and in JSON. `decode` reads the other rows in Python workers;
+    the workers need this package as soon as there is such a record (see ``cloudevents-kafka spark-zip``).
+    These are the other rows:
 
-    * records that are not a valid event, because Python has the messages of errors;
-    * events in other formats, and in JSON if a user registered another format of that name;
-    * JSON with data in a charset other than UTF-8 and US-ASCII, because Python has the codecs;
+    * records that are not valid events, because only the Python code contains the error messages;
+    * events in other formats, and events in JSON if a user has registered another format with the name json;
+    * JSON with data in a charset other than UTF-8 and US-ASCII, because Python contains the codecs;
     * events with an extension that a user registered with a function to accept values;
-    * with ``lenient``, events whose deviations are not those of the producers in
-      ``spec-conformance/lenient.md``, such as headers that contradict each other.
+    * with ``lenient``, events with deviations that no producer in ``spec-conformance/lenient.md`` has, such
+       as headers that contradict each other.
 
     A time may be an instant that Spark can represent and Python's datetime cannot, such as
-    ``0001-01-01T00:00:00+14:00``, which is in the year 0. Then ``collect()`` of ``time`` raises `ValueError`:
-    select ``time_text``, or filter by ``year(time) between 1 and 9999``, before you collect rows.
+    ``0001-01-01T00:00:00+14:00``, which is in the year 0. If ``time`` has such a value, ``collect()`` raises
+    `ValueError`. So select ``time_text`` instead of ``time``, or filter with ``year(time) between 1 and
+    9999``, before you collect rows.
 
-    Filters on kept columns run before rows are decoded, or in the source if it allows that. A count, and a
-    query of kept columns only, do not decode. A filter on columns of events runs after each row was decoded,
-    once. A query of some columns of events decodes all of them. All its rows pass through the Python step of
-    the plan; rows that Java has read pass without their data.
+    Filters on kept columns run before rows are decoded, or in the source if the source allows this. A count
+    does not decode rows, and neither does a query of kept columns only. A filter on columns of events runs
+    after each row was decoded once. A query of some event columns decodes all event columns. All rows of such
+    a query pass through the Python step of the plan; rows that Java has read pass without their data.
 
-    If the session cannot use Java classes, `decode` reads all records, and a warning is logged once.
-    With Spark Connect the function's jar is sent to the server, or the jar at the path in the
-    setting ``spark.sql.catalog.cloudevents_kafka.jar``; see ``cloudevents-kafka spark-jar``.
+    If the session cannot use Java classes, `decode` reads all records, and a warning is logged once. With
+    Spark Connect, the jar of the Java function is sent to the server. If the setting
+    ``spark.sql.catalog.cloudevents_kafka.jar`` is the path of a jar, that jar is sent instead; see
+    ``cloudevents-kafka spark-jar``.
 
-    Raises `ValueError` with all problems, before anything runs: for columns that are missing, of
-    another type, or of the same name, and for names in ``keep`` that are missing or are columns of
-    the event.
+    Before anything runs, raises `ValueError` with all problems: columns that are missing, have a wrong type,
+    or have the same name, and names in ``keep`` that are missing or are columns of the event.
 
     Examples:
         >>> from cloudevents_kafka.spark import decode_events
@@ -98,7 +100,10 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
 def _decode_in_java(
     df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str], *, lenient: bool
 ) -> DataFrame:
-    """Return the events; until the last step each is one struct, which is copied as a whole."""
+    """Return the events with their fields as columns.
+
+    Until the last step, each event is one struct, which is copied as a whole.
+    """
     df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded(lenient=lenient))
     event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded', lenient=lenient)} AS {PREFIX}event"
     df = _decode_once(df.selectExpr(event, *map(quote_name, kept)), "event", kept)
@@ -106,12 +111,13 @@ def _decode_in_java(
 
 
 def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
-    """Return the rows in a form in which filters on this column run after it was computed.
+    """Return the rows in a form that makes filters on a column run after the column was computed.
 
-    Spark's optimizer would otherwise copy the computation of the column into the filter, and decode twice. A
-    function that is not deterministic would prevent that, but filters on kept columns would run after it,
-    too. ``unpivot`` of one column becomes Spark's Expand, in which the column has a new name. Filters on
-    other columns run before it, and if the column is not used, it is not computed.
+    Otherwise, Spark's optimizer would copy the computation of the column into the filter, and decode each row
+    twice. If the function were declared as not deterministic, the optimizer would not do this, but then
+    filters on kept columns would also run after the function. ``unpivot`` of one column becomes Spark's
+    Expand operator, in which the column has a new name. Filters on other columns run before this operator,
+    and the column is not computed if it is not used.
     """
     value = PREFIX + name
     columns: list[Column | str] = [F.col(quote_name(column)) for column in kept]
@@ -119,7 +125,10 @@ def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
 
 
 def _read_in_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
-    """Add ``read``, an event that Java has read, and ``packed``, a record that it has not; one is null."""
+    """Add the columns ``read``, an event that Java has read, and ``packed``, a record that Java has not read.
+
+    In each row, one of the two columns is null.
+    """
     record = (f"`{name}` AS {PREFIX}{name}" for name in ("value", "headers"))
     df = df.selectExpr(f"{sql} AS {PREFIX}read", *record, *map(quote_name, kept))
     read = internal("read")
@@ -146,7 +155,7 @@ def cloudevent(value: Column, headers: Column, *, lenient: bool = False) -> Colu
 
     ``lenient`` means the same as in `decode_events`.
 
-    `decode` reads every row in a Python worker, about ten times slower than `decode_events`, whose
+    `decode` reads every row in a Python worker. This takes about ten times as long as `decode_events`, whose
     Java function cannot be part of one column expression.
 
     Examples:
@@ -173,7 +182,10 @@ def _header(header: Column) -> tuple[Column, Column]:
 def _checked(
     df: DataFrame, keep: Sequence[str] | None, *, lenient: bool
 ) -> tuple[list[StructField], list[str]]:
-    """Return the columns of a record, and the names of the columns to keep; raise `ValueError`."""
+    """Return the columns of a record, and the names of the columns to keep.
+
+    Raises `ValueError` if there are problems with the columns.
+    """
     columns = InputColumns(df)
     fields = [columns.require(name, type_) for name, type_ in _TYPES.items()]
     kept = (
@@ -207,9 +219,9 @@ def _checked_keep(columns: InputColumns, keep: Sequence[str], of_event: Sequence
 def _select_records(
     df: DataFrame, fields: Sequence[StructField], kept: Sequence[str]
 ) -> tuple[DataFrame, dict[str, str]]:
-    """Return ``value``, ``headers`` and the kept columns, and the new names of these by the old ones.
+    """Return ``value``, ``headers`` and the kept columns, and a map from old to new names of kept columns.
 
-    A kept column is renamed if it has an internal name.
+    A kept column gets a new name if its name is an internal name.
     """
     reserved = ("value", "headers")
     names = {
@@ -228,7 +240,7 @@ def _select_records(
 
 
 def _packed(value: Column, headers: Column) -> Column:
-    """Return a record as one text for `decode_packed`; bytes become base64."""
+    """Return a record as one text for `decode_packed`; bytes are changed to base64."""
     return F.to_json(F.struct(value.alias("value"), headers.alias("headers")))
 
 
@@ -237,13 +249,13 @@ def _unpacked(text: Column, *, lenient: bool) -> Column:
 
 
 def decode_udf(*, lenient: bool) -> Any:
-    """Return `decode_batch` as an Arrow UDF, with the extensions and formats that are registered now."""
+    """Return `decode_batch` as an Arrow UDF, with the extensions and formats registered at present."""
     decode = decode_batch_leniently if lenient else decode_batch
     return pandas_udf(with_registry(decode), StringType())  # type: ignore[call-overload]  # pandas has no types
 
 
 def _decoded(*, lenient: bool) -> Column:
-    """Return the events of packed records; for other rows Python gets nulls."""
+    """Return the events of packed records; rows without a packed record are passed to Python as nulls."""
     packed = internal("packed")
     # Because ``packed`` is used twice, it is computed before the rows go to Python, which therefore
     # need no headers.

@@ -1,4 +1,4 @@
-"""`deduplicate`: drops events that Spark has read before, in a batch or a stream."""
+"""`deduplicate` drops events that Spark has read before, in a batch or in a stream."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ _READ: Final = f"{PREFIX}read"
 
 
 def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
-    """Return events without duplicates: one row of those with the same ``source`` and ``id`` stays.
+    """Return events without duplicates: of several rows with the same ``source`` and ``id``, one stays.
 
-    ``events`` is a batch or a stream with these columns, such as that of `decode_events`. Rows in which
-    one of them is null, such as records that are not events, stay unchanged.
+    ``events`` is a batch or a stream with these two columns, such as the result of `decode_events`. Rows with
+    a null in one of these columns, such as records that are not events, stay unchanged.
 
-    In a stream, a row is a duplicate if another one was read before it, at most ``within`` ago, such as
-    "90m", "1h" or "7 days"; Spark's state has the keys of this span. The time of a row is that of the batch
-    in which Spark reads it. So a wrong timestamp of a producer cannot move the watermark, and no row is late.
-    In a batch all rows are compared, and ``within`` has no effect.
+    In a stream, a row is a duplicate if Spark has read a row with the same source and id before, at most
+    ``within`` ago. ``within`` is a span such as "90m", "1h" or "7 days"; Spark's state contains the keys of
+    rows from this span. The time of a row is the time of the batch in which Spark reads the row. So a wrong
+    timestamp of a producer cannot move the watermark, and no row is late. In a batch, all rows are compared,
+    and ``within`` has no effect.
 
-    Spark counts the rows that it has dropped: ``numDroppedDuplicateRows`` in ``customMetrics`` of the
-    ``stateOperators`` in ``query.lastProgress``. The pipeline has the option ``deduplicate``, which compares
-    events with the rows of their table instead, and needs no state.
+    Spark counts the rows that it has dropped in ``numDroppedDuplicateRows``, in the ``customMetrics`` of the
+    ``stateOperators`` in ``query.lastProgress``. The pipeline's own option ``deduplicate`` compares events
+    with the rows of their table instead, and needs no state.
 
     Raises `ValueError` for a span that is not a number with a unit, and for columns that are missing.
 

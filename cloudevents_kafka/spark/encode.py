@@ -1,7 +1,8 @@
-"""`encode_events`: from the columns of events to the columns of Spark's Kafka sink.
+"""`encode_events` converts the columns of events to the columns of Spark's Kafka sink.
 
-The Java function writes valid rows. In Python workers, the library's converters write or refuse all other
-rows, or all rows if the session cannot use Java classes. Both write the same bytes.
+The Java function writes valid rows. For all other rows, the library's converters in Python workers write the
+record or return an error; if the session cannot use Java classes, they process all rows. Both ways write the
+same bytes.
 """
 
 from __future__ import annotations
@@ -40,31 +41,33 @@ def encode_events(
 ) -> DataFrame:
     """Return a DataFrame of records for Spark's Kafka sink, one for each event.
 
-    ``df`` has columns of `event_schema`, as `decode_events` returns them: ``id``, ``source`` and
-    ``type``, and any of ``specversion`` (1.0 if null), ``subject``, ``time``, ``time_text`` (takes
-    precedence over ``time``), ``datacontenttype``, ``dataschema``, ``extensions`` (written in the
-    order of their names), ``extension_types``, ``data`` (bytes, or text in UTF-8) and
-    ``data_kind``. Null means absent; null data is a null value in binary mode. The result has
-    ``key``, ``value`` and ``headers``, and ``topic`` and ``partition`` if ``df`` has them.
+    ``df`` must have columns of `event_schema`, as `decode_events` returns them. The columns ``id``,
+    ``source`` and ``type`` are required. These columns are optional: ``specversion`` (null means 1.0),
+    ``subject``, ``time``, ``time_text`` (which takes precedence over ``time``), ``datacontenttype``,
+    ``dataschema``, ``extensions`` (which are written in the order of their names), ``extension_types``,
+    ``data`` (bytes, or text, which is written in UTF-8) and ``data_kind``. A null means that the attribute is
+    absent; in binary mode, null data is written as a null value. The result has the columns ``key``,
+    ``value`` and ``headers``, and also ``topic`` and ``partition`` if ``df`` has these columns.
 
-    Each row becomes the record that `to_record` returns for its event. Extensions are texts, or
-    Integers, Booleans, Binary and timestamps by the type of the map's values or by
-    ``extension_types``. Data is bytes, or a value of the kind in ``data_kind``: JSON data without a
-    content type keeps the one that it implies.
+    Each row becomes the record that `to_record` returns for its event. Extensions are texts, unless the type
+    of the map's values or ``extension_types`` makes them Integers, Booleans, Binary or timestamps. Data is
+    bytes, or a value of the kind in ``data_kind``. So JSON data without a content type stays JSON data,
+    because its kind implies the content type.
 
     ``key`` is a column, or the name of a column or an extension; the default is the column ``key``. ``keep``
-    names further columns of ``df``, which the result has unchanged. ``format`` is the event format of
-    structured mode; the default is json.
+    names further columns of ``df``, which are copied unchanged to the result. ``format`` is the event format
+    for structured mode; the default is json.
 
-    A row that is not a valid event fails the job. With ``errors="column"`` such a row has an ``error``
-    instead, in a column that is null for all other rows: write only rows whose error is null.
+    A row that is not a valid event makes the job fail. With ``errors="column"``, such a row has an ``error``
+    in a separate column instead; this column is null for all other rows. Write only rows whose error is null.
 
-    A function in Java writes valid events in binary mode and in JSON inside Spark. The converters in Python
-    write other formats, extensions with types in ``extension_types`` or with a user's function to accept
-    values, and JSON in another charset. In a session that cannot use Java classes they write all rows.
+    Inside Spark, a Java function writes valid events in binary mode and in JSON. The Python converters write
+    events in other formats, events with types in ``extension_types``, events with an extension for which a
+    user's function accepts values, and JSON in another charset. In a session that cannot use Java classes,
+    the Python converters write all rows.
 
-    Raises `ValueError`, before anything runs, for columns that are missing, of another type, or of
-    the same name, and for an unknown mode or format.
+    Before anything runs, raises `ValueError` for columns that are missing, have a wrong type, or have the
+    same name, and for an unknown mode or format.
 
     Examples:
         >>> from cloudevents_kafka.spark import encode_events
@@ -103,7 +106,7 @@ def _format_name(mode: str, format: str | None) -> str | None:
 
 
 def _written(df: DataFrame, format: str | None) -> Column:
-    """Return the records that Java writes; null for rows that Python must write."""
+    """Return the records that Java writes, or null for rows that Python must write."""
     columns = {name: PREFIX + name for name in (*_CORE, "extensions", "data", "data_kind")}
     is_json = format in (None, "json")
     sql = writer_sql(df, columns, structured=format is not None) if is_json else None
@@ -111,7 +114,7 @@ def _written(df: DataFrame, format: str | None) -> Column:
 
 
 def _encoded(format: str | None) -> Column:
-    """Return the records of rows that Java does not write; Python gets nulls for all others."""
+    """Return the records of rows that Java does not write; all other rows are passed to Python as nulls."""
     fields = {
         "format": F.lit(format).cast("string"),
         "core": F.struct(*(internal(name).alias(name) for name in _CORE)),
@@ -134,6 +137,6 @@ def _all_texts() -> Column:
 
 
 def _raise(error: Column) -> Column:
-    """Return a column that fails the job for a row that cannot be written."""
+    """Return a column that makes the job fail for a row that cannot be written."""
     message = F.concat(F.lit("encode_events: this row cannot be written: "), error["reason"])
     return F.raise_error(message).cast("binary")

@@ -1,7 +1,7 @@
-"""Settings of librdkafka as options of Spark's Kafka source, whose client is Java's, and back.
+"""Translates settings of librdkafka to options of Spark's Kafka source, which uses the Java client, and back.
 
-`to_java_settings` is for what a user has set; `librdkafka_settings` lets a client of this process connect
-as Spark does.
+`to_java_settings` translates settings that a user has written for librdkafka. With `librdkafka_settings`, a
+librdkafka client in this process connects in the same way as Spark.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ _EXTENSION: Final = "extension_"
 def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the ``kafka.…`` options of Spark's source for settings of librdkafka.
 
-    The logins PLAIN, SCRAM, and OAUTHBEARER by client credentials (``sasl.oauthbearer.method=oidc``) are
-    supported. For tokens of a command, pass the settings of a `TokenEndpoint`.
+    The logins PLAIN, SCRAM, and OAUTHBEARER with client credentials (``sasl.oauthbearer.method=oidc``) are
+    supported. If a command prints your tokens, pass the settings of a `TokenEndpoint`.
 
     Raises `ValueError` for a setting without a counterpart, and for a file that cannot be read.
 
@@ -104,7 +104,11 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read(name: str, path: str) -> str:
-    """Return the content of a file; an error omits the path, which may be the key itself by mistake."""
+    """Return the content of a file.
+
+    The text of an error does not contain the path, because users may have written the key itself in its
+    place.
+    """
     try:
         return Path(path).expanduser().read_text("utf-8")
     except OSError as error:
@@ -154,7 +158,7 @@ def _oauth_login(mechanism: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """Return the SASL extensions of a text ``name=value,name=value``."""
+    """Return the SASL extensions in a text such as ``name=value,name=value``."""
     pairs = [tuple(map(str.strip, pair.partition("=")[::2])) for pair in text.split(",") if pair.strip()]
     if not all(name.isascii() and name.isalpha() and value for name, value in pairs):
         raise ValueError("sasl.oauthbearer.extensions must be name=value,…, with letters as names")
@@ -170,10 +174,10 @@ def _escape(text: str) -> str:
 
 
 def allow_token_endpoint(conf: Mapping[str, str], kafka: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of a Spark session in which Kafka's newer clients may reach the token endpoint.
+    """Return settings of a Spark session that allow Kafka's newer clients to connect to the token endpoint.
 
-    A list of allowed URLs in ``conf`` does not change; a URL with a secret is not put on a command
-    line.
+    If ``conf`` contains a list of allowed URLs, the list does not change. A URL that contains a secret is not
+    put on a command line.
     """
     url = kafka.get(f"kafka.{_ENDPOINT}", "")
     if not url or mask_url(url) != url or any(_ALLOWED_URLS in conf.get(name, "") for name in _JAVA_OPTIONS):
@@ -183,13 +187,15 @@ def allow_token_endpoint(conf: Mapping[str, str], kafka: Mapping[str, str]) -> d
 
 
 class NoCounterpart(Exception):
-    """A setting of Spark's source that librdkafka does not have."""
+    """A setting of Spark's Kafka source for which librdkafka has no setting."""
 
 
 def librdkafka_settings(source_options: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of librdkafka that connect as the options of Spark's Kafka source do.
+    """Return librdkafka's settings for options of Spark's Kafka source.
 
-    Raises `NoCounterpart` for one that decides on the connection and that librdkafka does not have.
+    With these settings, librdkafka connects in the same way as Spark.
+
+    Raises `NoCounterpart` for an option that affects the connection and that librdkafka does not have.
     """
     java = {
         name.removeprefix(_PREFIX): value
@@ -214,7 +220,7 @@ def librdkafka_settings(source_options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _login_of(jaas: str) -> dict[str, str]:
-    """Return the settings of librdkafka for the options of a login module."""
+    """Return librdkafka's settings for the options of a Java login module."""
     login = {name: re.sub(r"\\(.)", r"\1", text) for name, text in _JAAS_OPTION.findall(jaas)}
     pairs = [
         f"{name.removeprefix(_EXTENSION)}={value}"

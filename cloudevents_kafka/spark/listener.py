@@ -1,4 +1,4 @@
-"""`MetricsListener`: metrics of streaming queries that users start themselves."""
+"""`MetricsListener` writes metrics of streaming queries that users start themselves."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from cloudevents_kafka.spark.pipeline.watching import Metrics
 
 
 class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without PySpark it is Any
-    """Writes metrics of a streaming query to a file, or serves them to Prometheus, as a pipeline does.
+    """Writes metrics of a streaming query to a file, or serves these metrics to Prometheus.
 
-    Pass it to ``spark.streams.addListener``, and call `close` at the end. It has the values that Spark
-    reports: batches, records, seconds by step, and the lag of Kafka's partitions. Only `EventPipeline` counts
-    types and the quarantine; it needs no listener. Use one listener for each query, because the metrics do
-    not have the name of the query. The arguments are those of `PipelineOptions`. Raises `PipelineFailed` if
-    the file or the port cannot be used.
+    The metrics have the same form as the metrics of a pipeline. Pass the listener to
+    ``spark.streams.addListener``, and call `close` at the end. The metrics are the values that Spark reports:
+    batches, records, seconds by step, and the lag of Kafka's partitions. Only `EventPipeline` counts types
+    and quarantined records; a pipeline needs no listener. Use one listener for each query, because the
+    metrics do not contain the name of the query. The arguments are the same as the options of
+    `PipelineOptions`. Raises `PipelineFailed` if the file or the port cannot be used.
 
     Examples:
         >>> from cloudevents_kafka.spark import MetricsListener
@@ -42,7 +43,7 @@ class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without 
         """Do nothing."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802  # Spark's name
-        """Add Spark's report on a batch."""
+        """Add Spark's report on a batch to the metrics."""
         self._metrics.add_report(event.progress)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: ARG002, N802  # Spark's name
@@ -53,5 +54,5 @@ class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without 
         """Do nothing."""
 
     def close(self) -> None:
-        """Stop to serve."""
+        """Stop the server that Prometheus reads from."""
         self._metrics.close()

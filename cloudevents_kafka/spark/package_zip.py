@@ -1,4 +1,4 @@
-"""`write_zip`: this package in a zip, for Python workers that do not have it."""
+"""`write_zip` writes this package to a zip, for Python workers on which the package is not installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def write_zip(path: Path) -> None:
-    """Write a zip of this package in one step; its bytes depend on the package only."""
+    """Write a zip of this package in one step; the bytes of the zip depend only on the package."""
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

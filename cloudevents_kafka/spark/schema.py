@@ -1,4 +1,4 @@
-"""The schemas of Kafka's source, of events and of errors."""
+"""The schemas of Spark's Kafka source, of events and of errors."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ FROM_JSON: Final = {
 
 
 def error_schema() -> StructType:
-    """Return the type of ``error``: verdict, attribute, reason and clause, all text.
+    """Return the type of ``error``, a struct of the texts verdict, attribute, reason and clause.
 
-    The verdict is ``not-an-event``, ``broken-event``, ``unsupported-format`` or ``batch``.
-    Attribute and clause belong to the first problem, or are null; the reason names all problems.
+    The verdict is ``not-an-event``, ``broken-event``, ``unsupported-format`` or ``batch``. The attribute and
+    the clause describe the first problem, or are null; the reason names all problems.
     """
     return StructType(
         [StructField(name, StringType()) for name in ("verdict", "attribute", "reason", "clause")]
@@ -41,29 +41,31 @@ def error_schema() -> StructType:
 
 
 def tolerated_schema() -> ArrayType:
-    """Return the type of ``tolerated``: a deviation that was accepted, with the value if it was left out.
+    """Return the type of ``tolerated``, a list of accepted deviations.
 
-    The attribute or header, the rule, its clause and the value are texts; a value that is not UTF-8 is in
-    ``value_bytes`` instead. Both are null if the event has the value.
+    Each deviation contains texts: the attribute or header, the rule, and the clause of the rule. If the value
+    was left out of the event, the deviation also contains this value, as a text in ``value``, or in
+    ``value_bytes`` if it is not UTF-8. If the event contains the value, both fields are null.
     """
     texts = [StructField(name, StringType()) for name in ("attribute", "rule", "clause", "value")]
     return ArrayType(StructType([*texts, StructField("value_bytes", BinaryType())]))
 
 
 def event_schema(*, lenient: bool = False) -> StructType:
-    """Return the type of an event: the first columns of `decode_events`.
+    """Return the type of an event, whose fields are the first columns of `decode_events`.
 
     ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
-    ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``: those that are not
-    texts, and do not have the type that is registered for their name. It is null if there are none.
-    ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as such a value (see
-    `Event.kind`), and null for bytes, as always in binary mode. `encode_events` reads both. Either ``error``
-    is null, or all other columns are.
+    ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``. It contains only
+    extensions that are not texts, and whose type differs from the type that is registered for their name;
+    without such extensions, it is null. ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was
+    received as such a value (see `Event.kind`). ``data_kind`` is null if the data is bytes, as always in
+    binary mode. `encode_events` reads ``extension_types`` and ``data_kind``. In each row, either ``error`` is
+    null, or all other columns are null.
 
-    If ``lenient`` is true, there is one more column, ``tolerated``: the problems that lenient reading
-    accepted, in the order of `Decoded.tolerated`. Each has the attribute or header, the rule and its clause.
-    If the value was left out, it is in ``value``, as a text, or in ``value_bytes``, if it is not UTF-8. The
-    column is null if there are no problems.
+    If ``lenient`` is true, there is one more column, ``tolerated``. It lists the problems that lenient
+    reading has accepted, in the order of `Decoded.tolerated`. Each problem contains the attribute or header,
+    the rule, and the clause of the rule. If the value was left out of the event, ``value`` contains it as a
+    text, or ``value_bytes`` contains it if it is not UTF-8. The column is null if there are no problems.
 
     Examples:
         >>> from cloudevents_kafka.spark import event_schema
@@ -88,7 +90,7 @@ def event_schema(*, lenient: bool = False) -> StructType:
 
 
 def record_schema() -> StructType:
-    """Return the type of a record that was encoded, or of its error."""
+    """Return the type of an encoded record, or of the error for a row that is not a valid event."""
     return StructType(
         [
             StructField("value", BinaryType()),
@@ -99,6 +101,6 @@ def record_schema() -> StructType:
 
 
 def wire_schema(*, lenient: bool = False) -> StructType:
-    """Return the type of the results of Python workers: ``time`` is in microseconds since the epoch."""
+    """Return the type of the results of Python workers; ``time`` is in microseconds since the epoch."""
     fields = event_schema(lenient=lenient).fields
     return StructType([StructField(f.name, LongType()) if f.name == "time" else f for f in fields])

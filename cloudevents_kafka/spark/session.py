@@ -1,4 +1,4 @@
-"""`configure_session`: the jars and settings that a Spark session of a user needs."""
+"""`configure_session` adds the jars and settings that a user's Spark session needs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def configure_session(
 ) -> SparkSession.Builder:
     """Return the builder with the jars and settings of Spark's Kafka connector and of these formats.
 
-    ``spark.jars`` is set to the jars of the connector, those of ``formats``, and ``jars``; it replaces jars
-    that the builder had before. The extensions and the catalog of ``formats`` are set, and exact times in
-    Parquet. Settings in ``conf`` override these; extensions and jars in ``conf`` are added. The jars are
-    downloaded into the cache at the first use. Call it before ``getOrCreate()``: Spark ignores jars after
-    that. Raises `ValueError` for an unknown format, and `CloudEventsKafkaError` if there are no jars for the
-    installed PySpark, or if the download fails.
+    ``spark.jars`` is set to the jars of the connector, the jars of ``formats``, and ``jars``. This replaces
+    jars that the builder had before. The function also sets the extensions and the catalog of ``formats``,
+    and a setting for exact times in Parquet. Settings in ``conf`` override these settings; extensions and
+    jars in ``conf`` are added. The jars are downloaded into the cache at the first use. Call
+    `configure_session` before ``getOrCreate()``, because Spark ignores jars after that. Raises `ValueError`
+    for an unknown format, and `CloudEventsKafkaError` if there are no jars for the installed PySpark, or if
+    the download fails.
 
     Examples:
         >>> from pyspark.sql import SparkSession
@@ -48,7 +49,10 @@ def session_settings(
     jars: Iterable[str | Path] = (),
     conf: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return ``conf`` with the settings of `configure_session`; the connector's only if ``kafka``."""
+    """Return ``conf`` with the settings of `configure_session`.
+
+    The settings of the Kafka connector are included only if ``kafka`` is true.
+    """
     conf = dict(conf or {})
     paths = [*table_jars(formats), *(connector_jars() if kafka else ()), *jars]
     added = [*map(str, paths), *filter(None, conf.get(_JARS, "").split(","))]

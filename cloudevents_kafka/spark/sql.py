@@ -1,4 +1,4 @@
-"""`register`: functions for SQL that decode records and encode events."""
+"""`register` adds functions to SQL that decode records and encode events."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ _MODES: Final[Mapping[str, str | None]] = {"binary": None, "structured": "json"}
 
 
 def register(spark: SparkSession) -> None:
-    """Register ``ce_decode``, ``ce_decode_lenient`` and ``ce_encode`` with a session.
+    """Register the SQL functions ``ce_decode``, ``ce_decode_lenient`` and ``ce_encode`` in a session.
 
-    ``ce_decode(value, headers)`` returns a struct of `event_schema`: an event, or its ``error``.
-    ``ce_decode_lenient`` accepts deviations of known producers; its struct also has ``tolerated``.
-    ``ce_encode(event, mode)`` accepts such a struct, or one with fewer fields, and ``'binary'``,
-    ``'structured'`` or the name of an event format. It returns a struct of ``value``, ``headers`` and
-    ``error``, where ``error`` is null for a valid event. The result is null if an argument is null.
+    ``ce_decode(value, headers)`` returns a struct of `event_schema`, which contains an event or an ``error``.
+    ``ce_decode_lenient`` accepts deviations of known producers, and its struct also contains ``tolerated``.
+    ``ce_encode(event, mode)`` takes such a struct, or a struct with fewer fields; ``mode`` is ``'binary'``,
+    ``'structured'`` or the name of an event format. ``ce_encode`` returns a struct of ``value``, ``headers``
+    and ``error``; ``error`` is null for a valid event. If an argument of ``ce_encode`` is null, the result is
+    null.
 
-    Python workers process every row; `decode_events` and `encode_events` are many times faster.
+    Python workers process every row, so `decode_events` and `encode_events` are many times faster than these
+    functions.
 
     Examples:
         >>> from cloudevents_kafka.spark import register
@@ -73,7 +75,10 @@ def _header_list(headers: Any) -> list[Header | None]:
 
 
 def _to_datetime(micros: int) -> datetime:
-    """Return an instant in UTC; outside the years 1 to 9999, the nearest instant that Python has."""
+    """Return an instant in UTC.
+
+    For an instant outside the years 1 to 9999, return the nearest instant that Python can represent.
+    """
     try:
         return EPOCH + timedelta(microseconds=micros)
     except OverflowError:
@@ -113,7 +118,7 @@ def _row(columns: dict[str, Any]) -> Row:
 
 
 def _utc_text(moment: datetime) -> str:
-    """Return the text of an instant; PySpark passes it in the time zone of the worker."""
+    """Return an instant as text; PySpark passes the instant in the time zone of the worker."""
     return from_datetime(moment.astimezone(UTC))
 
 

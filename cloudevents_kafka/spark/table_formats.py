@@ -1,7 +1,7 @@
-"""Delta, Iceberg and Avro: their Maven coordinates for the installed PySpark, jars and a session's settings.
+"""The Maven coordinates, jars and session settings of Delta, Iceberg and Avro for the installed PySpark.
 
-`session.configure_session` passes both to a session's builder. ``python -m
-cloudevents_kafka.spark.table_formats`` downloads the jars of all and prints their paths.
+`session.configure_session` passes the jars and the settings to a session's builder. ``python -m
+cloudevents_kafka.spark.table_formats`` downloads the jars of all three formats and prints their paths.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from cloudevents_kafka.spark.connector import IN_PYSPARK, KNOWN_GOOD
 TableFormat = Literal["delta", "iceberg"]
 TABLE_FORMATS: Final[tuple[TableFormat, ...]] = get_args(TableFormat)
 SessionFormat = Literal[TableFormat, "avro"]
-"""The formats of tables and data that a session may read; `FORMATS` has a row for each."""
+"""The formats of tables and data that a session may read; `FORMATS` contains an entry for each format."""
 
 EXTENSIONS: Final = "spark.sql.extensions"
 
 
 class Format(NamedTuple):
-    """The parts that a session needs for a format, and how the folder of a table is recognized.
+    """What a session needs for a format, and how the folder of a table in this format is recognized.
 
-    ``releases`` are Maven coordinates by the minor version of PySpark, because each version has other
-    interfaces for tables. ``in_pyspark`` are the dependencies that PySpark contains already. ``mark`` is a
-    name that the folder of a table contains, or None for a format of data. ``renames`` is whether a commit to
-    a table in a folder renames a file.
+    ``releases`` contains Maven coordinates by the minor version of PySpark, because each of these versions
+    has different interfaces for tables. ``in_pyspark`` lists dependencies that PySpark contains already.
+    ``mark`` is a name that the folder of a table contains, or None for a data format. ``renames`` is whether
+    a commit to a table in a folder renames a file.
     """
 
     releases: Mapping[str, str]
@@ -83,13 +83,13 @@ _TIMES: Final = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 
 
 class NoTableFormat(CloudEventsKafkaError):
-    """The installed PySpark has no Delta or no Iceberg, or it cannot be downloaded."""
+    """The installed PySpark has no Delta, Iceberg or Avro, or the jars cannot be downloaded."""
 
 
 def table_package(table_format: str) -> str:
     """Return the Maven coordinate of ``delta``, ``iceberg`` or ``avro`` for the installed PySpark.
 
-    Raises `NoTableFormat` if there is none for this version, or if PySpark is not installed.
+    Raises `NoTableFormat` if there is no release for this version of PySpark, or if PySpark is not installed.
     """
     releases = _format(table_format).releases
     if importlib.util.find_spec("pyspark") is None:
@@ -112,14 +112,14 @@ def _format(name: str) -> Format:
 
 
 def excluded_from(table_format: str) -> tuple[str, ...]:
-    """Return the dependencies of a format that PySpark contains."""
+    """Return those dependencies of a format that PySpark contains already."""
     return _format(table_format).in_pyspark
 
 
 def table_jars(formats: Iterable[str]) -> list[Path]:
     """Return the jar files of table formats, downloaded into the cache at the first use.
 
-    Raises `NoTableFormat` if there are none for the installed PySpark, or if the download fails.
+    Raises `NoTableFormat` if there are no jars for the installed PySpark, or if the download fails.
     """
     packages = {name: table_package(name) for name in formats}
     jars: list[Path] = []
@@ -132,10 +132,10 @@ def table_jars(formats: Iterable[str]) -> list[Path]:
 
 
 def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the settings of a session that has these formats: extensions, catalog, exact times.
+    """Return the settings of a session for these formats: extensions, a catalog, and exact times.
 
-    Settings in ``conf`` override them; its extensions are added to those of the formats. They do not
-    include the jars, see `table_jars`.
+    Settings in ``conf`` override these settings; extensions in ``conf`` are added to the extensions of the
+    formats. The settings do not include the jars, see `table_jars`.
     """
     conf = dict(conf or {})
     settings = dict(_TIMES)

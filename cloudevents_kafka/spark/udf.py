@@ -1,8 +1,9 @@
-"""The functions that Spark's Python workers run: the library's own converters.
+"""The functions that Spark's Python workers run; they call the library's own converters.
 
-A row arrives as one JSON text, and its result leaves as one; both are null for a row that needs no
-Python. A text column of nulls costs almost nothing on its way to Python and back; a struct column
-would cost the sum of its fields for every row. This module imports neither PySpark nor a Kafka client.
+A row arrives as one JSON text, and its result is returned as one JSON text. Both texts are null for a row
+that does not need Python. Sending a text column of nulls to Python and back costs almost nothing; for a
+struct column, every row would cost as much as all fields of the struct. This module imports neither PySpark
+nor a Kafka client.
 """
 
 from __future__ import annotations
@@ -39,37 +40,37 @@ _TYPES: Final = {kind.value: kind for kind in AttributeType}
 
 
 class Header(msgspec.Struct):
-    """A header of a record."""
+    """A header of a Kafka record."""
 
     key: str | None = None
     value: bytes | None = None
 
 
 class PackedRecord(msgspec.Struct):
-    """A record; in JSON, bytes are base64."""
+    """A Kafka record; in its JSON, bytes are written in base64."""
 
     value: bytes | None = None
     headers: list[Header | None] | None = None
 
 
 def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
-    """Return the JSON of decoded events for JSON of `PackedRecord`; null for null."""
+    """Return the JSON of decoded events for the JSON of `PackedRecord`; a null stays null."""
     return records.map(decode_packed, na_action="ignore")
 
 
 def decode_batch_leniently(records: pd.Series) -> pd.Series:
-    """Return what `decode_batch` returns, and accept deviations of known producers."""
+    """Return what `decode_batch` returns, but accept deviations of known producers."""
     return records.map(functools.partial(decode_packed, lenient=True), na_action="ignore")
 
 
 def decode_packed(packed: str, *, lenient: bool = False) -> str:
-    """Return JSON of `wire_schema` for JSON of a `PackedRecord`."""
+    """Return the JSON of a `wire_schema` for the JSON of a `PackedRecord`."""
     record = msgspec.json.decode(packed, type=PackedRecord)
     return msgspec.json.encode(result_fields(record, lenient=lenient)).decode()
 
 
 def result_fields(record: PackedRecord, *, lenient: bool = False) -> dict[str, Any]:
-    """Return the fields of `event_schema` that are not null; ``time`` is in microseconds since the epoch."""
+    """Return the fields of `event_schema` that are not null. ``time`` is in microseconds since the epoch."""
     # Kafka has no headers that are null, and none without a name.
     headers = [(pair.key, pair.value) for pair in record.headers or () if pair and pair.key is not None]
     decoded = decode(Record(value=record.value, headers=headers), lenient=lenient)
@@ -104,7 +105,7 @@ def event_fields(event: Event) -> dict[str, Any]:
 
 
 def _extension_types(event: Event) -> dict[str, str]:
-    """Return the types of extensions whose texts would otherwise be read as another type."""
+    """Return the types of extensions whose texts would otherwise be read as values of another type."""
     attributes, _ = raw_parts(event)
     typed = {name: native_type(value) for name, value in attributes.items() if type(value) is not str}
     return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
@@ -122,11 +123,11 @@ class _QuarantinedRecord(PackedRecord):
 
 
 Mend = Callable[[Record], Record | None]
-"""A function that repairs a record, or returns None for one that it cannot repair."""
+"""A function that repairs a record, or returns None for a record that it cannot repair."""
 
 
 def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], pd.Series]:
-    """Return a function from JSON of quarantined records to JSON of their new outcomes."""
+    """Return a function that takes JSON of quarantined records and returns JSON of their new outcomes."""
 
     def reread(records: pd.Series) -> pd.Series:
         return records.map(functools.partial(reread_packed, mend=mend, lenient=lenient), na_action="ignore")
@@ -135,11 +136,12 @@ def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], p
 
 
 def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
-    """Return JSON of a record that was mended and read again: its outcome, and its event or error.
+    """Return JSON of a record after mending and reading it again: its outcome, and its event or error.
 
-    An event has the ``key`` and the ``headers`` of its record. The outcome is ``landed`` for an event,
-    ``refused`` if the record is still not an event, ``unmended`` if the function returned None, and
-    ``failed`` if it raised an error; the error is then the reason.
+    For an event, the JSON also contains the ``key`` and the ``headers`` of the mended record. The outcome is
+    ``landed`` for an event, ``refused`` if the record is still not an event, ``unmended`` if the function
+    ``mend`` returned None, and ``failed`` if ``mend`` raised an error. For ``failed``, that error is the
+    reason.
     """
     row = msgspec.json.decode(packed, type=_QuarantinedRecord)
     headers = [(pair.key, pair.value) for pair in row.headers or () if pair and pair.key is not None]
@@ -174,7 +176,7 @@ def _reread(record: Record, *, lenient: bool) -> str:
 
 
 class Extension(msgspec.Struct):
-    """An entry of the column of extensions; without a type, it has the type of its value."""
+    """An entry of the column ``extensions``; without ``type``, the extension has the type of its value."""
 
     key: str
     value: Any
@@ -182,7 +184,7 @@ class Extension(msgspec.Struct):
 
 
 class Row(msgspec.Struct):
-    """The columns of an event; ``core`` has the attributes that are not null."""
+    """The columns of an event; ``core`` contains the attributes that are not null."""
 
     core: dict[str, Any]
     extensions: list[Extension]
@@ -191,19 +193,19 @@ class Row(msgspec.Struct):
 
 
 class PackedRow(Row):
-    """A row, and the format of its record, or None for binary mode; in JSON, data is base64."""
+    """A row, and the format of its record, or None for binary mode; in its JSON, data is in base64."""
 
     format: str | None = None
     has_invalid_utf8: bool = False
 
 
 def encode_batch(rows: pd.Series) -> pd.Series:
-    """Return the JSON of records for JSON of `PackedRow`; null for null."""
+    """Return the JSON of records for the JSON of `PackedRow`; a null stays null."""
     return rows.map(encode_packed, na_action="ignore")
 
 
 def encode_packed(packed: str) -> str:
-    """Return JSON of `record_schema` for JSON of a `PackedRow`."""
+    """Return the JSON of a `record_schema` for the JSON of a `PackedRow`."""
     row = msgspec.json.decode(packed, type=PackedRow)
     if row.has_invalid_utf8:
         reason = "a text of the row is not valid UTF-8 (core: Type System)"
@@ -212,7 +214,7 @@ def encode_packed(packed: str) -> str:
 
 
 def encode_row(row: Row, format_name: str | None) -> dict[str, Any]:
-    """Return the ``value`` and ``headers`` of a row's record, or its ``error``."""
+    """Return the ``value`` and ``headers`` of a row's record, or an ``error``."""
     try:
         event = _event_of(row, structured=format_name is not None)
         record = to_record(event, mode="structured" if format_name else "binary", format=format_name)
@@ -227,7 +229,7 @@ def encode_row(row: Row, format_name: str | None) -> dict[str, Any]:
 
 
 def _event_of(row: Row, *, structured: bool) -> Event:
-    """Return the event of a row; raise `InvalidEvent` or `EncodeError`."""
+    """Return the event in a row; raise `InvalidEvent` or `EncodeError` if the row is not a valid event."""
     event = Event(**dict.fromkeys(_REQUIRED, "") | row.core | _attributes(row.extensions), data=row.data)
     kind = _KINDS.get(row.data_kind or DataKind.BYTES.value)
     if kind is None:
@@ -242,7 +244,7 @@ def _event_of(row: Row, *, structured: bool) -> Event:
 
 
 def _attributes(extensions: list[Extension]) -> dict[str, Any]:
-    """Return the extensions by name, converted to their types."""
+    """Return the extensions by their names, converted to their types."""
     attributes: dict[str, Any] = {}
     for extension in extensions:
         name, value, kind = extension.key, extension.value, extension.type
@@ -266,7 +268,7 @@ def _typed(name: str, value: Any, kind: str) -> Any:
 
 
 def _check_kind(payload: bytes, kind: DataKind, content_type: str | None) -> None:
-    """Raise `EncodeError` if a payload is not of the kind in ``data_kind``."""
+    """Raise `EncodeError` if a payload is not data of the kind in ``data_kind``."""
     described = "no datacontenttype" if content_type is None else f"datacontenttype {content_type}"
     if kind is DataKind.PROTO:
         if not is_any(payload):

@@ -1,4 +1,4 @@
-"""The accepted deviations that the Java function finds: its ids, and the texts of Python's rules."""
+"""The deviations that the Java function accepts: their ids in Java, and the texts of Python's rules."""
 
 from __future__ import annotations
 
@@ -37,9 +37,12 @@ DEVIATIONS: Final = {
     "timestamp": _type(AttributeType.TIMESTAMP),
     "no-timestamp": (TYPES[AttributeType.TIMESTAMP].rule + LEFT_OUT, TYPES[AttributeType.TIMESTAMP].clause),
 }
-"""The rule and the clause of each deviation, by its id in Java."""
+"""The rule and the clause of each deviation, by the id of the deviation in Java."""
 
 
 def deviation_texts() -> str:
-    """Return the table as the argument of the Java function, which ``Rules.java`` describes."""
+    """Return the table of deviations as an argument of the Java function.
+
+    ``Rules.java`` describes the form of this argument.
+    """
     return "\n".join(f"{name} {clause} {rule}" for name, (rule, clause) in DEVIATIONS.items())

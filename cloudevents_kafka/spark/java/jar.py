@@ -1,10 +1,11 @@
-"""The jar of the Java function: a file of the package.
+"""The jar of the Java function, which is a file of the package.
 
-``make jar`` compiles it from the sources in ``java`` of the repository. One jar is for all versions of Spark
-4. Its name has a hash of the sources, because Spark Connect refuses a second jar with the same name and
-  another content. Spark reads the file each time an executor starts, so the file must stay in its place until
-  the session ends. It is in the package. If the package is a zip, a copy is in the cache folder; if that
-  folder is read-only, the copy is in the folder that Spark deletes with the session.
+``make jar`` compiles the jar from the sources in the folder ``java`` of the repository. The same jar works
+with all versions of Spark 4. Its name contains a hash of the sources, because Spark Connect rejects a second
+jar with the same name and another content. Spark reads the file each time an executor starts, so the file
+must stay where it is until the session ends. Usually, this file is in the package. If the package is a zip,
+the file is a copy in the cache folder; if that folder is read-only, the copy is in a folder that Spark
+deletes at the end of the session.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class NoReaderJar(CloudEventsKafkaError):
 
 
 def packaged_jar() -> Traversable:
-    """Return the jar in the package, which may be a zip. Raises `NoReaderJar` if the package has none."""
+    """Return the jar in the package, which may be a zip; raise `NoReaderJar` if there is no jar."""
     folder = resources.files(__package__).joinpath("jars")
     jars = [file for file in folder.iterdir() if file.name.endswith(".jar")] if folder.is_dir() else []
     if len(jars) != 1:
@@ -37,7 +38,7 @@ def packaged_jar() -> Traversable:
 
 
 def existing_jar() -> Path | None:
-    """Return the jar in the package, else the one in the cache folder; None if there is no intact jar."""
+    """Return the jar in the package, or else in the cache folder; return None if there is no intact jar."""
     packaged = packaged_jar()
     if isinstance(packaged, Path):
         return packaged
@@ -50,7 +51,7 @@ def existing_jar() -> Path | None:
 
 
 def session_jar(jvm: Any) -> Path:
-    """Return the jar for a session of a Java process (`java_of`), as a file."""
+    """Return the jar as a file for the session of a Java process, which `java_of` returns."""
     jar = existing_jar()
     if jar is not None:
         return jar
@@ -65,7 +66,7 @@ def session_jar(jvm: Any) -> Path:
 
 @contextmanager
 def jar_to_send() -> Iterator[Path]:
-    """Yield the jar for a server of Spark Connect; raise `NoReaderJar` without one."""
+    """Yield the jar to send to a server of Spark Connect; raise `NoReaderJar` if there is no jar."""
     jar = existing_jar()
     if jar is not None:
         yield jar
@@ -79,7 +80,7 @@ def _cache_path() -> Path:
 
 
 def _write(jar: Path, content: bytes) -> Path:
-    """Write a jar in one step."""
+    """Write a jar in one step, so that its file is never incomplete."""
     jar.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(prefix=".jar-", dir=jar.parent)
     try:

@@ -1,7 +1,7 @@
-"""Add the Java function to a session of Spark, local or through Spark Connect, and call it in SQL.
+"""Adds the Java function to a Spark session, which may be a session of Spark Connect, and calls it in SQL.
 
-A session has the function when its jar is added and three settings are set. If that is the case already, as
-on a server that was started with them, nothing is added.
+A session has the function as soon as the jar was added to it and three settings are set. If a session has the
+function already, nothing is added; for example, a server may have been started with the jar and the settings.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _refused: Final[WeakSet[Any]] = WeakSet()
 def reader_sql(df: DataFrame, *, lenient: bool = False) -> str | None:
     """Return SQL that decodes ``value`` and ``headers`` to a struct of `event_schema`.
 
-    Its value is null for records that the Java function leaves to `decode`. Return None if the
-    session cannot use Java classes, and log a warning once for each session.
+    The SQL returns null for records that the Java function leaves to `decode`. If the session cannot use Java
+    classes, return None, and log a warning once for each session.
     """
     if not _has_function(df.sparkSession):
         return None
@@ -52,9 +52,12 @@ def reader_sql(df: DataFrame, *, lenient: bool = False) -> str | None:
 
 
 def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -> str | None:
-    """Return SQL that encodes a row to a struct of ``value`` and ``headers``; null for rows of `encode`.
+    """Return SQL that encodes a row to a struct of ``value`` and ``headers``.
 
-    ``columns`` has the names of the columns of an event. Return None as `reader_sql` does.
+    The SQL returns null for rows that the Java function leaves to `encode`.
+
+    ``columns`` contains the names of an event's columns. If the session cannot use Java classes, return None,
+    as `reader_sql` does.
     """
     if not _has_function(df.sparkSession):
         return None
@@ -64,7 +67,7 @@ def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -
 
 
 def extension_texts() -> tuple[str, str]:
-    """Return the arguments of the Java function: the names that Python must read, and the extensions.
+    """Return two arguments of the Java function: names that Python must read, and Java's extensions.
 
     ``Extensions.java`` and ``Extension.java`` describe the two texts.
     """
@@ -82,7 +85,10 @@ def extension_texts() -> tuple[str, str]:
 
 
 def coalesce_sql(read: str, decoded: str, *, lenient: bool = False) -> str:
-    """Return SQL for the first of two structs, of `event_schema` and of `wire_schema`, that is not null."""
+    """Return SQL for the first of two structs that is not null.
+
+    ``read`` is a struct of `event_schema`, and ``decoded`` is a struct of `wire_schema`.
+    """
     return f"{_function('coalesce', lenient=lenient)}({read}, {decoded})"
 
 
@@ -91,27 +97,30 @@ def _function(name: str, *, lenient: bool) -> str:
 
 
 def few_sql(text: str, most_bytes: int) -> str:
-    """Return SQL for a text, null after a task had texts of more than ``most_bytes``."""
+    """Return SQL for a text; it returns null after a task has returned more than ``most_bytes`` of texts."""
     return f"{_CATALOG}.few({text}, {most_bytes})"
 
 
 def is_new_sql(kind: int, code: str, most: int) -> str:
-    """Return SQL for whether a code of a kind is new to a task; false after a maximum of codes."""
+    """Return SQL for whether a code of a kind is new in a task.
+
+    The SQL returns false after a task has seen ``most`` codes.
+    """
     return f"{_CATALOG}.is_new({kind}, {code}, {most})"
 
 
 def foreign_sql(headers: str) -> str:
-    """Return SQL for the headers that are not those of the event; null if there are none."""
+    """Return SQL for the headers that are not part of the event, or null if there are no such headers."""
     return f"{_CATALOG}.`foreign`({headers})"  # a reserved word of ANSI SQL
 
 
 def fits_sql(df: DataFrame, payload: str, shape: str) -> str:
-    """Return SQL for whether Spark reads a whole payload by this shape; false without Java."""
+    """Return SQL for whether Spark reads a payload completely with this shape; false if Java is missing."""
     return f"{_CATALOG}.fits({payload}, {shape})" if _has_function(df.sparkSession) else "false"
 
 
 def catalog_settings() -> dict[str, str]:
-    """Return the three settings of the Java function; the class is last, as it must be set last."""
+    """Return the three settings of the Java function; the setting with the class must be set last."""
     return {
         f"{_SETTING}.row": event_schema().json(),
         f"{_SETTING}.wire": wire_schema().json(),
@@ -120,7 +129,7 @@ def catalog_settings() -> dict[str, str]:
 
 
 def _has_function(spark: SparkSession) -> bool:
-    """Return whether a session has the Java function, after adding it if necessary."""
+    """Return whether a session has the Java function; add the function first if necessary."""
     is_set = spark.conf.get(_SETTING, None) is not None
     if is_set and _is_ready(spark):
         return True
@@ -147,10 +156,11 @@ def _has_function(spark: SparkSession) -> bool:
 
 
 def _is_ready(spark: SparkSession) -> bool:
-    """Return whether a session is known to have the function.
+    """Return whether this session is known to have the Java function.
 
-    Each batch of a stream has its own Python object for the same session of Java, which therefore has a
-    setting with its number; a session that is cloned from it has another number.
+    Each batch of a stream has a new Python object for the same Java session. So the Java session has a
+    setting with its own number, by which it is recognized; a session that is cloned from it has another
+    number.
     """
     number = _session_number(spark)
     return spark in _ready if number is None else spark.conf.get(_READY, None) == number
@@ -165,7 +175,7 @@ def _set_ready(spark: SparkSession) -> None:
 
 
 def _session_number(spark: SparkSession) -> str | None:
-    """Return a number of a session's object in Java, or None with Spark Connect."""
+    """Return a number that identifies a session's Java object, or None with Spark Connect."""
     return str(java_session(spark).hashCode()) if has_java(spark) else None
 
 
@@ -192,7 +202,10 @@ def _add_function(spark: SparkSession, *, is_local: bool) -> None:
 
 
 def _send_jar(spark: SparkSession, named: str | None) -> None:
-    """Send a Connect server the jar that the setting names, or ours; raise `NoReaderJar` without one."""
+    """Send a jar to a server of Spark Connect: the jar that the setting names, or the jar of the package.
+
+    Raises `NoReaderJar` if there is no jar.
+    """
     if named:
         if not Path(named).is_file():
             raise NoReaderJar(f"{_JAR_SETTING} must be the path of a jar on this machine, got {named!r}")

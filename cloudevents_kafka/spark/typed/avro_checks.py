@@ -1,8 +1,8 @@
-"""Checks of a datum of Avro in Python: they find the place where a payload does not fit its schema.
+"""Checks an Avro datum in Python, to find the place where a payload does not fit its schema.
 
-They are for payloads that the Java function (``java/AvroShape.java``) cannot decide, and have the same rules
-and the same budget for a whole datum. A schema is compiled once into functions; each function returns the
-index after a value.
+Python checks payloads that the Java function (``java/AvroShape.java``) cannot decide. The checks in Python
+have the same rules and the same budget of work for a whole datum as the checks in Java. A schema is compiled
+once into functions; each function returns the index after a value.
 """
 
 from __future__ import annotations
@@ -33,16 +33,20 @@ _UNITS: Final = {"date": 1, "millis": 86_400_000, "micros": 86_400_000_000}  # o
 _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 
 Where = tuple[Any, str] | None
-"""A place in a datum: the place that contains it, and a name. Most places are never written as text."""
+"""A place in a datum: the place of the value that contains it, and a name. Most places are never written as
+text."""
 
 
 class Datum:
-    """The bytes of one datum, its budget, and ``where``, the place of the last value that was begun."""
+    """The bytes of one datum, and its budget of work.
+
+    ``where`` is the place of the value that was started last.
+    """
 
     __slots__ = ("budget", "raw", "where")
 
     def __init__(self, raw: bytes, size: int | None = None) -> None:
-        """Create one; its budget is for ``size`` bytes, by default its own."""
+        """Create a datum; the budget is for ``size`` bytes, by default for the length of ``raw``."""
         self.raw, self.where = raw, None
         self.budget = Budget(len(raw) if size is None else size)
 
@@ -50,27 +54,30 @@ class Datum:
 
 
 Step = Callable[[Datum, int, Where], int]
-"""A function that returns the index after a value; raises `Misfit`, or errors of `avro_binary`."""
+"""A function that returns the index after a value. It raises `Misfit`, or errors of `avro_binary`."""
 
 
 _Read = Callable[[bytes, int, Where], int]
-"""A function that returns the index after a scalar, even if it is beyond the end."""
+"""A function that returns the index after a scalar, even if this index is beyond the end of the bytes."""
 
 
 class Compiled(NamedTuple):
-    """The step over a value, and how many values it has if none of them takes a byte, else 0."""
+    """The function that steps over a value.
+
+    If the value has no bytes, ``empties`` counts the values in it; otherwise, ``empties`` is 0.
+    """
 
     step: Step
     empties: int = 0
 
 
 def named_schemas(schema: Any) -> Mapping[str, Any]:
-    """Return the named schemas of one that fastavro has parsed."""
+    """Return the named schemas inside a schema that fastavro has parsed."""
     return schema.get("__named_schemas", {}) if isinstance(schema, dict) else {}
 
 
 def find_schema(schema: Any, named: Mapping[str, Any]) -> Any:
-    """Return the schema behind a name, and behind a type that is a schema."""
+    """Return the schema that a name, or a type which is itself a schema, stands for."""
     while True:
         kind = schema["type"] if isinstance(schema, Mapping) else schema
         if isinstance(kind, Mapping | list) and kind is not schema:
@@ -87,7 +94,7 @@ def kind_of(schema: Any) -> str:
 
 
 def place(where: Where) -> str:
-    """Return the JSON pointer of a place."""
+    """Return a place as a JSON pointer."""
     names = []
     while where is not None:
         where, name = where
@@ -96,7 +103,7 @@ def place(where: Where) -> str:
 
 
 def run_checked(datum: Datum, read: Callable[[Datum], tuple[Any, int]]) -> Any:
-    """Return the result of a function that reads a whole datum; raise `Misfit` for other bytes."""
+    """Return the result of ``read``, which must read the whole datum; raise `Misfit` for wrong bytes."""
     try:
         return read_datum(datum.raw, lambda _: read(datum))
     except BeyondBudget as error:
@@ -107,17 +114,23 @@ def run_checked(datum: Datum, read: Callable[[Datum], tuple[Any, int]]) -> Any:
 
 
 class AvroChecks:
-    """The checks of data of one schema."""
+    """Checks whether data fits a schema."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any] | None = None, *, by_type: bool = True) -> None:
-        """Compile a schema that fastavro has parsed; ``by_type`` is whether logical types limit values."""
+        """Compile a schema that fastavro has parsed.
+
+        ``by_type`` is whether logical types limit the values.
+        """
         self._named = dict(named_schemas(schema) if named is None else named)
         self._records: dict[str, Compiled] = {}
         self._by_type = by_type
         self._root = self.compile(schema).step
 
     def check(self, payload: bytes | None, size: int | None = None) -> Checked:
-        """Return a payload that is one datum, or the reason; its budget is that of ``size`` bytes."""
+        """Return the payload if it is exactly one datum, or else the reason why it is not.
+
+        The budget is for ``size`` bytes, by default for the length of the payload.
+        """
         if payload is None:
             return Checked(None, Misfit("", "must be one datum of Avro", "no data").reason())
         try:
@@ -127,7 +140,7 @@ class AvroChecks:
         return Checked(payload)
 
     def compile(self, schema: Any) -> Compiled:
-        """Return the step over a value of a part of the schema."""
+        """Return the function that steps over a value of a part of the schema."""
         schema = find_schema(schema, self._named)
         if isinstance(schema, list):
             return Compiled(_union([self.compile(branch) for branch in schema]))
@@ -142,7 +155,11 @@ class AvroChecks:
         return Compiled(_begun(_scalar(schema, schema.get("logicalType", "") if self._by_type else "")))
 
     def _record(self, schema: Mapping[str, Any]) -> Compiled:
-        """Return the step over a record, which is compiled once: a schema may double at each level."""
+        """Return the function that steps over a record.
+
+        The function is compiled once for each record: otherwise, the work could double at each level of the
+        schema.
+        """
         name = schema["name"]
         if name not in self._records:
             fields: list[tuple[str, Step]] = []
@@ -167,7 +184,10 @@ def _empty(values: int) -> Compiled:
 
 
 def _begun(read: _Read) -> Step:
-    """Return the step over a scalar; ``read`` returns its end, which may be beyond that of the datum."""
+    """Return a function that steps over a scalar.
+
+    ``read`` returns the end of the scalar, which may be beyond the end of the datum.
+    """
 
     def scalar(datum: Datum, at: int, where: Where) -> int:
         datum.where = where
@@ -224,7 +244,7 @@ def _blocks(item: Compiled, *, named: bool) -> Step:
 
 
 def _key(datum: Datum, at: int, where: Where, names: set[str]) -> int:
-    """Return the index after the key of a map."""
+    """Return the index after a key of a map."""
     name, at = read_text(datum.raw, at)
     if name in names:
         raise Misfit(place(where), "must have each key once", "one of them twice")
@@ -273,7 +293,10 @@ def _number(kind: str, logical: str) -> _Read:
 
 @cache
 def _range(kind: str, logical: str) -> tuple[int, int]:
-    """Return the least and the largest number: dates and times have the years 1 to 9999, as in Python."""
+    """Return the least and the largest number of a type.
+
+    Dates and times must lie in the years 1 to 9999, as in Python.
+    """
     half = 1 << _BITS[kind] - 1
     unit = _UNITS.get("date" if logical == "date" else logical.rpartition("timestamp-")[2], 0)
     return (_FIRST * unit, (_LAST + 1) * unit - 1) if unit else (-half, half - 1)

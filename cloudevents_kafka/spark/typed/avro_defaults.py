@@ -1,4 +1,4 @@
-"""Encode defaults of Avro's fields, which are JSON, as the bytes of a datum."""
+"""Encodes the defaults of Avro's fields, which are JSON, as the bytes of a datum."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _FORMS: Final = {"float": "<f", "double": "<d", "boolean": "?"}
 
 
 class NoDefault(ValueError):
-    """A default is not valid for its schema."""
+    """A default does not fit its schema."""
 
 
 def encode_default(schema: Any, default: Any, named: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a default; raise `NoDefault` if it is not valid for its schema.
+    """Return the bytes of a default; raise `NoDefault` if the default does not fit its schema.
 
-    A default of type bytes is a text with characters U+0000 to U+00FF. The default of a union may be of any
-    branch.
+    A default of type bytes is a text with characters U+0000 to U+00FF. The default of a union may fit any
+    branch of the union.
     """
     schema = find_schema(schema, named)
     if isinstance(schema, list):

@@ -1,9 +1,9 @@
-"""Avro's schema resolution: converts a datum of a writer's schema to one of the reader's, byte for byte.
+"""Avro's schema resolution: converts a datum from the writer's schema to the reader's schema.
 
-The rules are those of Avro's specification, "Schema Resolution". Types resolve by their encoding, and logical
-types do not change that. So bytes are copied, with two exceptions: the specification promotes some types to
-others; and if both schemas have a time, or a decimal, in different units, the value is scaled exactly, or
-does not fit. Data does not fit if a part of it cannot be resolved.
+The rules are in Avro's specification, "Schema Resolution". Types are resolved by their encoding, and logical
+types do not change the encoding. So bytes are copied, with two exceptions. First, the specification promotes
+some types to other types. Second, if both schemas have a time or a decimal, but in different units, the value
+is converted exactly, or does not fit. Data does not fit if a part of it cannot be resolved.
 """
 
 from __future__ import annotations
@@ -40,21 +40,22 @@ _PROMOTED: Final = {
 _REALS: Final = {"float": "<f", "double": "<d"}
 _NAMED: Final = ("record", "error", "enum", "fixed")
 Resolve = Callable[[Datum, int, Where], tuple[bytes, int]]
-"""A function that returns the bytes for the reader, and the index after a value of the writer."""
+"""A function that returns a value's bytes for the reader, and the index after the value in the writer's
+datum."""
 
 
 class Resolution:
-    """The resolution of data from one writer's schema to one reader's; fastavro has parsed both."""
+    """The resolution of data from a writer's schema to a reader's schema, both parsed by fastavro."""
 
     def __init__(self, writer: Any, named: Mapping[str, Any], reader: Any) -> None:
-        """Compile the resolution; ``named`` has the named schemas of the writer."""
+        """Compile the resolution; ``named`` contains the named schemas of the writer."""
         self._writers, self._readers = named, named_schemas(reader)
         self._skip = AvroChecks(writer, named, by_type=False)
         self._records: dict[tuple[str, str], Resolve] = {}
         self._root = self._resolve(writer, reader)
 
     def read(self, datum: bytes) -> bytes:
-        """Return the datum of the reader's schema; raise `Misfit` if the data does not fit."""
+        """Return the datum in the reader's schema; raise `Misfit` if the data does not fit."""
         found: bytes = run_checked(Datum(datum), lambda each: self._root(each, 0, None))
         return found
 
@@ -89,7 +90,7 @@ class Resolution:
         return _scalar(self._skip.compile(writer).step, writer, reader)
 
     def _matches(self, writer: Any, reader: Any) -> bool:
-        """Return whether schemas match, by the specification's rule for the branches of a union."""
+        """Return whether schemas match, by the specification's rule for choosing a branch of a union."""
         writer, reader = find_schema(writer, self._writers), find_schema(reader, self._readers)
         if isinstance(writer, list) or isinstance(reader, list):
             return True
@@ -124,7 +125,7 @@ class Resolution:
         return self._records[key]
 
     def _default(self, field: Mapping[str, Any]) -> bytes | None:
-        """Return the default of a reader's field; None if there is none, or if it has another type."""
+        """Return the default of a reader's field, or None if there is no default or it has another type."""
         try:
             return encode_default(field["type"], field["default"], self._readers)
         except (NoDefault, KeyError):
@@ -132,7 +133,10 @@ class Resolution:
 
 
 def _described(schema: Any, *, inside: bool = True) -> str:
-    """Return a schema in a few words, with the schema of its items."""
+    """Return a short text about a schema.
+
+    For an array or a map, the text also names the type of the items.
+    """
     if isinstance(schema, list):
         return "a union"
     kind = kind_of(schema)
@@ -143,7 +147,10 @@ def _described(schema: Any, *, inside: bool = True) -> str:
 
 
 def _has_name(writer: Mapping[str, Any], reader: Mapping[str, Any]) -> bool:
-    """Return whether the names are equal without their namespaces, or one is an alias of the reader."""
+    """Return whether the two names match.
+
+    Names match if they are equal without their namespaces, or if an alias of the reader is the writer's name.
+    """
     name, unqualified = writer["name"], writer["name"].rpartition(".")[2]
     if unqualified == reader["name"].rpartition(".")[2]:
         return True
@@ -151,7 +158,7 @@ def _has_name(writer: Mapping[str, Any], reader: Mapping[str, Any]) -> bool:
 
 
 def _indexes(writer: list[Any], reader: list[Any]) -> dict[str, int]:
-    """Return the indexes of the reader's fields by the names of the writer's."""
+    """Return the index of the reader's field for each of the writer's fields, by the writer's names."""
     names = {field["name"] for field in writer}
     index = {field["name"]: n for n, field in enumerate(reader) if field["name"] in names}
     for n, field in enumerate(reader):
@@ -220,7 +227,10 @@ def _of_record(steps: list[Any], defaults: list[bytes], missing: str | None) -> 
 
 
 def _constant(resolve: Resolve, empties: int) -> Resolve:
-    """Resolve values without bytes once, as all are equal: each level of a schema may double their number."""
+    """Resolve a value without bytes only once, because all such values are equal.
+
+    Otherwise, the work could double at each level of a schema.
+    """
     known: list[bytes] = []
 
     def constant(datum: Datum, at: int, where: Where) -> tuple[bytes, int]:
@@ -256,7 +266,7 @@ def _items(resolve: Resolve, *, named: bool) -> Resolve:
 
 
 def _empty_items(resolve: Resolve, empties: int) -> Resolve:
-    """Resolve an array of items without bytes."""
+    """Resolve an array whose items have no bytes."""
 
     def blocks(datum: Datum, at: int, where: Where) -> tuple[bytes, int]:
         datum.where = where
@@ -298,7 +308,7 @@ def _enum(symbols: list[str], reader: Mapping[str, Any]) -> Resolve:
 
 
 def _scalar(step: Callable[[Datum, int, Where], int], writer: Any, reader: Any) -> Resolve:
-    """Resolve a scalar: it is copied, or converted from its bytes."""
+    """Resolve a scalar: its bytes are copied or converted."""
     convert = _conversion(writer, reader)
 
     def scalar(datum: Datum, at: int, where: Where) -> tuple[bytes, int]:

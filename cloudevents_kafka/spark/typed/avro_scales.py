@@ -1,7 +1,8 @@
-"""Convert numbers of a logical type of Avro to another unit: exactly, or not at all.
+"""Converts numbers of an Avro logical type to another unit, exactly or not at all.
 
-The specification ignores logical types when it resolves schemas: 5 milliseconds would become 5 microseconds,
-and 1.50 with two digits would become 0.150 with three. Here the time and the number stay the same.
+Avro's specification ignores logical types when it resolves schemas: 5 milliseconds would become 5
+microseconds, and 1.50 with a scale of 2 would become 0.150 with a scale of 3. The functions in this module
+keep the time or the number the same.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ _TOO_LARGE: Final = "a number that does not fit"
 _BITS: Final = {"int": 32, "long": 64}
 
 Convert = Callable[[bytes], bytes]
-"""A function that returns the bytes of a value for the reader; its `ValueError` has the value."""
+"""A function that returns the bytes of a value for the reader. It raises `ValueError`, whose text describes
+the value."""
 
 
 def scaling(writer: Any, reader: Any) -> Convert | None:
-    """Return a function that converts a scalar to a schema that it resolves to; None if it is copied."""
+    """Return a function that converts a scalar from the writer's schema to the reader's schema.
+
+    Return None if the scalar can be copied.
+    """
     one, other = _logical(writer), _logical(reader)
     if one == other == "decimal":
         scales = [schema.get("scale", 0) for schema in (writer, reader)]
@@ -41,7 +46,10 @@ def _logical(schema: Any) -> str:
 
 
 def _unit(logical: str) -> tuple[str, int]:
-    """Return the quantity of a logical type (empty if it is not a time), and its number of digits."""
+    """Return the kind of a logical type, such as "time", and its number of digits after the second.
+
+    The kind is empty if the logical type is not a date or a time.
+    """
     if logical == "date":
         return "date", 0
     kind, _, unit = logical.removeprefix("local-").rpartition("-")
@@ -86,7 +94,7 @@ def _decimals(writer: Mapping[str, Any], reader: Mapping[str, Any], digits: int)
 
 
 def _shifted(value: int, digits: int, got: str) -> int:
-    """Return a number with more digits, or fewer; raise `ValueError` if a removed digit is not 0."""
+    """Return a number with more or fewer digits; raise `ValueError` if a removed digit is not 0."""
     if digits >= 0:
         return value * int(10**digits)
     moved, rest = divmod(value, int(10**-digits))

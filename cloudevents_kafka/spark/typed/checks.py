@@ -1,7 +1,7 @@
-"""Read a payload of JSON by a `Shape` in Python: completely, or with the reason why it does not fit.
+"""Reads a JSON payload with a `Shape` in Python, completely, or with the reason why it does not fit.
 
-This is for payloads that the Java function cannot decide. A payload that fits is written again in a form that
-Spark reads, without members that the schema does not have.
+Python reads payloads that the Java function cannot decide. A payload that fits is written again in a form
+that Spark can read, without members that the schema does not have.
 """
 
 from __future__ import annotations
@@ -22,42 +22,46 @@ _MAX_NAME: Final = 50_000  # characters of a name, of which Spark's parser, Jack
 
 
 class Checked(NamedTuple):
-    """A payload that Spark reads completely, or the reason why there is none."""
+    """A payload that Spark can read completely, or the reason why the payload does not fit."""
 
     payload: bytes | None
     reason: str | None = None
 
 
 class Misfit(Exception):
-    """A value does not fit. ``rule`` has no data of the payload; ``got`` describes the value."""
+    """A value does not fit. ``rule`` contains no data of the payload, and ``got`` describes the value."""
 
     def __init__(self, where: str, rule: str, got: str) -> None:
         super().__init__(where, rule, got)
         self.where, self.rule, self.got = where, rule, got
 
     def reason(self, root: Shape | None = None) -> str:
-        """Return the reason. In its rule ``*`` is any item or key of a map, so that rules are few."""
+        """Return the reason as text.
+
+        In the rule, ``*`` stands for any item of an array and any key of a map, so that there are few
+        different rules.
+        """
         place = self.where if root is None else _known_place(root, self.where)
         at = "" if place == self.where else f" at {_shown(self.where)}"
         return f"data: {place or 'it'} {self.rule}, got {self.got}{at}"
 
 
 def _shown(where: str) -> str:
-    """Return a place with keys of the payload, which may be long, or invalid text."""
+    """Return a place as text. The place contains keys of the payload, which may be long or not printable."""
     return where if len(where) <= _MAX_PLACE and where.isprintable() else preview(where, _MAX_PLACE)
 
 
 class _Repeated(dict[str, Any]):
-    """An object; ``twice`` has the members that occur more than once."""
+    """An object with repeated members; ``twice`` contains the names that occur more than once."""
 
     twice: frozenset[str]
 
 
 def check_json(payload: bytes | None, root: Shape, *, rescue: bool = False) -> Checked:
-    """Return a payload of JSON in a form that Spark reads completely, or the reason why it does not fit.
+    """Return a JSON payload in a form that Spark can read completely, or the reason why it does not fit.
 
-    With ``rescue``, members that do not fit, and those that the shape does not have, become one text of JSON
-    in the member `RESCUED`, by their JSON pointers.
+    With ``rescue``, the member `RESCUED` contains members that do not fit, and members that the shape does
+    not have, as one JSON text with their JSON pointers as names.
     """
     rescued: dict[str, Any] | None = {} if rescue else None
     try:
@@ -145,7 +149,11 @@ def _object(value: Any, shape: Shape, where: str, rescued: dict[str, Any] | None
 
 
 def _member(value: Any, shape: Shape, place: str, rescued: dict[str, Any] | None) -> Any:
-    """Return a member; if it does not fit and is rescued, it becomes null, with its JSON."""
+    """Return the value of a member.
+
+    If the value does not fit, and ``rescued`` is a dict, the JSON of the value is added to the dict, and None
+    is returned.
+    """
     if rescued is None:
         return _value(value, shape, place, None)
     before = len(rescued)
@@ -192,7 +200,7 @@ def _kind(value: Any) -> str:
 
 
 def _known_place(shape: Shape, where: str) -> str:
-    """Return a place with names of the schema, and ``*`` for items and for keys of maps."""
+    """Return a place with the names of the schema, and with ``*`` for items of arrays and keys of maps."""
     place, current = "", shape
     for name in where.split("/")[1:]:
         known = {pointer("", each.name)[1:]: each.shape for each in current.members}

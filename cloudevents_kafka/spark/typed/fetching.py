@@ -1,4 +1,6 @@
-"""`SchemaFetcher`: fetches the schemas that framed payloads name, by confluent's client, on the driver.
+"""`SchemaFetcher` fetches the schemas that framed payloads name.
+
+It runs on the driver, with confluent-kafka's client.
 
 For a batch a limited number of new names is fetched: the most frequent ones.
 """
@@ -29,13 +31,16 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 MOST_NEW: Final = 1_000
-"""How many schemas are fetched for a batch."""
+"""How many new schemas are fetched for a batch, at most."""
 _MOST_KNOWN: Final = 10_000
 _MOST_ID: Final = 2**31 - 1  # a registry has no larger ones, and may answer as if its URL were wrong
 
 
 class RegistryFailed(CloudEventsKafkaError):
-    """A schema registry has not answered, or has refused; ``final`` is whether a retry would also fail."""
+    """A schema registry has not answered, or has rejected a request.
+
+    ``final`` is whether another attempt would also fail.
+    """
 
     def __init__(self, text: str, *, final: bool) -> None:
         super().__init__(text)
@@ -43,12 +48,13 @@ class RegistryFailed(CloudEventsKafkaError):
 
 
 class SchemaFetcher:
-    """Fetches schemas, each once."""
+    """Fetches schemas from a registry, and each schema only once."""
 
     def __init__(self, registry: Any, schemas: Mapping[str, DataSchema], most: int = MOST_NEW) -> None:
-        """Create a fetcher for a client, its settings or its URL, and for the readers' schemas by types.
+        """Create a fetcher for a registry and for the readers' schemas by types.
 
-        Raises `ValueError` for wrong settings, and for a schema into which framed data cannot be read.
+        ``registry`` is a client, the settings of a client, or the URL of the registry. Raises `ValueError`
+        for wrong settings, and for a schema with which framed data cannot be read.
         """
         settings = {"url": registry} if isinstance(registry, str) else registry
         is_made = isinstance(settings, Mapping)
@@ -61,7 +67,10 @@ class SchemaFetcher:
         self._known: dict[str, Writer] = {}
 
     def fetch(self, events: DataFrame) -> Writers:
-        """Return the registry's schemas for the names in decoded events; raise `RegistryFailed`."""
+        """Return the registry's schemas for the names in decoded events.
+
+        Raises `RegistryFailed` if the registry does not answer.
+        """
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
         if len(self._known) > _MOST_KNOWN:
@@ -79,9 +88,9 @@ class SchemaFetcher:
         return writers
 
     def end(self) -> None:
-        """Let `fetch` raise `RegistryFailed` instead of waiting, and close a client that was made here.
+        """End the wait of `fetch`, which then raises `RegistryFailed`, and close a client of this fetcher.
 
-        It may be called in another thread.
+        A client that the caller has passed stays open. Any thread may call this method.
         """
         self._patience.end()
         if self._is_made:

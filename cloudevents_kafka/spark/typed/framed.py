@@ -1,11 +1,12 @@
-"""Payloads that a serializer of a schema registry has framed: they name the schema of their writer.
+"""Framed payloads, which name the schema of their writer; serializers of a schema registry write them.
 
-A framed payload is read by the schema that it names, into the schema of the reader; or it does not fit, and
-the reason has the name. A name is an id, or a GUID in hexadecimal digits, in front of the data or in the
-header `HEADER`. A registry never changes the schema of a name, but may get a new name later. So the schemas
-for one batch (`Writers`) are fetched once and stored in the note of the batch: if the batch is read again, it
-is read in the same way. Python reads all framed payloads, and writes them by the reader's schema, which Spark
-reads.
+A framed payload is read with the schema that it names, and converted to the reader's schema. If this is not
+possible, the payload does not fit, and the reason contains the name of the schema. A name is an id, or a GUID
+in hexadecimal digits, and is in front of the data or in the header `HEADER`. A registry never changes the
+schema of a name, but a name that is unknown now may become known later. So the schemas for one batch
+(`Writers`) are fetched once, and are stored in the note of the batch in ``_batches``: if the batch is read
+again, it is read in the same way. Python reads all framed payloads, and writes them again with the reader's
+schema, so that Spark can read them.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ _LENGTHS: Final = {0: 5, 1: 17}  # of the frames that begin with this byte
 
 
 class Writer(msgspec.Struct, frozen=True, dict=True):
-    """A schema of a registry.
+    """A schema in a registry, with which a payload was written.
 
-    ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has no such schema. For Avro the last of the
-    ``texts`` is the schema, and those before it are the schemas to which it refers.
+    ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has no such schema. For Avro, the last of the
+    ``texts`` is the schema, and the texts before it are the schemas to which this schema refers.
     """
 
     kind: str = ""
     texts: tuple[str, ...] = ()
 
     def read(self, datum: bytes | None, reader: DataSchema) -> Checked:
-        """Return a datum of Avro as a datum of the reader's schema, or the reason why it does not fit."""
+        """Return an Avro datum, converted to the reader's schema, or the reason why it does not fit."""
         if datum is None or reader.refused:
             return reader.check(datum)
         try:
@@ -54,7 +55,7 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
         return reader.avro_checks.check(resolved, len(datum))
 
     def _resolution(self, reader: DataSchema) -> Resolution:
-        """Return the resolution into the schema of a reader, which is compiled once."""
+        """Return the resolution to the schema of a reader; each resolution is compiled once."""
         if reader not in self._resolutions:
             writer, named = self._parsed
             self._resolutions[reader] = Resolution(writer, named, reader.parsed)
@@ -66,7 +67,7 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _parsed(self) -> tuple[Any, dict[str, Any]]:
-        """The schema of the writer, and all named schemas."""
+        """The parsed schema of the writer, and all named schemas."""
         import fastavro
 
         named: dict[str, Any] = {}
@@ -76,15 +77,17 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
 
 
 Writers = Mapping[str, Writer]
-"""The schemas of the names in one batch; names beyond the limit of a batch are missing."""
+"""The schemas for the names in one batch; if a batch has more names than the limit, some names are missing.
+"""
 
 
 def check_payload(
     schema: DataSchema, data: bytes | None, header: bytes | None, writers: Writers | None, *, rescue: bool
 ) -> Checked:
-    """Return a payload that Spark reads completely, or the reason why it does not fit.
+    """Return a payload that Spark can read completely, or the reason why it does not fit.
 
-    Without ``writers`` the payload has no frame; JSON may have no frame in any case.
+    Without ``writers``, the payload must not have a frame. With ``writers``, a JSON payload may still have no
+    frame.
     """
     if writers is None:
         return schema.check(data, rescue=rescue)
@@ -111,14 +114,17 @@ def _not_read(name: str, schema: DataSchema, writer: Writer | None) -> Checked:
 
 
 def header_sql(columns: list[str]) -> str:
-    """Return SQL for the value of the first header `HEADER`, which is null if there are no headers."""
+    """Return SQL for the value of the first header `HEADER`, or for null if there is no column of headers."""
     if "headers" not in columns:
         return "CAST(NULL AS BINARY)"
     return f"get(filter(`headers`, header -> header.key = '{HEADER}'), 0).value"
 
 
 def name_sql(data: str, header: str) -> str:
-    """Return SQL for the name that a payload has, as `check_payload` finds it, or null."""
+    """Return SQL for the name of the schema in a payload's frame, or null if there is no frame.
+
+    `check_payload` finds the same name.
+    """
     frame = f"coalesce({header}, {data})"
     return (
         f"CASE WHEN length({frame}) >= 5 AND substring({frame}, 1, 1) = X'00' "
@@ -129,7 +135,10 @@ def name_sql(data: str, header: str) -> str:
 
 
 def check_reader(schema: DataSchema) -> None:
-    """Raise `ValueError` for a reader's schema with a union of types: a value would not choose one."""
+    """Raise `ValueError` if a reader's schema has a union of several types, apart from null.
+
+    With such a schema, it is not defined which type of the union a value gets.
+    """
     waiting: list[Any] = [msgspec.json.decode(schema.avro)] if schema.avro else []
     while waiting:
         part = waiting.pop()

@@ -1,4 +1,4 @@
-"""`data_as` and `data_by_type`: read the payloads of events in a DataFrame by schemas."""
+"""`data_as` and `data_by_type` read the payloads of events in a DataFrame with schemas."""
 
 from __future__ import annotations
 
@@ -29,25 +29,27 @@ _INPUT: Final = {
 
 
 def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: Any = None) -> DataFrame:
-    """Return the events with two more columns: ``value``, their data by a schema, and ``data_error``.
+    """Return the events with two more columns: ``value``, their data as a struct, and ``data_error``.
 
-    ``events`` is a batch or a stream of `decode_events`. ``schema`` is DDL, a `StructType`, JSON Schema or
-    Avro (a text, a dict, or the path of a file), a dataclass, a msgspec Struct or a pydantic model. Avro
-    needs a session with ``spark-avro``, see `configure_session`.
+    ``events`` is a batch or a stream that `decode_events` has returned. ``schema`` is DDL, a `StructType`, a
+    dataclass, a msgspec Struct, a pydantic model, or a schema in JSON Schema or Avro (a text, a dict, or the
+    path of a file). Avro needs a session with ``spark-avro``, see `configure_session`.
 
-    ``value`` is a struct. It is null, and ``data_error`` says why and where, if the data does not fit: it has
-    another type, a required member is missing, a member occurs twice, something follows its value, or a
-    number does not fit. Both are null for rows that are not events. Members that the schema does not have are
-    dropped. With ``rescue`` these, and members whose value does not fit, are in the text ``value._rescued``,
-    a JSON object with their JSON pointers as names.
+    If the data does not fit the schema, ``value`` is null, and ``data_error`` says why and where. Data does
+    not fit if it has another type, a required member is missing, a member occurs twice, something follows the
+    value, or a number does not fit. Both columns are null for rows that are not events. Members that the
+    schema does not have are dropped. With ``rescue``, the text ``value._rescued`` contains these members, and
+    members whose values do not fit. This text is a JSON object, in which the JSON pointers of the members are
+    the names.
 
-    ``registry`` is for data of JSON or Avro that serializers of a schema registry have framed. It is the
-    client of the registry (confluent's ``SchemaRegistryClient``), its settings, or its URL. The schemas of
-    all ids are fetched during this call, and data is read by the schema of its writer, into ``schema``. If
-    headers have GUIDs instead, the column ``headers`` is needed: name it in ``keep`` of `decode_events`.
-    Framed data of a stream needs a pipeline, or ``foreachBatch``.
+    ``registry`` is for JSON or Avro data with the prefix that serializers of a schema registry write.
+    ``registry`` is the client of the registry (confluent-kafka's ``SchemaRegistryClient``), the settings of
+    such a client, or the URL of the registry. The schemas of all ids are fetched during this call. Data is
+    read with the schema of its writer, and converted to ``schema``. If the ids are GUIDs in headers, the
+    column ``headers`` is needed: name it in ``keep`` of `decode_events`. For a stream, such data needs a
+    pipeline or ``foreachBatch``.
 
-    Raises `ValueError`, which names the place, if a part of the schema has no type in Spark.
+    Raises `ValueError` if a part of the schema has no type in Spark; the error names the place in the schema.
 
     Examples:
         >>> from cloudevents_kafka.spark import data_as
@@ -68,11 +70,12 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
 def data_by_type(
     events: DataFrame, schemas: Mapping[str, Any], *, rescue: bool = False, registry: Any = None
 ) -> DataFrame:
-    """Return the events with the columns of `data_as`, by the schema for the type of each event.
+    """Return the events with the columns of `data_as`; the type of an event decides its schema.
 
-    ``schemas`` maps types, in which ``*`` is any text, to schemas; the first that matches decides. ``value``
-    is a struct with a field for each pattern, which is its name; only one of the fields is not null. Data of
-    other types is not read: both columns are null.
+    ``schemas`` maps patterns of types to schemas; in a pattern, ``*`` stands for any text. The first pattern
+    that matches decides. ``value`` is a struct with a field for each pattern, and the pattern is the name of
+    the field; at most one field is not null. If no pattern matches, the data is not read, and both columns
+    are null.
 
     Examples:
         >>> from cloudevents_kafka.spark import data_by_type
@@ -140,9 +143,10 @@ def refuse_misfits(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return rows of `decode_events` with the values of their data; data that does not fit is an error.
+    """Return rows of `decode_events` with the values of their data; rows with misfitting data get an error.
 
-    ``unread`` is SQL for whether the data of an event must not be read although its type has a schema.
+    ``unread`` is SQL for whether the data of an event must not be read, even if there is a schema for its
+    type.
     """
     if not schemas:
         return decoded
@@ -164,10 +168,11 @@ def refuse_misfits(
 
 
 def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
-    """Return SQL for the columns of events whose data was read: it is in `VALUE`, and not in ``data``.
+    """Return SQL for the columns of events whose data was read into the column `VALUE`.
 
-    The rows have the columns of `value_names`. If there are several schemas, each has its own column;
-    `rows_of_table` selects one of them. Data that is not read stays in ``data``.
+    The rows must have the columns of `value_names`. If there are several schemas, each schema has a separate
+    column instead of `VALUE`, and `rows_of_table` selects one of these columns. The column ``data`` contains
+    only data that was not read.
     """
     names = value_names(schemas)
     if not schemas:
@@ -178,7 +183,7 @@ def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
 
 
 def rows_of_table(rows: DataFrame, table: str, schemas: Schemas, routes: Mapping[str, str]) -> DataFrame:
-    """Return the events of a table with the value of its schema, if it has one."""
+    """Return the events of a table, with the column of values for its schema, if the table has a schema."""
     found = patterns_in(table, routes, schemas)
     names = {schema: _table_name(name, schemas) for schema, name in value_names(schemas).items()}
     kept = names[schemas[found[0]]] if found else None
@@ -188,5 +193,8 @@ def rows_of_table(rows: DataFrame, table: str, schemas: Schemas, routes: Mapping
 
 
 def _table_name(name: str, schemas: Schemas) -> str:
-    """Return the name of a column of values in rows of tables; for the only schema it is `VALUE`."""
+    """Return the name of a column of values in rows of tables.
+
+    If there is only one schema, this name is `VALUE`.
+    """
     return VALUE if len(value_names(schemas)) == 1 else name

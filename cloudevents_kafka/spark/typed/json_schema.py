@@ -1,4 +1,4 @@
-"""JSON Schema as a `Shape`: the parts that have a type in Spark; others are refused with their place."""
+"""Converts JSON Schema to a `Shape`; parts that have no type in Spark are rejected, with their place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _NUMBER_OR_TEXT: Final = {"number", "string"}  # how pydantic describes a Decima
 
 
 def shape_of(schema: Any) -> Shape:
-    """Return the shape of a JSON Schema; raise `ValueError` with the pointer of a part that has none."""
+    """Return the shape of a JSON Schema.
+
+    Raises `ValueError` with the JSON pointer of a part that has no shape.
+    """
     shape = _Reader(schema).shape(schema, "", ())
     if shape.spark != "STRUCT":
         raise ValueError("the JSON Schema must have the type object at /, with properties")

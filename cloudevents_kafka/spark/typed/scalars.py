@@ -1,7 +1,7 @@
-"""Scalars of JSON by their `Shape`: each function returns a value in the form that Spark reads.
+"""Scalars in JSON: each function checks a value with a `Shape`, and returns it in a form that Spark reads.
 
-A function raises `ValueError`, whose text describes the value, or `TypeError` for another type. Numbers are
-texts (`msgspec.Raw`), so that they are not rounded before they are checked.
+A function raises `ValueError`, whose text describes the value, or `TypeError` for a value of another type.
+Numbers are texts (`msgspec.Raw`), so that they are not rounded before they are checked.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _OTHER: Final = "another text"
 
 
 def raw_number(text: str) -> msgspec.Raw:
-    """Return a number as a text of JSON."""
+    """Return a number as the JSON text that was received."""
     return msgspec.Raw(text.encode())
 
 
 def check_type(value: Any, type_: type) -> Any:
-    """Return a value of a type; raise `TypeError` for another."""
+    """Return a value of a type; raise `TypeError` for a value of another type."""
     if not isinstance(value, type_):
         raise TypeError
     return value
@@ -60,7 +60,10 @@ def _string(value: Any, shape: Shape) -> str:
 
 
 def _digits(value: Any, *, or_text: bool = False) -> str:
-    """Return a number as JSON writes it: Python also reads numbers that JSON does not have, such as 1_0."""
+    """Return a number as JSON writes it; raise `ValueError` for other texts.
+
+    The check is necessary because Python also reads numbers that JSON does not allow, such as 1_0.
+    """
     if not isinstance(value, msgspec.Raw) and not (or_text and isinstance(value, str)):
         raise TypeError
     text = bytes(value).decode() if isinstance(value, msgspec.Raw) else value

@@ -1,7 +1,7 @@
-"""`DataSchema`: the schema of a payload, of any kind that `data_as` and a pipeline take.
+"""`DataSchema` is the schema of a payload, of any kind that `data_as` and a pipeline accept.
 
-It has the shape for the Java function, SQL for Spark, and the check in Python. A pipeline writes it into its
-notes.
+A schema contains the shape for the Java function, SQL for Spark, and the check in Python. A pipeline writes
+its schemas into the notes in ``_batches``.
 """
 
 from __future__ import annotations
@@ -45,18 +45,19 @@ _DATUM: Final = "cloudevents_kafka_datum"
 
 
 class DataSchema(msgspec.Struct, frozen=True, dict=True):
-    """A schema: a `Shape` of JSON, or the text of a schema of Avro. Make it with `data_schema`."""
+    """A schema: a `Shape` for JSON, or the text of an Avro schema; `data_schema` creates schemas."""
 
     kind: Literal["json", "avro"]
     shape: Shape | None = None
     avro: str = ""
     refused: tuple[str, str] | None = None
-    """The reason why no data of Avro fits: Spark cannot read it with the table's types; and their DDL."""
+    """Set if no Avro data fits, because Spark cannot read it with the types of the table: the reason, and the
+    table's types as DDL."""
 
     def fit(self, types: Mapping[tuple[str, ...], DataType], column: DataType) -> DataSchema:
-        """Return the schema with the types that a table has at these paths; data of other types does not fit.
+        """Return the schema with the types that a table has at some paths; data of other types does not fit.
 
-        ``column`` is the type of the whole column.
+        ``column`` is the type of the whole column in the table.
         """
         if self.shape is not None:
             shape = self.shape
@@ -70,7 +71,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         return msgspec.structs.replace(self, refused=(reason, ddl))
 
     def type_in(self, spark: SparkSession, *, rescue: bool = False) -> DataType:
-        """Return the type of values in Spark."""
+        """Return Spark's type for values of this schema."""
         return (
             spark.range(0)
             .selectExpr(f"{self.parsed_sql('CAST(NULL AS BINARY)', rescue=rescue)} AS raw")
@@ -80,13 +81,17 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         )
 
     def words(self, *, rescue: bool = False) -> str:
-        """Return the text for the Java function; with ``rescue`` it refuses payloads with other members."""
+        """Return the text about this schema for the Java function.
+
+        With ``rescue``, the Java function does not accept payloads with members that the schema does not
+        have.
+        """
         if self.shape is None:
             return f"avro\n{self.avro}"
         return "\n".join(["json", *self.shape.words(closed=rescue)])
 
     def parsed_sql(self, payload: str, *, rescue: bool = False) -> str:
-        """Return SQL for the result of Spark's parser for a payload; `whole_sql` returns the value in it."""
+        """Return SQL for the result of Spark's parser for a payload; `whole_sql` takes the value from it."""
         if self.refused:
             return f"CAST(NULL AS {self.refused[1]})"
         if self.shape is None:
@@ -97,7 +102,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         return f"from_json(CAST({payload} AS STRING), {ddl}, {_JSON_OPTIONS})"
 
     def whole_sql(self, parsed: str, *, rescue: bool = False) -> str:
-        """Return SQL for the value in a column of `parsed_sql`, null if the parser has not read all of it."""
+        """Return SQL for the value in a column of `parsed_sql`; null if the parser has not read all of it."""
         if self.refused:
             return parsed
         if self.shape is None:
@@ -107,7 +112,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         return f"CASE WHEN {parsed} IS NOT NULL AND {parsed}.{_CORRUPT} IS NULL THEN struct({fields}) END"
 
     def check(self, payload: bytes | None, *, rescue: bool = False) -> Checked:
-        """Return a payload that Spark reads completely, or the reason why it does not fit."""
+        """Return a payload that Spark can read completely, or the reason why it does not fit."""
         if self.refused:
             return Checked(None, self.refused[0])
         if self.shape is None:
@@ -116,22 +121,23 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def parsed(self) -> Any:
-        """The schema of Avro, as fastavro parses it."""
+        """The Avro schema, as fastavro parses it."""
         import fastavro
 
         return fastavro.parse_schema(msgspec.json.decode(self.avro))
 
     @cached_property
     def avro_checks(self) -> AvroChecks:
-        """The checks of a datum of the Avro schema."""
+        """The checks for data in the Avro schema."""
         return AvroChecks(self.parsed)
 
 
 def data_schema(source: Any) -> DataSchema:
-    """Return the schema of a source; raise `ValueError` with the place of a part without a Spark type.
+    """Return the schema that a source describes.
 
-    A source is a text of DDL, JSON Schema or Avro, the path of a file of one of them, a dict of JSON Schema
-    or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. DDL needs a session.
+    A source is a text in DDL, JSON Schema or Avro, the path of a file with such a text, a dict of JSON Schema
+    or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. DDL needs a session. Raises
+    `ValueError` with the place of a part that has no type in Spark.
     """
     if isinstance(source, DataSchema):
         return source
@@ -158,7 +164,10 @@ def _read_schema(source: Any) -> DataSchema:
 
 
 def read_schemas(sources: Mapping[str, Any]) -> dict[str, Any]:
-    """Return schemas by patterns of types; DDL, which needs a session, stays a text. Raises `ValueError`."""
+    """Return the schemas for patterns of types; raise `ValueError` for a wrong schema.
+
+    A text in DDL, which needs a session, stays a text.
+    """
     read = {}
     if "" in sources:
         raise ValueError("schemas must have types such as com.example.order.*, got ''")
@@ -174,7 +183,7 @@ def read_schemas(sources: Mapping[str, Any]) -> dict[str, Any]:
 def open_schemas(
     spark: SparkSession, sources: Mapping[str, Any], routes: Mapping[str, str]
 ) -> dict[str, DataSchema]:
-    """Return the schemas of a pipeline; raise `ValueError` if one table would have several of them."""
+    """Return the schemas of a pipeline; raise `ValueError` if one table would have several schemas."""
     schemas = {pattern: data_schema(source) for pattern, source in sources.items()}
     for schema in schemas.values():
         check_readable(spark, schema)
@@ -189,12 +198,12 @@ def open_schemas(
 
 
 def has_avro(schemas: Mapping[str, Any]) -> bool:
-    """Return whether a schema of `read_schemas` is of Avro, which a session reads with ``spark-avro``."""
+    """Return whether any schema from `read_schemas` is an Avro schema, which needs ``spark-avro``."""
     return any(isinstance(schema, DataSchema) and bool(schema.avro) for schema in schemas.values())
 
 
 def check_readable(spark: SparkSession, schema: DataSchema) -> None:
-    """Raise `ValueError` if a session does not read Avro, or has no type for a part of the schema."""
+    """Raise `ValueError` if a session cannot read Avro, or has no type for a part of the schema."""
     try:
         _ = schema.avro and schema.type_in(spark)
     except Exception as error:  # of Spark, of its Avro, or of py4j
@@ -205,7 +214,7 @@ def check_readable(spark: SparkSession, schema: DataSchema) -> None:
 
 
 def _text_of(source: Any) -> str | None:
-    """Return the text of a source that is a text or the path of a file; None for other sources."""
+    """Return the text of a source that is a text or the path of a file, or None for other sources."""
     if isinstance(source, Path) or (isinstance(source, str) and source.endswith((*_SUFFIXES, *_PROTOBUF))):
         return _read(Path(source))
     return source if isinstance(source, str) else None
@@ -258,7 +267,10 @@ def _of_object(schema: Any) -> DataSchema:
 
 
 def _check_size(schema: Any) -> None:
-    """Raise `ValueError` if Spark's type would have too many parts: a schema can double at each level."""
+    """Raise `ValueError` if Spark's type for an Avro schema would have too many parts.
+
+    The number of parts can double at each level of a schema.
+    """
     sizes: dict[str, int] = {}
 
     def count(part: Any) -> int:
@@ -283,7 +295,7 @@ def _check_size(schema: Any) -> None:
 
 
 def _check_arrays(schema: Any, where: str = "") -> None:
-    """Raise `ValueError` if a schema of Avro has an array of doubles: Spark rounds these to 32 bits."""
+    """Raise `ValueError` if an Avro schema has an array of doubles, because Spark rounds these to 32 bits."""
     if isinstance(schema, list):
         for each in schema:
             _check_arrays(each, where)
@@ -302,7 +314,7 @@ def _check_arrays(schema: Any, where: str = "") -> None:
 
 
 def _described(class_: Any) -> Any:
-    """Return the JSON Schema of a class."""
+    """Return the JSON Schema that describes a class."""
     if hasattr(class_, "model_json_schema"):
         return class_.model_json_schema()
     try:
@@ -327,7 +339,7 @@ def _struct_of(type_: StructType, where: str, *, nullable: bool = False) -> Shap
 
 
 def _with_type(shape: Shape, path: tuple[str, ...], type_: DataType, where: str) -> Shape:
-    """Return a shape with another type at a path of Spark's names."""
+    """Return a shape with another type at a path, which contains Spark's names of fields."""
     if not path:
         return _shape_of_type(type_, where, nullable=shape.nullable)
     name, rest = path[0], path[1:]

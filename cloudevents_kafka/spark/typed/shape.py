@@ -1,6 +1,7 @@
-"""`Shape`: the type of a value in JSON, as a type of Spark; and `TYPES`, the table of types.
+"""`Shape` is the type of a value in JSON, which has a type in Spark; `TYPES` is the table of such types.
 
-A shape has three forms: DDL for Spark, words for the Java function, and JSON for the notes of a pipeline.
+A shape has three forms: DDL for Spark, words for the Java function, and JSON for the notes of a pipeline in
+``_batches``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import msgspec
 
 
 class TypeRow(NamedTuple):
-    """A type of Spark, and the same in JSON Schema (type, and format or encoding), Avro and Python."""
+    """A type of Spark, and the corresponding types in JSON Schema, Avro and Python.
+
+    ``json`` contains the type in JSON Schema, and its format or encoding.
+    """
 
     spark: str
     must_be: str
@@ -20,7 +24,7 @@ class TypeRow(NamedTuple):
     avro: str
     python: str
     word: str = ""
-    """The word for the Java function."""
+    """The name of the type in the text for the Java function."""
 
 
 TYPES: Final = (
@@ -61,18 +65,19 @@ BY_NAME: Final = {row.spark: row for row in TYPES}
 BY_JSON: Final = {row.json: row.spark for row in TYPES if row.json}
 _DECIMAL: Final = "DECIMAL("
 VALUE: Final = "value"
-"""The column of values."""
+"""The name of the column of values."""
 RESCUED: Final = "_rescued"
-"""The field of a value for members that its schema does not have, or that do not fit."""
+"""The field of a value for members that its schema does not have, and for members that do not fit."""
 RESERVED: Final = (RESCUED, "__ce_corrupt")
-"""The names that members of a schema must not have, in capital or small letters."""
+"""The names that members of a schema must not have, in any mix of upper and lower case."""
 
 
 class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     """The type of a value. ``spark`` is one of `TYPES`, such as ``BIGINT`` or ``DECIMAL(10,2)``.
 
-    ``item`` is the shape of the values of an array or a map; ``values`` are the only texts that are allowed.
-    A struct that is ``closed`` must not have other members.
+    ``item`` is the shape of the items of an array or the values of a map. ``values`` contains the texts that
+    are allowed, if only some texts are allowed. A struct that is ``closed`` must not have members other than
+    its own.
     """
 
     spark: str
@@ -84,21 +89,21 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def must_be(self) -> str:
-        """The rule for a value, in words."""
+        """The rule for a value, as text."""
         if self.values:
             return "one of the texts of the schema"
         name = self.spark.partition("(")[0]
         return f"a decimal of {self.spark}" if name == "DECIMAL" else BY_NAME[name].must_be
 
     def decimal(self) -> tuple[int, int] | None:
-        """Return precision and scale of a decimal."""
+        """Return the precision and the scale of a decimal, or None for other types."""
         if not self.spark.startswith(_DECIMAL):
             return None
         precision, scale = self.spark[len(_DECIMAL) : -1].split(",")
         return int(precision), int(scale)
 
     def ddl(self, *, rescue: bool = False, more: tuple[str, ...] = ()) -> str:
-        """Return the type of Spark, with the field for rescued members, and ``more`` fields of texts."""
+        """Return Spark's type as DDL, with a field for rescued members, and ``more`` fields for texts."""
         if self.item is not None:
             key = "STRING, " if self.spark == "MAP" else ""
             return f"{self.spark}<{key}{self.item.ddl()}>"
@@ -109,7 +114,10 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"STRUCT<{', '.join(fields)}>"
 
     def words(self, *, closed: bool = False) -> Iterator[str]:
-        """Yield the lines that ``java/JsonShape.java`` reads; ``closed`` allows no other members anywhere."""
+        """Yield the lines about this shape that ``java/JsonShape.java`` reads.
+
+        With ``closed``, no object may have members that the shape does not have.
+        """
         flags = ("?" if self.nullable else "") + ("!" if closed or self.closed else "")
         if self.values:
             yield f"e{flags} {len(self.values)}"
@@ -129,7 +137,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A member of an object; ``required`` is whether it must be present, even if it may be null."""
+    """A member of an object; ``required`` is whether the member must be present, even if it may be null."""
 
     name: str
     shape: Shape
@@ -137,9 +145,9 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def struct(members: tuple[Member, ...], where: str, *, nullable: bool = False, closed: bool = False) -> Shape:
-    """Return the shape of an object; raise `ValueError` for names that Spark cannot have.
+    """Return the shape of an object; raise `ValueError` for names that fields in Spark cannot have.
 
-    ``where`` is the place of the members in the schema.
+    ``where`` is the JSON pointer of the object in the schema.
     """
     if not members:
         raise ValueError(f"the schema must have one member or more at {where or '/'}, got none")
@@ -157,5 +165,8 @@ def struct(members: tuple[Member, ...], where: str, *, nullable: bool = False, c
 
 
 def pointer(where: str, name: str | int) -> str:
-    """Return the JSON pointer of a member or an item of a place."""
+    """Return the JSON pointer of a member or an item.
+
+    ``where`` is the pointer of the value that contains the member or the item.
+    """
     return f"{where}/{str(name).replace('~', '~0').replace('/', '~1')}"

@@ -1,12 +1,13 @@
-"""Values of payloads by their schemas: Spark reads most of them, and Python the others.
+"""Reads values from payloads with schemas: Spark reads most payloads, and Python reads all others.
 
-A row has the whole value of its payload, or a reason; no payload ends a job, and none silently becomes null.
-Spark's parsers read first, and say whether they have read everything; the Java function finds payloads that
-they read wrongly or in part. Python checks all other payloads, and writes those that fit in a form that Spark
-reads.
+In each row, there is either the whole value of the payload, or a reason why the payload does not fit. A
+payload never makes a job fail, and never silently becomes null. First, the Java function finds payloads that
+Spark's parsers would read wrongly or only in part. Then Spark's parsers read the other payloads, and report
+whether they have read everything. Python checks all payloads that Spark has not read; if such a payload fits,
+Python writes it in a form that Spark can read.
 
-Each schema has a column of values, named by `value_names`. It is null for other types, and for payloads
-that Python must check.
+Each schema has its own column of values, whose name `value_names` returns. This column is null for events of
+other types, and for payloads that Python must check.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ Schemas = Mapping[str, DataSchema]
 """Schemas by patterns of types; the first pattern that matches decides."""
 
 FOUND: Final = f"{PREFIX}found"
-"""The column of a struct: a payload that Spark reads completely, and the reason if there is no value."""
+"""The column with the result for a row: a payload that Spark can read completely, and the reason if there is
+no value."""
 _FOUND_TYPE: Final = "STRUCT<payload: BINARY, reason: STRING>"
 _NUMBER: Final = f"{PREFIX}n"
 _RAW: Final = f"{PREFIX}raw_"
@@ -42,12 +44,12 @@ _UNREAD: Final = Misfit("", "must be what Spark reads", "data that its parser re
 
 
 def value_names(schemas: Schemas) -> dict[DataSchema, str]:
-    """Return the names of the columns of values."""
+    """Return the name of the column of values for each schema."""
     return {schema: f"{PREFIX}value_{n}" for n, schema in enumerate(dict.fromkeys(schemas.values()))}
 
 
 def by_type(type_: str, values: Mapping[str, str], otherwise: str = "NULL") -> str:
-    """Return SQL for the value of the first pattern that matches a type."""
+    """Return SQL for the value that belongs to the first pattern that a type matches."""
     cases = (f"WHEN {matches_sql(type_, pattern)} THEN {value}" for pattern, value in values.items())
     return f"CASE {' '.join(cases)} ELSE {otherwise} END"
 
@@ -61,10 +63,10 @@ def read_values(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return rows with the values that Spark reads completely, and the number of the schema.
+    """Return rows with the values that Spark reads completely, and with the number of each row's schema.
 
     ``event`` is the prefix of the columns of an event. Framed payloads are left to Python. ``unread`` is SQL
-    for whether the data of an event must not be read, as if its type had no schema.
+    for whether the data of an event must not be read, as if there were no schema for its type.
     """
     data = f"{event}`data`"
     # JSON does not begin as a frame does, but Avro may.
@@ -79,14 +81,14 @@ def read_values(
 
 
 def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool, unread: str | None = None) -> DataFrame:
-    """Return rows with the values of data that Spark has read before, or that Python has written."""
+    """Return rows with their values; Spark has read the data before, or Python has written it."""
     payloads = dict.fromkeys(value_names(schemas), "`data`")
     rows = _with_number(rows, schemas, "`type`", unread)
     return _read(rows, schemas, payloads, rescue=rescue).drop(_NUMBER)
 
 
 def is_read_sql(schemas: Schemas) -> str:
-    """Return SQL for whether a row of `read_values` has its value, or no schema."""
+    """Return SQL for whether a row of `read_values` has its value, or there is no schema for the row."""
     cases = (f"WHEN {n} THEN {name} IS NOT NULL" for n, name in enumerate(value_names(schemas).values()))
     return f"CASE {_NUMBER} {' '.join(cases)} ELSE true END"
 
@@ -99,7 +101,7 @@ def decide_values(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return rows of ``type`` and ``data`` with values and `FOUND`, a payload or a reason."""
+    """Return rows of ``type`` and ``data`` with their values, and with the column `FOUND`."""
     rows = read_values(rows, schemas, "", writers, rescue=rescue, unread=unread)
     rows = _with_decisions(rows, schemas, writers, rescue=rescue)
     payloads = dict.fromkeys(value_names(schemas), f"{FOUND}.payload")
@@ -111,7 +113,7 @@ def decide_values(
 
 
 def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, *, rescue: bool) -> DataFrame:
-    """Add the results of Python's checks as `FOUND`, null for other rows."""
+    """Add the column `FOUND` with the results of Python's checks; the column is null for other rows."""
     frame = "" if writers is None else f", {header_sql(rows.columns)} AS header"
     suspect = f"to_json(struct({_NUMBER} AS n, `data`{frame}))"
     checker = with_registry(payload_checker(list(value_names(schemas)), writers, rescue=rescue))
@@ -125,7 +127,7 @@ def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, 
 def _read(
     rows: DataFrame, schemas: Schemas, payloads: Mapping[DataSchema, str], *, rescue: bool
 ) -> DataFrame:
-    """Add the values that a parser has read completely to the values that rows have already."""
+    """Add values that a parser has read completely to the values that the rows already contain."""
     raw, values = [], {}
     for n, (schema, name) in enumerate(value_names(schemas).items()):
         parsed = schema.parsed_sql(payloads[schema], rescue=rescue)
@@ -140,7 +142,7 @@ def _read(
 
 
 def _with_number(rows: DataFrame, schemas: Schemas, type_: str, unread: str | None) -> DataFrame:
-    """Add the number of the schema of each row, null without one."""
+    """Add the number of each row's schema, or null if there is no schema for the row."""
     distinct = list(value_names(schemas))
     numbers = {pattern: str(distinct.index(schema)) for pattern, schema in schemas.items()}
     number = by_type(type_, numbers)

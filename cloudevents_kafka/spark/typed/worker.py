@@ -1,6 +1,6 @@
-"""The function that Spark's Python workers run to check payloads; it does not import PySpark.
+"""The function with which Spark's Python workers check payloads; this module does not import PySpark.
 
-A row is one JSON text, and so is its result, as in `cloudevents_kafka.spark.udf`.
+A row is one JSON text, and its result is also one JSON text, as in `cloudevents_kafka.spark.udf`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 
 class _Suspect(msgspec.Struct):
-    """A payload, the number of its schema, and the header of its frame; in JSON, bytes are base64."""
+    """A payload to check, the number of its schema, and the header with its frame.
+
+    In its JSON, bytes are written in base64.
+    """
 
     n: int
     data: bytes | None = None
@@ -25,7 +28,10 @@ class _Suspect(msgspec.Struct):
 def payload_checker(
     schemas: Sequence[DataSchema], writers: Writers | None, *, rescue: bool
 ) -> Callable[[pd.Series], pd.Series]:
-    """Return a function from JSON that Spark cannot read to JSON of `Checked`; null for null."""
+    """Return a function that takes JSON of payloads that Spark cannot read, and returns JSON of `Checked`.
+
+    A null stays null.
+    """
 
     def check_batch(suspects: pd.Series) -> pd.Series:  # PySpark reads these types
         def check(text: str) -> str:
