@@ -33,7 +33,7 @@ _HINTS: Final = {"headers": "set the option includeHeaders of the Kafka source t
 
 
 def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: bool = False) -> DataFrame:
-    """Return a DataFrame of events, one row for each row of Spark's Kafka source.
+    """Return a DataFrame of events, with one row for each row of Spark's Kafka source.
 
     ``df`` is a batch or a stream with the columns ``value`` and ``headers`` (option ``includeHeaders``). The
     result has the columns of `event_schema`, followed by the columns of ``df`` that ``keep`` names. By

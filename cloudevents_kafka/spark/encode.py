@@ -39,7 +39,7 @@ def encode_events(
     keep: Sequence[str] = (),
     errors: Literal["raise", "column"] = "raise",
 ) -> DataFrame:
-    """Return a DataFrame of records for Spark's Kafka sink, one for each event.
+    """Return a DataFrame of records for Spark's Kafka sink, with one record for each event.
 
     ``df`` must have columns of `event_schema`, as `decode_events` returns them. The columns ``id``,
     ``source`` and ``type`` are required. These columns are optional: ``specversion`` (null means 1.0),

@@ -80,7 +80,7 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
     The logins PLAIN, SCRAM, and OAUTHBEARER with client credentials (``sasl.oauthbearer.method=oidc``) are
     supported. If a command prints your tokens, pass the settings of a `TokenEndpoint`.
 
-    Raises `ValueError` for a setting without a counterpart, and for a file that cannot be read.
+    Raises `ValueError` for a setting that cannot be translated, and for a file that cannot be read.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import to_java_settings

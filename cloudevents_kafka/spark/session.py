@@ -22,7 +22,7 @@ def configure_session(
     jars: Iterable[str | Path] = (),
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession.Builder:
-    """Return the builder with the jars and settings of Spark's Kafka connector and of these formats.
+    """Return the builder with the jars and settings for Spark's Kafka connector and for ``formats``.
 
     ``spark.jars`` is set to the jars of the connector, the jars of ``formats``, and ``jars``. This replaces
     jars that the builder had before. The function also sets the extensions and the catalog of ``formats``,

@@ -2,7 +2,7 @@
 
 It runs on the driver, with confluent-kafka's client.
 
-For a batch a limited number of new names is fetched: the most frequent ones.
+For each batch, the schemas of a limited number of new names are fetched: the most frequent names.
 """
 
 from __future__ import annotations

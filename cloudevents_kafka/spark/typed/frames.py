@@ -33,7 +33,7 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
 
     ``events`` is a batch or a stream that `decode_events` has returned. ``schema`` is DDL, a `StructType`, a
     dataclass, a msgspec Struct, a pydantic model, or a schema in JSON Schema or Avro (a text, a dict, or the
-    path of a file). Avro needs a session with ``spark-avro``, see `configure_session`.
+    path of a file). Avro needs a session with ``spark-avro``: see `configure_session`.
 
     If the data does not fit the schema, ``value`` is null, and ``data_error`` says why and where. Data does
     not fit if it has another type, a required member is missing, a member occurs twice, something follows the

@@ -79,7 +79,7 @@ class BatchWriter:
         return self._share < _LARGE_SHARE and reader_sql(records) is not None
 
     def write(self, records: DataFrame, batch: notes.BegunBatch, append: Append) -> notes.BatchCounts:
-        """Write the records of a batch, and return the counts.
+        """Write the records of a batch to the tables, and return the counts.
 
         The records are read with the settings in the note of the batch. If the batch has routes, the rows of
         events have the column `TABLE`. Raises `CountMismatch` if Spark has read other records than those of

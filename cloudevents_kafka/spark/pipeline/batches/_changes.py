@@ -11,9 +11,10 @@ These laws hold for each key:
    because Kafka does not order records of different partitions. If the key has no row yet, the key belongs to
    the first of the partitions in the batch.
 
-Each record is counted by what the record would do if it were applied alone, so the counts do not depend on
-where batches end. A record counts as `inserted` if its key has no row or a deleted row, and otherwise as
-`updated`, `deleted` or `older`. If a batch has several records of a key, only the last record is written.
+Each record is counted by what the record would do if the records of the batch were applied one by one, so the
+counts do not depend on where batches end. A record counts as `inserted` if its key has no row or a deleted
+row, and otherwise as `updated`, `deleted` or `older`. If a batch has several records of a key, only the last
+record is written.
 """
 
 from __future__ import annotations

@@ -78,5 +78,5 @@ class FunctionTarget(Target):
             ) from error
 
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return nothing: the function has already taken the rows."""
+        """Return no fields for the manifest, because the function has already received the rows."""
         return {}

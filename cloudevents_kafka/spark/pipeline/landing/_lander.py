@@ -111,7 +111,10 @@ class BatchLander:
         return None if batch is None else self.finish(spark, batch).number
 
     def land(self, records: DataFrame, batch: int, query_id: str) -> notes.BatchManifest | None:
-        """Land a batch of Spark; return its manifest, or None if all of its records have landed before."""
+        """Land a batch that Spark has planned, and return its manifest.
+
+        Return None if all of its records have landed before.
+        """
         began = time.monotonic()
         plan = self._checkpoint.plan(batch)
         topic_ids = self.check_topics(plan)

@@ -54,7 +54,7 @@ _HAS_NAMESPACE: Final = "fs.capability.etags.preserved.in.rename"
 
 
 class WrongStore(FolderFailed):
-    """The folder of a pipeline is in a store that does not suit the kind of its tables.
+    """The folder of a pipeline is in a store that cannot be used for tables of this kind.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongStore

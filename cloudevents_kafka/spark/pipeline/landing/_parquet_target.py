@@ -6,8 +6,8 @@ The folder of a pipeline contains these files, next to ``_batches``::
     quarantine/record_date=…/batch-00000012-part-….parquet   records that are not events
     _staging/00000012-…/      files of a batch before it lands
 
-Events of some types may have tables of their own, in folders next to ``events``. One pass writes all tables
-of events: the files of the table ``orders`` are in the folder ``__ce_table=orders`` of the staging folder.
+Events of some types may go to separate tables, in folders next to ``events``. One pass writes all tables of
+events: the files of the table ``orders`` are in the folder ``__ce_table=orders`` of the staging folder.
 
 A batch has landed as soon as its manifest exists. If a run ends before all files of a landed batch are
 renamed, the next start first renames the remaining files.

@@ -77,7 +77,7 @@ def read_contents(
     conf: Mapping[str, str] | None = None,
     formats: Collection[TableFormat] = (),
 ) -> TableContents:
-    """Return the contents of the tables in a folder, which may be a table itself, and of tables of catalogs.
+    """Return the contents of the tables in a folder, which may itself be a table, and of tables in catalogs.
 
     Tables in a folder must be in Parquet or in one of ``formats``. Tables without the columns of a pipeline
     are left out. Raises `WrongTable` if no table is left, `PipelineFailed` if Spark fails, and the errors of

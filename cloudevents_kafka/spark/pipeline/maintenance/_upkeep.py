@@ -65,7 +65,7 @@ def optimize_tables(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Iterator[Maintenance]:
-    """Return an iterator that joins small files of each table into larger ones, and yields the results.
+    """Return an iterator that joins small files of each table into larger files, and yields the results.
 
     The function works on the tables in ``folder``, which may be a table itself, and on the tables ``names``
     in catalogs. With ``sort_by``, all files are rewritten, and the rows of each table are clustered by the
@@ -153,7 +153,7 @@ def _maintain(
     *,
     alone: bool,
 ) -> Iterator[Maintenance]:
-    """Yield the results; ``alone`` is whether no pipeline may write to the folder at the same time."""
+    """Yield the results; if ``alone`` is set, no pipeline may write to the folder at the same time."""
     for name in names:
         name_parts(name)
     formats = needed_formats(folder, names)

@@ -20,7 +20,7 @@ Labels = Mapping[str, Mapping[str, int]]
 
 
 class CountMismatch(PipelineError):
-    """The records that were written are not those that were read; no record of the batch has landed.
+    """The written records differ from the records that were read; no record of the batch has landed.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts, CountMismatch
@@ -33,7 +33,7 @@ class CountMismatch(PipelineError):
 
 
 class PartitionCounts(msgspec.Struct, frozen=True):
-    """The records read from one partition: the first and last offset, and their number.
+    """The records that were read from one partition: the first and last offset, and how many there are.
 
     ``newest`` is the latest timestamp among the last records of the partition, in milliseconds since 1970, or
     None.
@@ -99,9 +99,9 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     milliseconds since 1970, or None.
 
     ``duplicates`` counts events that did not land because the table has them already; see the option
-    ``deduplicate``. With the option ``upsert``, ``changes`` counts records by what they did: ``inserted``,
-    ``updated`` or ``deleted`` a row, or ``older`` if the record was older than the row. ``tombstones`` counts
-    those of these records that have a key and no value, and so are not events.
+    ``deduplicate``. With the option ``upsert``, ``changes`` counts records by what they did: a record has
+    ``inserted``, ``updated`` or ``deleted`` a row, or is ``older`` than the row. ``tombstones`` counts those
+    of these records that have a key and no value, and so are not events.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts
@@ -139,7 +139,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
-        """Return these counts plus the counts of the records that had been read, but not decoded."""
+        """Return these counts plus the counts of records that these counts include only as read."""
         return replace(
             self,
             events=self.events + others.events,
@@ -153,7 +153,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def check(self) -> Self:
-        """Return the counts; raise `CountMismatch` if they contradict each other."""
+        """Return these counts; raise `CountMismatch` if they contradict each other."""
         records = (part.records for parts in self.offsets.values() for part in parts.values())
         labelled = (sum(inner.values()) for by in (self.by_type, self.by_reason) for inner in by.values())
         others = self.duplicates + self.tombstones
@@ -209,7 +209,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         return [table for table, number in self.by_table.items() if number]
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
-        """Return how many more offsets without a record there are than in an earlier total.
+        """Return the number of offsets without a record, minus this number in an earlier total.
 
         The numbers are by topic and partition.
         """

@@ -35,7 +35,7 @@ TopicIds = Mapping[str, str]
 
 
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the records of a batch are read, and which tables their rows go to.
+    """How the records of a batch are read, and to which tables the rows go.
 
     ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps such
     patterns to schemas of the events' data. ``rescue`` is whether an event lands even if some of its data

@@ -1,4 +1,4 @@
-"""Which table the events of a type go to: the patterns of the option ``tables``, and their rules.
+"""The patterns of the option ``tables``, which decide the table for events of a type, and their rules.
 
 A pattern is a type in which ``*`` stands for any text, including an empty text. The first pattern that
 matches decides. `table_for` applies this rule in Python, and `tables.table_of` applies it as a column of
@@ -23,10 +23,10 @@ TABLES: Final = (EVENTS, QUARANTINE)
 """The tables that each pipeline has: the common table of events, and the table of other records."""
 
 OUTCOMES: Final = "quarantine_replays"
-"""The table next to the quarantine with what became of replayed records."""
+"""The name of the table, next to the quarantine, that records what became of replayed records."""
 
 TABLE: Final = "__ce_table"
-"""The name of the table, next to the quarantine, that records what became of replayed records."""
+"""The column with the name of an event's table; the column is dropped when the event is written."""
 
 MAX_ROUTES: Final = 50
 """The largest number of patterns. Each table costs a commit for each batch, and each pattern costs a

@@ -97,7 +97,7 @@ def check_range(name: str, text: str) -> None:  # noqa: ARG001  # the signature 
 
 
 def check_master(name: str, master: str) -> None:
-    """Check that a master of Spark is not one of Spark Connect."""
+    """Check that a Spark master is not the URL of a Spark Connect server."""
     if master.startswith("sc://"):
         raise ValueError(
             f"{name} must be local[*], spark://HOST:7077 or another master of Spark, got {master!r}, which "

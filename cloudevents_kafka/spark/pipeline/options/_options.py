@@ -1,4 +1,4 @@
-"""`PipelineOptions`: the settings of a pipeline, checked."""
+"""`PipelineOptions` contains the settings of a pipeline, and checks them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema, read_schemas
 
 
 class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):
-    """The settings of a pipeline; raises `ValueError` for invalid ones.
+    """The settings of a pipeline; raises `ValueError` for invalid settings.
 
     ``out`` and ``checkpoint`` are paths, or URLs that Spark can write to; the default checkpoint is
     ``out/_checkpoint``. With ``once``, the pipeline reads the existing records and ends; otherwise, a batch
@@ -59,13 +59,13 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ids, or with ids that the registry does not know, go to the quarantine. If the registry does not answer,
     the run ends.
 
-    ``lenient`` reads records as `decode_events` does with ``lenient=True``. For example, JSON that Debezium
-    or Dapr has written without a content-type is then an event. Events have an additional column,
-    ``tolerated``. It lists the attribute, the rule and the clause of each accepted deviation, and the value
-    of the attribute if this value was left out. The column is null if there is no deviation. The column is
-    added to Delta and Iceberg tables that a strict run has created. In ``parquet``, only files of lenient
-    runs contain the column; so read a folder that also contains files of strict runs with Spark's option
-    ``mergeSchema`` or DuckDB's ``union_by_name``.
+    With ``lenient``, records are read as `decode_events` reads them with ``lenient=True``. For example, JSON
+    that Debezium or Dapr has written without a content-type is then an event. Events have an additional
+    column, ``tolerated``. It lists the attribute, the rule and the clause of each accepted deviation, and the
+    value of the attribute if this value was left out. The column is null if there is no deviation. The column
+    is added to Delta and Iceberg tables that a strict run has created. In ``parquet``, only files of lenient
+    runs contain the column; so if a folder also contains files of strict runs, read the folder with Spark's
+    option ``mergeSchema`` or DuckDB's ``union_by_name``.
 
     ``topic_pattern`` is a regular expression, which replaces ``topics``. The pipeline reads all topics whose
     whole names match, including topics that are created later.

@@ -9,8 +9,8 @@ The replays of a folder are numbered 1, 2, …, and obey five laws:
    commit succeeds only if the ledger counted fewer than n replays before; the ledger of the table of events
    must have counted n - 1. The order of the commits is: tables by type, the table of events, the table of
    outcomes. Parquet files are renamed, each once, because the note names them.
-4. A replay chooses only records whose batch has landed and that no earlier replay has landed, by the table of
-   outcomes.
+4. A replay chooses only records whose batch has landed, and leaves out records that have landed in an earlier
+   replay, as the table of outcomes shows.
 5. If a replay was decided, but no Delta or Iceberg table has rows of it, a run with other options withdraws
    the replay, and chooses records again. Only a run that has locked the folder can be sure that no table will
    get rows of the replay; other runs finish the replay.

@@ -109,14 +109,14 @@ def replay_quarantine(
 
     ``mend`` is a function that is called with each `Record`. The function returns a record, or None to leave
     the record in the quarantine. Then this version of the library reads the returned record, with the
-    extensions and event formats that are registered. An event gets the topic, partition, offset and timestamp
-    of the original record, even if ``mend`` returns others. The table ``quarantine_replays``, next to the
-    quarantine, contains the outcome of each record. Records that have landed in an earlier replay are left
-    out, and refused records are tried again. With Delta and Iceberg, the pipeline may run at the same time.
-    ``spark`` is your session; without it, the function starts a local Spark. Raises `ValueError` for a wrong
-    condition. Raises `InUse` if another replay is running, or if a pipeline uses the same folder of Parquet
-    files. Also raises `WrongTable`, `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`, `NotOnConnect`, and
-    the errors of `local_session`.
+    extensions and event formats that are registered. An event lands with the topic, partition, offset and
+    timestamp of the original record, even if ``mend`` returns a record with other values. The table
+    ``quarantine_replays``, next to the quarantine, contains the outcome of each record. Records that have
+    landed in an earlier replay are left out, and refused records are tried again. With Delta and Iceberg, the
+    pipeline may run at the same time. ``spark`` is your session; without it, the function starts a local
+    Spark. Raises `ValueError` for a wrong condition. Raises `InUse` if another replay is running, or if a
+    pipeline uses the same folder of Parquet files. Also raises `WrongTable`, `WrongCheckpoint`,
+    `CountMismatch`, `PipelineFailed`, `NotOnConnect`, and the errors of `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions

@@ -36,7 +36,7 @@ _check_time: Final = must_be("a time such as 2026-11-21T12:00:00Z", is_timestamp
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of `replay_quarantine`; raises `ValueError` for invalid ones.
+    """The options of `replay_quarantine`; raises `ValueError` for invalid options.
 
     ``out`` is the folder of the pipeline. ``table`` is the table of events, if this table is in a catalog.
     The following options choose records: ``verdicts`` and ``clauses`` by their values in the quarantine;

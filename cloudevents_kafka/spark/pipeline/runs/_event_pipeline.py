@@ -32,7 +32,7 @@ _POLL_SECONDS = 0.2
 
 
 class EventPipeline:
-    """A pipeline that lands topics of events in tables, each record exactly once.
+    """A pipeline that lands the events of topics in tables, each record exactly once.
 
     Instead of writing tables, the pipeline can also pass each batch to a function, at least once.
 
@@ -161,7 +161,7 @@ class EventPipeline:
         return local_session(master=options.master, ui=options.ui, conf=conf, log=log, formats=formats)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the pipeline has ended or the time is up; return whether it has ended.
+        """Wait until the pipeline has ended or the time is up; return whether the pipeline has ended.
 
         Batches are reported during the wait. Raises the error that ended the pipeline, unless `stop` was
         called: `PipelineFailed`, `TopicChanged`, `WrongCheckpoint`, `CountMismatch`, or `ThresholdCrossed`.
@@ -177,7 +177,7 @@ class EventPipeline:
         return self._running.status()
 
     def summary(self) -> Summary:
-        """Return the summary up to now; raise `CountMismatch` if its counts contradict each other."""
+        """Return the summary up to now; raise `CountMismatch` if the counts contradict each other."""
         return self._running.summary()
 
     @property
@@ -197,7 +197,7 @@ class EventPipeline:
         return self._run
 
     def close(self) -> None:
-        """Stop if necessary, unlock the folder, and stop Spark if the pipeline has started it."""
+        """Stop the pipeline if necessary, unlock the folder, and stop Spark if the pipeline started it."""
         self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:

@@ -30,7 +30,7 @@ class Run:
         self._stopping = False
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the pipeline has ended or the time is up; return whether it has ended.
+        """Wait until the pipeline has ended or the time is up; return whether the pipeline has ended.
 
         Batches are reported during the wait. Raises the error that ended the pipeline, unless `stop` was
         called.
@@ -85,7 +85,7 @@ class Run:
         self.reader.close()
 
     def summary(self) -> Summary:
-        """Return the summary up to now; raise `CountMismatch` if its counts contradict each other."""
+        """Return the summary up to now; raise `CountMismatch` if the counts contradict each other."""
         reader, watch, (_, target, read) = self.reader, self._watch, self._landing
         return Summary(
             topics=self._options.topics or (str(self._options.topic_pattern),),

@@ -314,7 +314,7 @@ def _connect(settings: Mapping[str, str], gateway: Any) -> SparkSession:
 
 
 def _shut_down(gateway: Any) -> None:
-    """Stop Spark, wait until its Java process has ended, and reset PySpark's references to it."""
+    """Stop Spark, wait until its Java process has ended, and reset PySpark's references to the process."""
     # If Java has died, any error is possible.
     with suppress(Exception):
         if gateway.proc.poll() is None:

@@ -88,7 +88,7 @@ class Store(Protocol):
         """Return the content of a file."""
 
     def create(self, path: str, content: bytes) -> None:
-        """Create a file, completely or not at all; raise `FileExistsError` if it exists."""
+        """Create a file, completely or not at all; raise `FileExistsError` if the file exists already."""
 
     def rename(self, path: str, to: str) -> None:
         """Move a file, and create the folders of its new path."""
@@ -97,7 +97,7 @@ class Store(Protocol):
         """Make files durable, so that they survive a power failure."""
 
     def remove(self, path: str) -> None:
-        """Delete a file or a whole folder, if it exists."""
+        """Delete a file, or a folder with all its files, if the path exists."""
 
     def replace(self, path: str, content: bytes) -> None:
         """Write a file, and replace an earlier file with this path."""

@@ -73,7 +73,7 @@ def event_columns(
     by_java: bool = False,
     typed: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return SQL for the columns of events; the last column names their folders.
+    """Return SQL for the columns of events; the last column is the date in the names of the folders.
 
     The columns are selected from rows with all Kafka columns and the columns of events. The names of event
     columns have the prefix ``event``, such as ``read.``. Of the record's headers, only those are kept that

@@ -213,7 +213,7 @@ class DeltaTable(_table.Table):
         return self._url or super()._location()
 
     def count_files(self) -> int:
-        """Return the number of data files of the newest version."""
+        """Return the number of data files in the newest version."""
         return int(self._detail()["numFiles"])
 
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:

@@ -208,7 +208,7 @@ class IcebergTable(_table.Table):
         return super().read(session)
 
     def count_files(self) -> int:
-        """Return the number of data files of the newest version."""
+        """Return the number of data files in the newest version."""
         return int(self._spark.table(f"{self._sql_name}.files").count())
 
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:

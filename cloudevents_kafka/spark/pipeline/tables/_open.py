@@ -28,14 +28,14 @@ _TABLES: Final[Mapping[TableFormat, tuple[Callable[..., Table], Callable[..., Ta
 def table_in_folder(
     spark: SparkSession, table_format: TableFormat, url: str, upsert: Upsert | None = None
 ) -> Table:
-    """Return the table in the folder with this URL; with ``upsert`` it has one row for each key."""
+    """Return the table in the folder with this URL; with ``upsert``, the table has one row for each key."""
     return _open(spark, table_format, upsert, url=url)
 
 
 def table_by_name(
     spark: SparkSession, table_format: TableFormat, name: str, upsert: Upsert | None = None
 ) -> Table:
-    """Return the table of a catalog with a name such as ``catalog.schema.orders``; see `table_in_folder`."""
+    """Return the table with a name such as ``catalog.schema.orders``; see also `table_in_folder`."""
     return _open(spark, table_format, upsert, name=name_parts(name))
 
 
@@ -58,7 +58,7 @@ def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
 
 
 def folder_format(store: Store, folder: str = "") -> TableFormat | None:
-    """Return the format of the table in a folder of a store, or None if it is neither Delta nor Iceberg."""
+    """Return the format of the table in a folder of a store: Delta, Iceberg, or None for other folders."""
     prefix = f"{folder}/" if folder else ""
     return next((name for name in TABLE_FORMATS if store.exists(f"{prefix}{FORMATS[name].mark}")), None)
 

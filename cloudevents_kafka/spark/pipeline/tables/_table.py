@@ -322,10 +322,10 @@ class Table(ABC):
 
     @abstractmethod
     def count_files(self) -> int:
-        """Return the number of data files of the newest version."""
+        """Return the number of data files in the newest version."""
 
     def count_stored(self) -> int:
-        """Return the number of data files in storage, of all versions."""
+        """Return the number of data files of all versions in storage."""
         files = open_store(self._location(), self._spark).list_files("", ".parquet")
         return sum(not file.startswith("_delta_log/") for file in files)
 

@@ -212,7 +212,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return "\n\n".join(parts)
 
     def quarantine_text(self, label: str) -> str:
-        """Return a table of the quarantined records by verdict and reason; ``label`` heads the verdicts."""
+        """Return a table of quarantined records by verdict and reason; ``label`` is the verdicts' heading."""
         rows = [
             [verdict, reason, f"{number:,}"]
             for verdict, reasons in sorted(self.counts.by_reason.items())

@@ -37,7 +37,9 @@ _TEXT: Final = re.compile(
 
 
 class ThresholdCrossed(PipelineError):
-    """A threshold has ended the run. All batches have landed, and a new start continues after them.
+    """A threshold has ended the run.
+
+    All batches of the run have landed, and a new start continues after these batches.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions, Threshold
@@ -57,7 +59,7 @@ class ThresholdCrossed(PipelineError):
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit for each topic, and the action above it; raises `ValueError` for a wrong limit.
+    """A limit for each topic, and the action if it is crossed; raises `ValueError` for a wrong limit.
 
     ``figure`` is "quarantine", "lag_records" or "lag_seconds". "quarantine" is the share of records in a
     window that are not events; the window is the last ``seconds``, or the last ``records``. "lag_records" is
@@ -94,8 +96,8 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     def parse(cls, text: str) -> Self:
         """Return the threshold for a text such as ``quarantine>5%/10m:end``, ``lag>100000``, ``lag>5m:stop``.
 
-        The unit of a window is seconds, minutes or hours (``s``, ``m``, ``h``); without a unit it is a number
-        of records.
+        The unit of a window is seconds, minutes or hours (``s``, ``m``, ``h``); without a unit, the window is
+        a number of records.
         """
         found = _TEXT.fullmatch(text)
         name, limit, unit, size, span, action = found.groups() if found else ("",) * 6
