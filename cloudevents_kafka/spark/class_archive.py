@@ -38,7 +38,7 @@ class ClassArchive:
 
     @classmethod
     def of(cls, java: Java) -> ClassArchive:
-        """Return the archive for a Java and the jars of PySpark or of ``SPARK_HOME``."""
+        """Return the archive for a Java and for the jars of PySpark or in ``SPARK_HOME``."""
         spec = find_spec("pyspark")
         package = Path(spec.origin).parent if spec is not None and spec.origin else Path()
         home = Path(os.environ.get("SPARK_HOME") or package)

@@ -158,9 +158,8 @@ def _has_function(spark: SparkSession) -> bool:
 def _is_ready(spark: SparkSession) -> bool:
     """Return whether this session is known to have the Java function.
 
-    Each batch of a stream has a new Python object for the same Java session. So the Java session has a
-    setting with its own number, by which it is recognized; a session that is cloned from it has another
-    number.
+    Each batch of a stream has a new Python object for the same Java session. So a setting of the Java session
+    contains the number of this session; a cloned session has the same setting, but another number.
     """
     number = _session_number(spark)
     return spark in _ready if number is None else spark.conf.get(_READY, None) == number

@@ -86,8 +86,8 @@ def check_payload(
 ) -> Checked:
     """Return a payload that Spark can read completely, or the reason why it does not fit.
 
-    Without ``writers``, the payload must not have a frame. With ``writers``, a JSON payload may still have no
-    frame.
+    Without ``writers``, the payload is read as data without a frame. With ``writers``, a JSON payload may
+    still have no frame.
     """
     if writers is None:
         return schema.check(data, rescue=rescue)

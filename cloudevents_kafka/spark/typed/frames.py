@@ -42,12 +42,12 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     members whose values do not fit. This text is a JSON object, in which the JSON pointers of the members are
     the names.
 
-    ``registry`` is for JSON or Avro data with the prefix that serializers of a schema registry write.
-    ``registry`` is the client of the registry (confluent-kafka's ``SchemaRegistryClient``), the settings of
-    such a client, or the URL of the registry. The schemas of all ids are fetched during this call. Data is
-    read with the schema of its writer, and converted to ``schema``. If the ids are GUIDs in headers, the
-    column ``headers`` is needed: name it in ``keep`` of `decode_events`. For a stream, such data needs a
-    pipeline or ``foreachBatch``.
+    ``registry`` is for JSON or Avro data that serializers of a schema registry have framed: the id of the
+    schema is in front of the data or in a header. ``registry`` is the client of the registry
+    (confluent-kafka's ``SchemaRegistryClient``), the settings of such a client, or the URL of the registry.
+    The schemas of all ids are fetched during this call. Data is read with the schema of its writer, and
+    converted to ``schema``. If the ids are GUIDs in headers, the column ``headers`` is needed: name it in
+    ``keep`` of `decode_events`. If such data is in a stream, use a pipeline or ``foreachBatch``.
 
     Raises `ValueError` if a part of the schema has no type in Spark; the error names the place in the schema.
 

@@ -52,12 +52,12 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     members whose values do not fit. A table has one schema, so events with several schemas need the option
     ``tables``.
 
-    ``schema_registry`` is for Avro or JSON data with the prefix that serializers of a schema registry write.
-    The option is the URL of the registry, the settings of confluent-kafka's registry client, or such a
-    client. Data is read with the schema of its writer, and converted to the schema in ``schemas``. The schema
-    of each id is fetched once, and at most 1,000 new schemas are fetched for a batch. Events with further
-    ids, or with ids that the registry does not know, go to the quarantine. If the registry does not answer,
-    the run ends.
+    ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have framed: the id of
+    the schema is in front of the data or in a header. The option is the URL of the registry, the settings of
+    confluent-kafka's registry client, or such a client. Data is read with the schema of its writer, and
+    converted to the schema in ``schemas``. The schema of each id is fetched once, and at most 1,000 new
+    schemas are fetched for a batch. Events with further ids, or with ids that the registry does not know, go
+    to the quarantine. If the registry does not answer, the run ends.
 
     With ``lenient``, records are read as `decode_events` reads them with ``lenient=True``. For example, JSON
     that Debezium or Dapr has written without a content-type is then an event. Events have an additional

@@ -272,7 +272,10 @@ class _Folder:
         return fetch
 
     def _chosen(self) -> DataFrame | None:
-        """Return the chosen rows of the quarantine that have not landed, or None if it does not exist."""
+        """Return the chosen rows of the quarantine that have not landed.
+
+        Return None if there is no quarantine.
+        """
         quarantine, outcomes = self._target.read(notes.QUARANTINE), self._target.read(notes.OUTCOMES)
         if quarantine is None:
             return None

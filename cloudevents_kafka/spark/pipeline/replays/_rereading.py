@@ -83,7 +83,7 @@ def _again(mend: Mend | None, *, lenient: bool) -> Any:
 
 @contextmanager
 def _by_value(mend: Mend | None) -> Iterator[None]:
-    """Send the user's function to Spark's workers by value, so that they need no module of the user."""
+    """Send the user's function to Spark's workers by value, so that workers need no module of the user."""
     from pyspark import cloudpickle as cloudpickle_module
 
     cloudpickle: Any = cloudpickle_module  # it has no types

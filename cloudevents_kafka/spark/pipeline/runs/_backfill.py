@@ -1,6 +1,6 @@
 """`Backfill` lands, in batches, the parts of a range that no pipeline has landed.
 
-Meanwhile, a pipeline may run.
+With Delta and Iceberg, the pipeline of the folder may run meanwhile.
 
 The law: a backfill reads the gaps in the ledger of events that are before the next offset of the folder's
 pipeline. Each batch of the backfill lands as the pipeline's batches do: one conditional commit adds the rows

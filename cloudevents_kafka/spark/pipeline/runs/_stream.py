@@ -49,7 +49,7 @@ _TOPIC_CHECK_TIMEOUT = 10.0
 
 
 class _StopRequested(Exception):
-    """Raised in Spark's thread to prevent that another batch lands."""
+    """Raised in Spark's thread to prevent another batch from landing."""
 
 
 class Stream:

@@ -1,4 +1,4 @@
-"""`scratch_folder` is the temporary folder of a local Spark.
+"""`scratch_folder` creates the temporary folder of a local Spark.
 
 The next local Spark deletes a folder that was left behind.
 

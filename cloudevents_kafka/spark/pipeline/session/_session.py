@@ -1,4 +1,4 @@
-"""`local_session` is a Spark session on this machine, in UTC, reachable on loopback, without log output.
+"""`local_session` starts a Spark session on this machine, in UTC, on loopback, without log output.
 
 The session includes the jars and settings that a pipeline needs.
 """
