@@ -128,7 +128,7 @@ class KafkaAdmin:
     ) -> Offsets | None:
         """Return the end offsets of partitions, or None if a partition does not exist any more.
 
-        Partitions with too large numbers for their topics are left out.
+        Partitions whose numbers a topic does not have are left out.
         """
         there = frozenset(place for place in places if place[1] < len(topics[place[0]].partitions))
         if not there:
@@ -148,7 +148,7 @@ class KafkaAdmin:
         """Return the ``earliest`` or ``latest`` offsets, or the first offsets from a time on, by partition.
 
         The time is in milliseconds since 1970. If all records are older than the time, the result is the end
-        of the partition. Ends are the ends of committed transactions.
+        of the partition. The end of a partition is the end of its committed records.
         """
         if self._admin is None:
             raise PipelineFailed("a backfill needs Kafka's AdminClient, which this Spark does not have")

@@ -1,7 +1,7 @@
 """The names of all metrics of a pipeline, and their values for one batch.
 
 `FIGURES` is the only table of names, for JSON lines, Prometheus and the documentation. In Prometheus, a
-counter contains the sum since the start of the run. In a JSON line, the counter contains only the number for
+counter contains the sum since the start of the run. In a JSON line, a counter contains only the number for
 the batch.
 """
 

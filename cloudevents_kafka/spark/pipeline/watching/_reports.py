@@ -136,12 +136,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     ``batches`` is how many batches this run has landed. If this run has finished a batch of an earlier run,
     ``recovered`` is the number of this batch, otherwise None. ``complete`` is whether the run has read all
-    records; it is false for a run that was stopped. ``skipped`` maps topic to partition to the number of
-    offsets without a record: expired or compacted records, records of aborted transactions, and transaction
-    markers. ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables`` maps the
-    names in ``counts.by_table``, and the name of the quarantine, to the full names of the tables. ``stopped``
-    maps each topic that a threshold has stopped to the reason. For a run with the option ``backfill``,
-    ``backfill`` contains `GapCounts` by topic and partition. The JSON name of ``counts`` is ``tally``.
+    records; it is false for a run that was stopped. ``skipped`` maps the topic, then the partition, to the
+    number of offsets without a record: expired or compacted records, records of aborted transactions, and
+    transaction markers. ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables``
+    maps the names in ``counts.by_table``, and the name of the quarantine, to the names or URLs of the tables.
+    ``stopped`` maps each topic that a threshold has stopped to the reason. For a run with the option
+    ``backfill``, ``backfill`` contains `GapCounts` by topic and partition. The JSON name of ``counts`` is
+    ``tally``.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
