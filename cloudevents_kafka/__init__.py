@@ -1,18 +1,21 @@
 """CloudEvents over Kafka: converters, clients, and a Spark pipeline.
 
-This module exports the names that most programs need; the folders of the package export
-more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read the package in this order:
+This module exports the names that most programs need; the subpackages export further names. Importing this
+module imports neither a Kafka client, nor asyncio, nor Spark. Read the package in this order:
 
-* `record` and `problems`: a Kafka record, and the rules that an event breaks;
+* `record` and `problems`: a Kafka record, and the errors for events that break rules;
 * `attributes`, `codecs`, `event` and `formats`: an event, its parts, and the event formats;
-* `errors` and `binding`: reads a record as an event, or as an error, and writes an event as a record;
-* `registry` and `extensions`: what users register, and functions for the documented extensions;
-* `sdk`: the functions of the official SDK, under their own names;
+* `errors` and `binding`: functions that read a record as an event, or report an error, and write an event as
+  a record;
+* `registry` and `extensions`: the formats, codecs and extension types that users register, and functions for
+  the documented extensions;
+* `sdk`: the functions of the official SDK, under their original names;
 * `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio, and observers
   that trace and count;
-* `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
-* `spark`: DataFrames and a pipeline; `cli`: a program;
-* `primitives`: small parts, such as the masking of secrets; `jvm`: Java and its jars.
+* `protocol`: Kafka's protocol and a client; `testing`: brokers, and fake clients and brokers for tests;
+* `spark`: DataFrames and a pipeline; `cli`: the command-line program;
+* `primitives`: small parts, such as the masking of secrets; `jvm`: functions that find Java and download
+  jars.
 """
 
 from __future__ import annotations
@@ -118,12 +121,12 @@ _ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProcessor", "Async
 
 
 def __dir__() -> list[str]:
-    """Return the names of the module, with those that are imported only when they are used."""
+    """Return the names of the module, including the names that are imported only when they are used."""
     return sorted({*__all__, *globals()} - {"Any", "TYPE_CHECKING", "annotations"})
 
 
 def __getattr__(name: str) -> Any:
-    """Return a class for asyncio, whose import would take most of the time of importing this module."""
+    """Return a class for asyncio; importing such classes takes most of the time of importing this module."""
     if name in _ASYNCIO:
         from cloudevents_kafka.clients import aio
 

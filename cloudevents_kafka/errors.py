@@ -15,10 +15,10 @@
     ├── SigningError                     an event cannot be signed
     ├── VerificationError                an event has no valid signature of a trusted key
     ├── DeliveryError                    an event was not delivered to a broker
-    │   └── DeadLetterError              a record that failed was not set aside
+    │   └── DeadLetterError              a failed record was not sent to a dead letter topic
     ├── ConsumeError                     the Kafka client failed while polling
     ├── TransactionError                 the Kafka client cannot go on with transactions
-    └── PipelineError                    a pipeline of Spark cannot start, or ended
+    └── PipelineError                    a Spark pipeline cannot start, or has ended
         ├── PipelineFailed               Spark or Kafka failed
         ├── SparkFailed                  Spark did not start, or its Java process ended
         ├── NotOnConnect (ValueError)    a pipeline needs a Spark session in this process
@@ -27,15 +27,15 @@
         │   └── WrongStore               the store of a folder does not suit the kind of its tables
         ├── WrongTable                   a table is missing, or cannot take the rows
         ├── WrongCheckpoint              the checkpoint and the folder do not belong together
-        ├── CountMismatch                the written records are not the read ones
+        ├── CountMismatch                the written records are not those that were read
         ├── TopicChanged                 a topic is missing, or was deleted and created again
         └── ThresholdCrossed             a threshold has ended the run of a pipeline
 
-`DecodeError` and its kinds are defined here, those before it, with `Problem`, in `problems`. `SigningError`
-and those after it are defined in `extensions`, `clients` and `spark.pipeline`, which raise them. `cli`,
-`jvm`, `oauth`, `sdk`, `spark` and `testing` define further exceptions. `binding` and `formats` raise private
-subclasses of `InvalidEvent`, which become a `BrokenEvent` for users. The exceptions of `protocol` have
-another root, `ProtocolError`.
+This module defines `DecodeError` and its subclasses; `problems` defines `Problem` and the classes above
+`DecodeError` in this list. `extensions`, `clients` and `spark.pipeline` define and raise `SigningError` and
+the classes below it. `cli`, `jvm`, `oauth`, `sdk`, `spark` and `testing` define further exceptions. `binding`
+and `formats` raise private subclasses of `InvalidEvent`, which become a `BrokenEvent` for users. The
+exceptions of `protocol` have another base class, `ProtocolError`.
 
 An error lists all rules that an event breaks, each as a `Problem`. No message
 contains event data: attributes may be logged, data may not (D-07).
@@ -81,10 +81,10 @@ __all__ = [
 class DecodeError(CloudEventsKafkaError):
     """A record cannot be read as an event.
 
-    ``record`` is the unchanged record, ``reason`` is the broken rule with the wrong value, and ``hint`` says
-    what to do, or is None. ``verdict`` is ``not-an-event``, ``broken-event``, ``broken-data``,
-    ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the broken clauses, each once.
-    ``problems`` are the broken rules of a `BrokenEvent`; other errors have none.
+    ``record`` is the unchanged record, ``reason`` describes the broken rule and the wrong value, and ``hint``
+    is advice for the user, or None. ``verdict`` is ``not-an-event``, ``broken-event``, ``broken-data``,
+    ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the broken clauses, without duplicates.
+    ``problems`` lists the broken rules if the error is a `BrokenEvent`; it is empty for other errors.
 
     Examples:
         >>> from cloudevents_kafka import DecodeError, Record, from_record
@@ -133,7 +133,7 @@ class NotAnEvent(DecodeError):
 
 
 class BrokenEvent(DecodeError, InvalidEvent):
-    """The record is a CloudEvent that breaks rules; ``problems`` lists them all.
+    """The record is a CloudEvent that breaks rules; ``problems`` lists all broken rules.
 
     Examples:
         >>> from cloudevents_kafka import BrokenEvent, Record, from_record
@@ -157,10 +157,10 @@ class BrokenEvent(DecodeError, InvalidEvent):
 
 
 class BrokenData(DecodeError, DataError):
-    """The record is a CloudEvent, but its data does not match its content type or the type to read.
+    """The record is a CloudEvent, but its data does not match its content type or the requested type.
 
-    ``event`` is the event. An `EventConsumer` with ``eager_data`` or ``data_type`` returns this error; its
-    cause is the `DataError`.
+    ``event`` is the event. An `EventConsumer` with ``eager_data`` or ``data_type`` returns this error; the
+    error's cause is the `DataError`.
 
     Examples:
         >>> from cloudevents_kafka import BrokenData, EventConsumer

@@ -1,4 +1,4 @@
-"""The headers of a Kafka client's message; the client may fail to return them."""
+"""The headers of a message from a Kafka client, which may fail to return them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PAIR: Final = ("", None)
 
 
 class UnreadHeaders(list[tuple[str, bytes | None]]):
-    """An empty list in place of headers that a client could not return, and why.
+    """An empty list in place of headers that a client could not return, and the reason for the failure.
 
-    ``value`` is a preview of the name that is not UTF-8, or None if it is unknown.
+    ``value`` is a preview of the header name that is not UTF-8, or None if the name is unknown.
     """
 
     rule: Final = "header names must be UTF-8"
@@ -29,7 +29,7 @@ class UnreadHeaders(list[tuple[str, bytes | None]]):
 
     @property
     def reason(self) -> str:
-        """The rule that the headers break, and the wrong name."""
+        """The rule that the headers break, and the header name that breaks it."""
         return self.rule if self.value is None else f"{self.rule}, got {self.value}"
 
     def __repr__(self) -> str:
@@ -37,12 +37,13 @@ class UnreadHeaders(list[tuple[str, bytes | None]]):
 
 
 def headers_of(message: Any) -> Any:
-    """Return the headers of a client's message, [] for None, or `UnreadHeaders` if they cannot be read.
+    """Return a message's headers, [] for None, or `UnreadHeaders` if the client cannot return them.
 
-    Only this function calls ``headers()`` of a message, once, and nothing uses the list before it is known to
-    be complete. If a name is not UTF-8, the first call of confluent-kafka's ``headers()`` fails, and the
-    message then has a list with a gap in place of the name. Each later call returns that list, and Python
-    crashes when it reads the pair. The first call may have been in the user's code.
+    Only this function calls a message's ``headers()``, and calls it only once. No code uses the returned list
+    before this function has checked that the list is complete. If a header name is not UTF-8, the first call
+    of confluent-kafka's ``headers()`` fails, and the message then contains a list with a gap in place of the
+    name. Each later call returns that list, and Python crashes when it reads the pair with the gap. The first
+    call may have been in the user's code.
     """
     try:
         headers = _call_headers(message)
@@ -55,7 +56,7 @@ def headers_of(message: Any) -> Any:
 
 
 def name_error(error: Exception) -> UnicodeDecodeError | None:
-    """Return the cause of a client's error if it is an error of a name, else None."""
+    """Return the cause of a client's error if a header name caused the error, else None."""
     cause: BaseException | None = error
     while not (cause is None or isinstance(cause, UnicodeDecodeError)):
         cause = cause.__cause__

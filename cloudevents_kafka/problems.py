@@ -1,4 +1,4 @@
-"""`Problem`, a broken rule, and the errors of values: of an event, its data, and how it is written."""
+"""`Problem`, which describes a broken rule, and the errors of events, of their data and of writing events."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class Problem(msgspec.Struct, frozen=True):
 
     ``attribute`` is the name of an attribute or header, ``"data"``, or None for the whole record; ``rule`` is
     what the specification demands; ``clause`` is the id of the requirement; ``value`` is a preview of the
-    wrong value, or None; ``hint`` is what to pass to an `Event` instead, or None. The subclass `LeftOut` is
-    for values that lenient reading leaves out; its ``value`` is whole.
+    wrong value, or None; ``hint`` says what to pass to an `Event` instead of the wrong value, or is None. The
+    subclass `LeftOut` is for values that lenient reading leaves out; the ``value`` of a `LeftOut` is
+    complete.
 
     Examples:
         >>> from cloudevents_kafka import Problem
@@ -42,12 +43,12 @@ class Problem(msgspec.Struct, frozen=True):
 
     @property
     def seen(self) -> str | None:
-        """The value as messages show it: escaped and cut."""
+        """The value as messages show it: escaped and truncated."""
         return self.value if self.value is None or isinstance(self.value, str) else preview(self.value)
 
     @property
     def section(self) -> str:
-        """The document and section of the clause.
+        """The document and the section that contain the clause.
 
         Examples:
             >>> from cloudevents_kafka import Problem
@@ -58,10 +59,10 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class LeftOut(Problem, frozen=True):
-    """A value that lenient reading leaves out of an event: that of an attribute, a header or a member.
+    """The value of an attribute, a header or a JSON member that lenient reading leaves out of an event.
 
-    ``attribute`` is its name as received, and ``value`` is the whole value: a text (JSON for a number, an
-    object or a list), bytes if they are not UTF-8, or None if the record has no value for it.
+    ``attribute`` is the name as received, and ``value`` is the complete value: a text (JSON for a number, an
+    object or a list), bytes if the value is not UTF-8, or None if the record contains no value for the name.
 
     Examples:
         >>> from cloudevents_kafka import Record, decode
@@ -74,18 +75,18 @@ class LeftOut(Problem, frozen=True):
 
     @property
     def seen(self) -> str | None:
-        """The value as messages show it: escaped and cut."""
+        """The value as messages show it: escaped and truncated."""
         return None if self.value is None else preview(self.value)
 
 
 def join_problems(problems: Sequence[Problem]) -> str:
-    """Return the first problems as one text; their number is untrusted input."""
+    """Return the first problems as one text; not all, since untrusted input may cause any number."""
     end = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
     return "; ".join(map(str, problems[:_MAX_PROBLEMS])) + end
 
 
 class CloudEventsKafkaError(Exception):
-    """The base class of the exceptions of this library, except those of `protocol`.
+    """The base class of all exceptions of this library except the exceptions of `protocol`.
 
     Examples:
         >>> from cloudevents_kafka import CloudEventsKafkaError, Event
@@ -98,7 +99,7 @@ class CloudEventsKafkaError(Exception):
 
 
 class InvalidEvent(CloudEventsKafkaError, ValueError):
-    """The values do not form a valid event; ``problems`` lists each broken rule.
+    """The values do not form a valid event; ``problems`` lists every broken rule.
 
     Examples:
         >>> from cloudevents_kafka import Event, InvalidEvent

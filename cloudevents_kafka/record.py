@@ -1,7 +1,8 @@
-"""Record: a Kafka record, the value that all parts of this library exchange.
+"""Record: a Kafka record, the type that all parts of this library exchange.
 
-None and ``b""`` differ in keys, values and headers: None is Kafka's null (a null value is a tombstone), and
-``b""`` has no bytes. Headers are ordered; names may repeat, and values may be null.
+In keys, values and headers, None and ``b""`` differ: None is Kafka's null (a record with a null value is a
+tombstone), and ``b""`` is an empty value. Headers are ordered; a header name may occur more than once, and
+header values may be null.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ Headers = list[tuple[str, bytes | None]]
 """Header names and values in the order of the record, as in confluent-kafka."""
 
 HeaderInput = Mapping[str, str | bytes | None] | Iterable[tuple[str, str | bytes | None]] | None
-"""Headers as users and clients pass them; text values are encoded as UTF-8."""
+"""Headers as users and clients pass them; values that are texts are encoded as UTF-8."""
 
 
 class ClientMessage(Protocol):
-    """A client's message, or a `Record`: ``value`` and ``headers`` are attributes or methods."""
+    """A client's message, or a `Record`; ``value`` and ``headers`` may be attributes or methods."""
 
     @property
     def value(self) -> Any:
@@ -49,16 +50,16 @@ class ClientMessage(Protocol):
 
 
 RecordInput = ClientMessage | Mapping[str, Any]
-"""A record of any client, as `Record.of` accepts it."""
+"""A record or message of any client that `Record.of` accepts."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A Kafka record: key, value and headers as bytes, and its position if known.
+    """A Kafka record: the key, value and headers as bytes, and the topic, partition and offset if known.
 
     ``timestamp`` is in milliseconds since the epoch. ``bool(record)`` is always True: use ``record.value is
     None`` to find a tombstone. A bytes-like key or value, such as PySpark's bytearray, is copied as bytes,
-    and text is encoded as UTF-8. Other types raise `TypeError`, and so do headers that are not pairs, such as
-    a mapping. The values of headers are converted when they are read.
+    and text is encoded as UTF-8. Keys and values of other types raise `TypeError`; headers that are not
+    pairs, such as a mapping, raise it too. Header values are converted when an event is read from the record.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -95,14 +96,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             raise
 
     def __repr__(self) -> str:
-        """Return all fields without the bytes of the value, which may be confidential."""
+        """Return a text of all fields except the bytes of the value, which may be confidential."""
         size = "None" if self.value is None else f"<{pluralize(len(self.value), 'byte')}>"
         where = f", where={self.where!r}" if self.where else ""
         return f"Record(key={self.key!r}, value={size}, headers={self.headers!r}{where})"
 
     @property
     def where(self) -> str:
-        """The position as ``topic[partition]@offset``; empty if unknown."""
+        """The position as ``topic[partition]@offset``; empty if the position is unknown."""
         if self.topic is None:
             return ""
         partition = "" if self.partition is None else f"[{self.partition}]"
@@ -111,9 +112,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def next_offset(self) -> int:
-        """The offset after this record, which a group commits when it has processed the record.
+        """The offset after this record, which a consumer group commits when it has processed this record.
 
-        Raises `ValueError` if the record has no offset, because it was not read from a topic.
+        Raises `ValueError` if the record has no offset because the record was not read from a topic.
         """
         if self.offset is None:
             raise ValueError("a record must have an offset to be committed, got one that was not read")
@@ -133,11 +134,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, source: RecordInput) -> Record:
-        """Return the record of a client's message, which is recognized by its methods or attributes.
+        """Return the record of a client's message; its methods or attributes show the kind of message.
 
         Accepts a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or `protocol` record
         (attributes), a Spark ``Row``, a mapping, or a `Record`. Raises `TypeError` for other objects, such as
-        the None of an empty poll, and `ValueError` if the message has an error instead of a record.
+        the None that an empty poll returns, and `ValueError` if the message contains an error instead of a
+        record.
 
         Examples:
             >>> message = consumer.poll()
@@ -160,10 +162,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
     def wire_size(self) -> int:
-        """Return the size in bytes of an uncompressed batch with this record alone, as of Kafka 0.11.
+        """Return the size in bytes of an uncompressed Kafka 0.11 batch that contains only this record.
 
-        The batch has the key, the value, the headers and their frame: all of a produce request but a few
-        bytes.
+        The batch contains the key, the value, the headers and their framing: the complete produce request
+        except for a few bytes.
 
         Examples:
             >>> from cloudevents_kafka import Event, to_record
@@ -193,7 +195,7 @@ def _of_message(message: Any) -> Record:
 
 
 def _getter_of(source: Any) -> Callable[[str], Any]:
-    """Return a function from the name of a record's field to its value in an object with such fields."""
+    """Return a function that takes the name of a record field and returns the field's value in an object."""
     if isinstance(source, Mapping):
         return source.get
     if hasattr(source, "asDict"):  # a Spark Row is a tuple, and has attributes other than its fields
@@ -221,7 +223,7 @@ def to_headers(headers: HeaderInput) -> Headers:
 
 
 def _as_pairs(headers: Any) -> list[Any]:
-    """Return headers as a list. Raise `TypeError` unless they are pairs, each a tuple or a list."""
+    """Return headers as a list. Raise `TypeError` unless each header is a tuple or a list of two values."""
     if isinstance(headers, Mapping | str | bytes) or not isinstance(headers, Iterable):
         got = "None" if headers is None else with_article(type(headers).__name__)
         advice = "list(headers.items())" if isinstance(headers, Mapping) else "[] if there are none"
@@ -240,7 +242,7 @@ def _not_a_pair(number: int, got: str) -> TypeError:
 
 
 def with_bytes_headers(record: Record) -> Record:
-    """Return a record whose header values are bytes or None; the same record if they are already."""
+    """Return a record whose header values are bytes or None; the same record if its values are so already."""
     if _HEADER_TYPES.issuperset(map(type, map(_value_of, record.headers))):
         return record
     return msgspec.structs.replace(record, headers=to_headers(record.headers))
@@ -249,8 +251,8 @@ def with_bytes_headers(record: Record) -> Record:
 def to_bytes(value: Any, what: str = "value") -> bytes | None:
     """Return a key, a value or a header value as bytes or None; text is encoded as UTF-8.
 
-    ``what`` is its name in errors. Raises `TypeError` for other types, and `ValueError` if a text has a lone
-    surrogate.
+    ``what`` names the value in error messages. Raises `TypeError` for other types, and `ValueError` if a text
+    contains a lone surrogate.
     """
     if value is None or type(value) is bytes:
         return value
@@ -276,5 +278,5 @@ def _to_milliseconds(timestamp: Any) -> int | None:
 
 
 def _field(content: bytes | None) -> int:
-    """Return the size of a field: its length, which is -1 for null, and its bytes."""
+    """Return the encoded size of a field: its length, which is -1 for null, followed by its bytes."""
     return 1 if content is None else zigzag.size(len(content)) + len(content)

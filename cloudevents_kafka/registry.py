@@ -1,8 +1,8 @@
 """Register event formats, data codecs and extension types for the whole process.
 
-* `register_format`: an event format, by the suffix of its media type;
-* `register_codec`: a codec of data, by its content type;
-* `register_extension`: the type and the rules of an extension attribute.
+* `register_format`: registers an event format for the suffix of its media type;
+* `register_codec`: registers a data codec for a content type;
+* `register_extension`: registers the type and the rules of an extension attribute.
 
 ``with temporarily():`` restores the previous registrations at the end of its block, for tests.
 All threads share the registrations.
@@ -25,13 +25,13 @@ from cloudevents_kafka.primitives.locks import registration_lock
 __all__ = ["register_codec", "register_extension", "register_format", "temporarily"]
 
 Registered = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""Registered extensions and formats, to pass to another process."""
+"""Registered extensions and formats, which can be passed to another process."""
 
 
 def registered() -> Registered:
-    """Return the registrations that another process needs to read the same events: see `register_all`.
+    """Return the registrations that another process needs to read the same events; see `register_all`.
 
-    Codecs are left out, as they may have connections; data is passed as bytes.
+    The result contains no codecs, since they may contain open connections; data is passed as bytes.
     """
     return extension_types.registered(), formats.registered()
 
@@ -40,9 +40,10 @@ _adopted: Final[list[dict[str, Any]]] = [{}, {}]  # what `register_all` added la
 
 
 def register_all(others: Registered) -> None:
-    """Register the extensions and formats of another process, unless they are registered already.
+    """Register the extensions and formats of another process, except those that are registered already.
 
-    The registrations of an earlier call are removed, as a Python worker of Spark may serve several drivers.
+    A Python worker of Spark may serve several drivers, so each call removes the registrations of the previous
+    call.
     """
     with registration_lock:
         for n, (module, added) in enumerate(zip((extension_types, formats), others, strict=True)):
@@ -56,7 +57,7 @@ def register_all(others: Registered) -> None:
 
 @contextmanager
 def temporarily() -> Iterator[None]:
-    """Return a context manager that restores the registrations, also those of other threads, at its end.
+    """Return a context manager that restores all registrations at the end of its block, for all threads.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event

@@ -1,4 +1,4 @@
-"""The event, with its attributes and data; it has the methods of an event of the official SDK."""
+"""The event with its attributes and data, and with the methods of the official SDK's events."""
 
 from cloudevents_kafka.event._event import (
     DataT_co,

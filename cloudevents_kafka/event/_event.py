@@ -1,8 +1,8 @@
 """Event: an immutable CloudEvent that decodes its data on first access.
 
-An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. It has only the attributes that were set.
-It stores the exact bytes of the payload and the text of ``time``. An event from a structured record also
-stores the record's value, so that the same bytes are written again.
+An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. An event contains only the attributes
+that were set. It stores the exact bytes of the payload and the text of ``time``. An event that was read from
+a structured record also stores the record's value, so that the same bytes are written again.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _new: Final = object.__new__
 class Event(SdkMethods, Generic[DataT_co]):
     """A CloudEvent of specversion 1.0.
 
-    Core and extension attributes are keyword arguments; None means absent. ``data`` is encoded at once, so
-    that later changes of the object do not change the event. None means no data, and bytes are the payload
-    itself. Other values, such as text, dataclasses, msgspec Structs and pydantic models, are encoded by the
-    content type; without one, as JSON.
+    Core and extension attributes are keyword arguments; None means absent. ``data`` is encoded immediately,
+    so later changes to the object do not change the event. None means no data, and bytes are the payload
+    itself. Other values, such as text, dataclasses, msgspec Structs and pydantic models, are encoded as the
+    content type demands, or as JSON if the event has no content type.
 
-    Raises `InvalidEvent`, with all broken rules, if the event breaks a rule. For type checkers an
-    `Event[Order]` has an ``Order`` as its data.
+    Raises `InvalidEvent`, which lists all broken rules, if the event breaks a rule. For type checkers, the
+    data of an `Event[Order]` is an ``Order``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -131,7 +131,7 @@ class Event(SdkMethods, Generic[DataT_co]):
             self._set(attributes, data)
 
     def _set(self, attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None) -> None:
-        """Check values and store them in the event itself. ``before`` are the attributes to be changed."""
+        """Check values and store them in this event; ``before`` are the attributes before the change."""
         if not accept_values(attributes):
             attributes = find_problems(attributes, data, before)
         try:
@@ -152,13 +152,13 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     @classmethod
     def of(cls, source: Any) -> Event:
-        """Return the event of any object with ``get_attributes()`` and ``get_data()``.
+        """Return an event from any object that has the methods ``get_attributes()`` and ``get_data()``.
 
-        Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON or
-        absent, a text that is valid JSON is copied as the JSON of the data, as in the SDK's binary mode, and
-        any other text becomes a JSON string. An `Event` is returned unchanged. No attribute is added, and the
-        object is not changed. Raises `InvalidEvent` if the event breaks a rule, and `TypeError` if the object
-        has no such methods.
+        Events of the official SDK, versions 1 and 2, have these methods. Data that is a text is treated as in
+        the SDK's binary mode if the content type is JSON or absent: a text that is valid JSON is copied
+        unchanged as the payload, and any other text becomes a JSON string. An `Event` is returned unchanged.
+        No attribute is added, and the object is not changed. Raises `InvalidEvent` if the event breaks a
+        rule, and `TypeError` if the object has no such methods.
         """
         if isinstance(source, cls):
             return source
@@ -179,7 +179,7 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     @property
     def type(self) -> str:
-        """The type of the event, such as ``com.example.order.created``."""
+        """The kind of event, such as ``com.example.order.created``."""
         return self._attributes["type"]  # type: ignore[no-any-return]  # see id
 
     @property
@@ -199,16 +199,16 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     @property
     def subject(self) -> str | None:
-        """The subject of the event in the context of its source, or None."""
+        """The subject of the event within its source, or None."""
         return self._attributes.get("subject")
 
     @property
     def time(self) -> datetime | None:
-        """The time of the event in its own offset, or None; ``text("time")`` is the exact text."""
+        """The time of the event with its UTC offset, or None; ``text("time")`` is the exact text."""
         return self.get("time")  # type: ignore[return-value]  # type_of says Timestamp
 
     def __getitem__(self, name: str) -> AttributeValue | datetime:
-        """Return the value of an attribute; a datetime for a known Timestamp."""
+        """Return the value of an attribute; the value of a known Timestamp is a datetime."""
         value: AttributeValue = self._attributes[name]
         if type_of(name) is AttributeType.TIMESTAMP and isinstance(value, str):
             return to_datetime(value) if is_timestamp(value) else value  # lenient reading keeps invalid ones
@@ -221,21 +221,22 @@ class Event(SdkMethods, Generic[DataT_co]):
     def extension(self, name: str, type: _Class[ValueT]) -> ValueT | None:
         """Return the value of an attribute as a str, int, bool, bytes or datetime; None if it is absent.
 
-        A header has a text for each value, so an extension that is not registered may be a str in one event
-        and an int in another. Raises `InvalidEvent` if the value is not of the type.
+        Headers contain every value as text, so the value of an extension that is not registered may be a str
+        in one event and an int in another event. Raises `InvalidEvent` if the value does not have the
+        requested type.
         """
         value = self._attributes.get(name)
         return None if value is None else value_as(name, value, type)
 
     def text(self, name: str) -> str | None:
-        """Return the canonical text of an attribute, for ``time`` the text as received; None if absent."""
+        """Return the canonical text of an attribute, or None; for ``time``, return the text as received."""
         value = self._attributes.get(name)
         return value if value is None or type(value) is str else canonical_text(value)
 
     if not TYPE_CHECKING:  # checkers know that there are no other attributes
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raise an error that says how an extension is read."""
+            """Raise an error that says how to read an extension."""
             advice = ""
             if not name.startswith("_"):
                 advice = f"; an extension is event[{name!r}], or None by event.get({name!r})"
@@ -246,19 +247,19 @@ class Event(SdkMethods, Generic[DataT_co]):
         return name in self._attributes
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of the attributes, in the order of the record or call."""
+        """Yield the names of the attributes, in the order of the record or of the call."""
         return iter(self._attributes)
 
     def keys(self) -> KeysView[str]:
-        """Return the names of the attributes, so that ``dict(event)`` has them with their values.
+        """Return the names of the attributes, so that ``dict(event)`` contains all attributes.
 
-        The data is not in it; ``event.data`` and ``event.payload`` have it.
+        The dictionary does not contain the data; use ``event.data`` or ``event.payload``.
         """
         return self._attributes.keys()
 
     @property
     def attributes(self) -> Mapping[str, AttributeValue | datetime]:
-        """All attributes by name, in the order of the record or call; read-only."""
+        """All attributes by name, in the order of the record or of the call; read-only."""
         return MappingProxyType({name: self[name] for name in self._attributes})
 
     @property
@@ -268,20 +269,20 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     @property
     def payload(self) -> bytes | None:
-        """The exact bytes of the data, or None without data."""
+        """The exact bytes of the data, or None if the event has no data."""
         return self._payload
 
     @property
     def kind(self) -> DataKind:
-        """What the payload is: bytes, JSON, a text or a Protobuf message."""
+        """The kind of the payload: bytes, JSON, a text or a Protobuf message."""
         return self._kind
 
     @property
     def data(self) -> DataT_co:
-        """The data as a Python value: the value of JSON, a text, or bytes. It is decoded once.
+        """The data as a Python value: the value of JSON, a text, or bytes. The payload is decoded only once.
 
-        Changing this value in place does not change the payload: send ``event.replace(data=changed)``
-        instead. A codec that is registered for ``datacontenttype`` decodes the payload instead. Raises
+        Changing this value in place does not change the payload: send ``event.replace(data=changed)`` to send
+        changed data. If a codec is registered for ``datacontenttype``, the codec decodes the payload. Raises
         `DataError` if the payload does not match ``datacontenttype``.
         """
         if self._data is _UNSET:
@@ -291,11 +292,11 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._data  # type: ignore[no-any-return]  # a reader's type is known to its caller
 
     def read_with(self, read: Callable[[Event], T]) -> Event[T]:
-        """Return the same event with ``data`` decoded by a function of the event.
+        """Return the same event, with a function that takes the event and returns its ``data``.
 
         ``read`` has precedence over codecs, also in an event that `replace` returns with the same data, but
-        not in a pickled copy. It is not called for an event without data. If it raises an exception, that
-        becomes a `DataError`.
+        not in a pickled copy. ``read`` is not called for an event without data. If ``read`` raises an
+        exception, reading ``data`` raises a `DataError`.
         """
         event = unchecked_event(self._attributes, self._payload, self._kind, self._encoded)
         event._reader = read
@@ -303,11 +304,11 @@ class Event(SdkMethods, Generic[DataT_co]):
         return event
 
     def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
-        """Return a changed event; None removes an attribute.
+        """Return a changed copy of the event; the value None removes an attribute.
 
         If ``data`` is not passed, the payload stays the same, even if ``datacontenttype`` changes. An invalid
-        value that lenient reading kept stays, too, unless another one is passed. Raises `InvalidEvent` if the
-        changed event breaks another rule.
+        value that lenient reading accepted also stays, unless another value is passed for its attribute.
+        Raises `InvalidEvent` if the changed event breaks another rule.
         """
         event = _new(type(self))
         changed = {**self._attributes, **attributes}
@@ -323,13 +324,13 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._with_reader(event)
 
     def _with_reader(self, event: Event) -> Event:
-        """Return an event with the same data, and with the same function of `read_with`, if there is one."""
+        """Return an event that has the same data, with the function that `read_with` received, if any."""
         return event.read_with(self._reader) if hasattr(self, "_reader") else event
 
     __replace__ = replace
 
     def __eq__(self, other: object) -> bool:
-        """Return whether payloads and attributes are equal; times are compared by instant."""
+        """Return whether the payloads and the attributes are equal; times are compared as instants."""
         if not isinstance(other, Event):
             return NotImplemented
         return (
@@ -339,7 +340,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         )
 
     def __hash__(self) -> int:
-        """Return the hash of id and source, which identify an event (R-03)."""
+        """Return the hash of the id and the source, which together identify an event (R-03)."""
         return hash((self.id, self.source))
 
     def __repr__(self) -> str:
@@ -359,7 +360,7 @@ class Event(SdkMethods, Generic[DataT_co]):
 
 
 def _refuse_to_set(name: str) -> Callable[[Event, object], NoReturn]:
-    """Return a setter which says that an event is read-only, and what to do."""
+    """Return a setter that raises an error: the message explains that events are read-only."""
     argument = "data" if name == "payload" else name
 
     def refuse(event: Event, _value: object) -> NoReturn:
@@ -382,11 +383,11 @@ def unchecked_event(
     kind: DataKind = DataKind.BYTES,
     encoded: tuple[str, bytes] | None = None,
 ) -> Event:
-    """Return an event with attributes that are valid, without a check.
+    """Return an event with attributes that are known to be valid; the attributes are not checked.
 
-    Formats and readers create events in this way, after they have validated the attributes. The event uses
-    the dictionary itself. ``encoded`` is the name of the event format and the structured value from which the
-    event was read, if any.
+    Formats and readers create events with this function, after they have validated the attributes. The event
+    uses the dictionary itself, not a copy. ``encoded`` is a pair of the name of the event format and the
+    structured value from which the event was read, or None.
     """
     event = _new(Event)
     event._attributes = attributes
@@ -398,17 +399,17 @@ def unchecked_event(
 
 
 def has_reader(event: Event) -> bool:
-    """Return whether a function of `Event.read_with` reads the data of an event."""
+    """Return whether a function that was passed to `Event.read_with` decodes the data of an event."""
     return hasattr(event, "_reader")
 
 
 def origin_of(event: Event) -> Event | None:
-    """Return the event that was read from a structured value: this one, or the one before `replace`."""
+    """Return the event that was read from a structured value: this event, or the event before `replace`."""
     return event if event._encoded is not None else getattr(event, "_origin", None)
 
 
 def select_attributes(event: Event, names: Container[str]) -> Event:
-    """Return an event with selected attributes of another event and its data, without a new check."""
+    """Return a copy of an event with only the selected attributes and with its data, without checks."""
     attributes = {name: value for name, value in event._attributes.items() if name in names}
     return event._with_reader(unchecked_event(attributes, event._payload, event._kind))
 
@@ -416,17 +417,17 @@ def select_attributes(event: Event, names: Container[str]) -> Event:
 binary_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind]]] = attrgetter(
     "_attributes", "_payload", "_kind"
 )
-"""A function that returns the attributes of an event as stored, its payload, and the payload's kind."""
+"""A function that returns the stored attributes of an event, its payload, and the payload's kind."""
 
 stored_parts: Final[
     Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind, tuple[str, bytes] | None]]
 ] = attrgetter("_attributes", "_payload", "_kind", "_encoded")
-"""A function that returns all that an event stores: the arguments of `unchecked_event`."""
+"""A function that returns all stored parts of an event, which are the arguments of `unchecked_event`."""
 
 raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, bytes] | None]]] = attrgetter(
     "_attributes", "_encoded"
 )
-"""A function that returns the attributes of an event as it stores them, and ``encoded`` of `unchecked_event`.
+"""A function that returns the stored attributes of an event, and the ``encoded`` pair of `unchecked_event`.
 
-Encoders use them, and do not change the dictionary.
+Encoders use this function, and do not change the dictionary.
 """

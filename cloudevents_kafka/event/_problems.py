@@ -1,4 +1,4 @@
-"""All problems of values that do not form an event, each with its clause."""
+"""Find all problems of values that do not form an event; each problem names its clause."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from cloudevents_kafka.problems import DataError, InvalidEvent, Problem
 def find_problems(
     attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return attributes in canonical form; raise `InvalidEvent` with all problems if they break a rule.
+    """Return attributes in canonical form; raise `InvalidEvent` with all problems if values break a rule.
 
-    ``before`` are the attributes of the event that is changed: a value that lenient reading kept stays.
+    ``before`` are the attributes of the event that is changed: its invalid values that lenient reading
+    accepted are accepted again.
     """
     attributes, problems = check_values(attributes)
     if problems and before is not None:
@@ -31,12 +32,12 @@ def find_problems(
 
 
 def _is_kept(problem: Problem, attributes: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Return whether an event had a problem before it was changed, by the same value."""
+    """Return whether the same value already caused a problem before the event was changed."""
     name = str(problem.attribute)
     return attributes.get(name) == before.get(name) and problem in check_values({**before})[1]
 
 
 def data_problem(error: DataError) -> Problem:
-    """Return the problem of data that cannot be encoded."""
+    """Return the problem for data that cannot be encoded."""
     # J-10: "MUST translate the data value to a JSON value"
     return Problem("data", str(error), "J-10")

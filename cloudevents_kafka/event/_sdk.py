@@ -1,7 +1,7 @@
-"""The official SDK's events: their attributes and data, and the methods of its ``BaseCloudEvent``.
+"""The official SDK's events: reading their attributes and data, and the methods of ``BaseCloudEvent``.
 
-Any object with the methods ``get_attributes()`` and ``get_data()`` is an event of the SDK's version
-1 or 2.
+Any object with the methods ``get_attributes()`` and ``get_data()`` is accepted as an event of the SDK's
+version 1 or 2.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cloudevents_kafka.primitives.plural import with_article
 
 
 def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
-    """Return the attributes of an SDK's event as a new dictionary, and its data, as its methods return them.
+    """Return the attributes of an SDK's event as a new dictionary, and the data that its methods return.
 
     If the content type is JSON, a text that is valid JSON becomes a ``msgspec.Raw``: see `as_document`.
     Raises `TypeError` if the object does not have the methods of such an event.
@@ -69,14 +69,14 @@ def check_event(source: object, taker: str) -> None:
 
 
 class SdkEvent(Protocol):
-    """The methods of an event of the official SDK, of version 1 or 2, that this library calls."""
+    """The methods that this library calls on events of the official SDK, version 1 or 2."""
 
     def get_attributes(self) -> Mapping[str, Any]: ...
     def get_data(self) -> Any: ...
 
 
 class _Event(Protocol):
-    """The properties of `Event` that the methods below return."""
+    """The properties of `Event` that the methods of `SdkMethods` return."""
 
     @property
     def id(self) -> str: ...
@@ -139,7 +139,7 @@ class SdkMethods:
         return self.time
 
     def get_extension(self: _Event, extension_name: str) -> Any:
-        """Return an extension, or None if it is absent."""
+        """Return the value of an extension attribute, or None if it is absent."""
         return self.get(extension_name)
 
     def get_data(self: _Event) -> Any:
@@ -147,5 +147,5 @@ class SdkMethods:
         return self.data
 
     def get_attributes(self: _Event) -> dict[str, Any]:
-        """Return a new dictionary of ``attributes``."""
+        """Return a copy of ``attributes`` as a new dictionary."""
         return dict(self.attributes)
