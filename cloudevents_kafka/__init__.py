@@ -126,7 +126,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Return a class for asyncio; importing such classes takes most of the time of importing this module."""
+    """Return a class for asyncio; importing it with this module would take most of the import time."""
     if name in _ASYNCIO:
         from cloudevents_kafka.clients import aio
 

@@ -1,13 +1,13 @@
-"""The Kafka protocol binding: read a record as an event, write an event as a record.
+"""The Kafka protocol binding: functions that read a record as an event and write an event as a record.
 
 Read the modules in this order:
 
 * `_headers`: the headers that carry attributes;
-* `_sniffer`: the kind of a record, from its headers;
+* `_sniffer`: finds the kind of a record from its headers;
 * `_binary` and `_structured`: the two content modes;
 * `_valid`: the reader of valid records;
 * `_decode` and `_encode`: `from_record`, `decode` and `to_record`;
-* `_keys`: key mappers;
+* `_keys`: key mappers, which choose the key of a record;
 * `lenient`: lenient reading of known deviations.
 """
 

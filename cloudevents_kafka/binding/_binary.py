@@ -1,6 +1,6 @@
-"""Binary content mode: attributes in ``ce_`` headers, the data as the record's value.
+"""Binary content mode: attributes are ``ce_`` headers, and the data is the record's value.
 
-Header values are the canonical texts of attributes in UTF-8, without quotes or percent-encoding.
+Each header value is the canonical text of an attribute in UTF-8, without quotes or percent-encoding.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
 HeadersRead = tuple[dict[str, Any], list[Check] | None]
-"""Attributes, and the checks of those that have rules, or None."""
+"""The attributes, and the checks for the attributes that have rules; None instead of a list if none has."""
 
 _MISSPELLED: Final = "?"
 _UNKNOWN: Final = "??"
 _is_copy: Final[Check] = bool  # marks ce_datacontenttype, which `read_headers` compares
 _misspelled: Final[set[str]] = set()
-"""The mark of headers whose names nearly match the binding's."""
+"""The names of headers that nearly match a header name of the binding."""
 
 
 def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> HeadersRead | None:  # noqa: FBT001
@@ -46,7 +46,8 @@ def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> Head
 
     The result is None if one of the event's headers breaks a rule, which `decode_binary` then finds: a value
     is not UTF-8, a header is repeated, a name is invalid, or ce_datacontenttype is not a copy of
-    content-type. With ``lenient`` a name that nearly matches one of the binding is invalid, too.
+    content-type. With ``lenient``, a header whose name nearly matches a header name of the binding also
+    counts as invalid.
     """
     attributes: dict[str, Any] = {}
     checks: list[Check] | None = None
@@ -78,7 +79,7 @@ def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> Head
 
 
 def _read_uncached(headers: Headers, table: ExtensionTable, *, lenient: bool) -> HeadersRead | None:
-    """Return the attributes and the checks of headers of any names, and cache the names."""
+    """Return the attributes and the checks of headers with any names, and cache the names."""
     attributes: dict[str, Any] = {}
     checks: list[Check] = []
     names = table.header_names
@@ -105,7 +106,7 @@ def _read_uncached(headers: Headers, table: ExtensionTable, *, lenient: bool) ->
 
 
 def _remove_copy(attributes: dict[str, Any]) -> bool:
-    """Remove ce_datacontenttype; return whether it is a copy of content-type or absent (K-04)."""
+    """Remove ce_datacontenttype; return whether it was absent or a copy of content-type (K-04)."""
     if CONTENT_TYPE_COPY not in attributes:
         return True
     copy: str = attributes.pop(CONTENT_TYPE_COPY)
@@ -113,11 +114,11 @@ def _remove_copy(attributes: dict[str, Any]) -> bool:
 
 
 def _add_name(header: str, table: ExtensionTable) -> str | None:
-    """Return the attribute of a header if it has no rules, and cache it.
+    """Return the attribute that a header carries if the attribute has no rules, and cache the name.
 
     The result is ``""`` for an invalid name, and None for other headers.
 
-    It is `_MISSPELLED` if the name nearly matches one of the binding.
+    The result is `_MISSPELLED` if the name nearly matches a header name of the binding.
     """
     if header in _misspelled:
         return _MISSPELLED
@@ -137,7 +138,7 @@ def _add_name(header: str, table: ExtensionTable) -> str | None:
 
 
 def decode_binary(record: Record) -> Event:
-    """Return the event of a record in binary mode; raise `InvalidEvent` if it has problems."""
+    """Return the event of a record in binary mode; raise `InvalidEvent` if the record has problems."""
     texts, problems = _read_headers(record.headers)
     unreadable = [attribute_of(str(problem.attribute)) for problem in problems]
     attributes, problems = validate(texts, problems, unreadable)
@@ -149,7 +150,7 @@ def decode_binary(record: Record) -> Event:
 
 
 def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return the texts of attributes, also of those with invalid names, and the problems of headers."""
+    """Return the texts of all attributes, even those with invalid names, and the problems of the headers."""
     attributes: dict[str, AttributeValue] = {}
     problems: list[Problem] = []
     copies: list[str] = []
@@ -178,8 +179,8 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
 def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
     """Return the headers of an event, in the order of its attributes, and its value.
 
-    Raises `EncodeError` if readers would take the datacontenttype for a content type of structured
-    mode.
+    Raises `EncodeError` if readers would mistake the datacontenttype for the content type of a structured
+    record.
     """
     attributes, payload, kind = binary_parts(event)
     names = header_names

@@ -2,8 +2,8 @@
 
 `from_record` raises an error for a record that is not a valid event; `decode` returns `Decoded` or
 `Undecodable`, so that one bad record does not stop a loop. If `_valid` cannot read a record, four steps
-follow: the headers show the mode; the bytes become attributes and data; `lenient` reading, if it is asked
-for, accepts deviations; the rules decide whether this is an event.
+follow: the content mode is found from the headers; the bytes are split into attributes and data; `lenient`
+reading, if requested, accepts deviations; the rules decide whether the record is an event.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ _NAMES: Final = {
     "event": frozenset(name for name in dir(Event) if not name.startswith("_")),
     "record": frozenset(Record.__struct_fields__),
 }
-"""Names that a `Decoded` does not have, but that its event or its record has."""
+"""The names of attributes that a `Decoded` does not have, but that its event or its record has."""
 
 
 class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
-    """A record that is an event; ``tolerated`` are the problems that lenient reading accepted.
+    """A record that is an event; ``tolerated`` lists the problems that lenient reading accepted.
 
-    For a value that the event could not take, the problem is an `errors.LeftOut`, which has the whole value.
+    If the event cannot contain a received value, the problem is an `errors.LeftOut`, which stores the
+    complete value.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, Event, decode, to_record
@@ -50,14 +51,14 @@ class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
 
     @property
     def mode(self) -> ContentMode:
-        """The content mode in which the event was read."""
+        """The content mode of the record: binary or structured."""
         if self.tolerated:
             return lenient_mode(with_bytes_headers(self.record).headers)
         return "structured" if sniff(self.record.headers).mode == "structured" else "binary"
 
     @property
     def format(self) -> str | None:
-        """The name of the event format in which the event was read, or None in binary mode."""
+        """The name of the event format from which the event was read, or None in binary mode."""
         if self.tolerated:
             return lenient_format(with_bytes_headers(self.record).headers)
         return sniff(self.record.headers).format
@@ -65,7 +66,7 @@ class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
     if not TYPE_CHECKING:  # checkers know that there are no other attributes
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raise an error that says whether the event or the record has an attribute of this name."""
+            """Raise an error that says whether the event or the record has an attribute with this name."""
             owner = next((part for part in ("event", "record") if name in _NAMES[part]), None)
             advice = "" if owner is None else f"; it is item.{owner}.{name}"
             message = f"{type(self).__name__!r} object has no attribute {name!r}{advice}"
@@ -73,7 +74,7 @@ class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """A record that is not a valid event, and the reason.
+    """A record that is not a valid event, and the error that says why.
 
     Examples:
         >>> from cloudevents_kafka import Record, Undecodable, decode
@@ -88,13 +89,13 @@ class Undecodable(msgspec.Struct, frozen=True):
 
 
 def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
-    """Return the event of a record, in either content mode and any known event format.
+    """Return the event in a record of either content mode and any known event format.
 
-    The record may be a message of a client: see `Record.of`. ``lenient`` accepts deviations of known
-    producers; `decode` lists them.
+    The record may be a message of a client: see `Record.of`. With ``lenient``, deviations of known producers
+    are accepted; `decode` returns a list of the accepted deviations.
 
     Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or `UnsupportedBatch` if the record is not a valid
-    event; the error has the record. No bytes in a record raise another error.
+    event; the error contains the record. The bytes of a record never raise another error.
 
     Examples:
         >>> from cloudevents_kafka import Record, from_record
@@ -109,10 +110,11 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
 
 
 def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodable:
-    """Return the event that `from_record` returns for a record, or the error that it raises.
+    """Return the event that `from_record` returns for a record, or the error that `from_record` raises.
 
-    The record may be a message of a client, such as confluent-kafka's ``Message``; the result has it as a
-    `Record`. Raises `TypeError` or `ValueError` if the object is not a record, as `Record.of` does.
+    The record may be a message of a client, such as confluent-kafka's ``Message``; ``record`` of the result
+    is always a `Record`. Raises `TypeError` or `ValueError` if the object is not a record, as `Record.of`
+    does.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, decode
@@ -133,7 +135,7 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
 
 
 def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
-    """Return the event of a record and the accepted problems; raise a `DecodeError` if it is not an event."""
+    """Return the event of a record and the accepted problems; raise a `DecodeError` if it is not valid."""
     if type(record.headers) is UnreadHeaders:
         raise BrokenEvent([_unread(record.headers)], record)
     with_bytes = with_bytes_headers(record)
@@ -151,7 +153,7 @@ def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
 
 
 def _unread(headers: UnreadHeaders) -> Problem:
-    """Return the problem of headers that a client could not return, and that are therefore unknown."""
+    """Return the problem of headers that a client could not return and whose names are therefore unknown."""
     return Problem(None, headers.rule, "K-06", headers.value, headers.hint)  # K-06: "encoded as UTF-8"
 
 

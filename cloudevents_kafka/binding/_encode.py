@@ -1,4 +1,4 @@
-"""Write an event as a record: its mode, format, key and headers."""
+"""Write an event as a record: choose the record's content mode, event format, key and headers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"}
 
 
 class _Foreign(dict[str, bool]):
-    """A cache of whether a header is foreign: its name is not an event header's, and not nearly one."""
+    """A cache from header names to whether a header is foreign: not, and not nearly, an event header."""
 
     def __missing__(self, name: str) -> bool:
         return remember(self, name, exact_name(name) is None)
@@ -57,19 +57,20 @@ def to_record(
     topic: str | None = None,
     like: RecordInput | None = None,
 ) -> Record:
-    """Return an event, or an SDK's event, as a record.
+    """Return an event, or an event of the official SDK, as a record.
 
     ``mode`` is ``"binary"`` by default; ``format`` names the event format of structured mode, ``"json"`` by
-    default. ``key`` takes precedence over ``key_mapper``; without both the key is None. ``headers`` follow
-    the headers of the event and must have other names.
+    default. ``key`` takes precedence over ``key_mapper``; if neither is passed, the key is None. ``headers``
+    are added after the headers of the event, and their names must differ from the names of event headers.
 
     ``like`` is the record from which the event was read, or the client's message (see `Record.of`). Mode,
     format, key, header order and other headers are taken from ``like`` unless an argument sets them. If the
-    event equals the one that is read from ``like``, strictly or leniently, the result equals ``like``, byte
-    for byte. If it was changed, headers and members that lenient reading left out stay as they came.
+    event equals the event that is read from ``like``, strictly or leniently, the result equals ``like``, byte
+    for byte. If the event was changed, headers and JSON members that lenient reading left out are written as
+    they were received.
 
-    Raises `EncodeError` if the event or an argument cannot be written like this, and `InvalidEvent` if an
-    SDK's event breaks a rule.
+    Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an SDK's
+    event breaks a rule.
 
     Examples:
         >>> from cloudevents_kafka import Event, to_record
@@ -92,7 +93,7 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
     headers: HeaderInput,
     like: RecordInput | None,
 ) -> tuple[Event, bytes | None, bytes | None, Headers]:
-    """Return the event, and the key, the value and the headers of the record that `to_record` returns."""
+    """Return the event, and the key, value and headers of the record that `to_record` returns for it."""
     is_binary = format is None and (mode is None or mode == "binary") and like is None
     if type(event) is not Event:
         event = Event.of(event)
@@ -116,7 +117,7 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
 
 
 def check_mode(mode: object, format: str | None) -> None:
-    """Raise `EncodeError` unless ``mode`` is a content mode and may have this ``format``."""
+    """Raise `EncodeError` unless ``mode`` is a content mode that may be combined with ``format``."""
     if mode not in _MODES:
         raise EncodeError(f"mode must be 'binary' or 'structured', got {mode!r}")
     if format is not None and mode == "binary":
@@ -150,7 +151,7 @@ def _key_bytes(key: bytes | str) -> bytes | None:
 
 
 def check_header_names(headers: Headers) -> None:
-    """Raise `EncodeError` unless UTF-8 can encode the names: other names crash confluent-kafka's client."""
+    """Raise `EncodeError` unless UTF-8 can encode all names: other names crash confluent-kafka's client."""
     for name, _ in headers:
         if not isinstance(name, str):
             raise TypeError(
@@ -171,7 +172,7 @@ def _record_like(like: RecordInput) -> Record:
 def _encode_like(
     event: Event, like: Record, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and the value of an event that was read from ``like``, or that replaces it."""
+    """Return the headers and value of an event that was read from ``like``, or that replaces its event."""
     sniffed = sniff(like.headers)
     is_like = format in {None, sniffed.format} and mode in {None, sniffed.mode}
     if is_like and sniffed.mode == "binary":
@@ -197,10 +198,11 @@ def _encode_like(
 
 
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
-    """Return the headers and the value of an event in binary mode; None if ``like`` must be read first.
+    """Return the headers and value of an event in binary mode, or None if ``like`` must be read first.
 
-    ``like`` need not be read if each of its headers is foreign, or is a header of the event and occurs once,
-    and if these headers are equal to the event's or show that it was changed.
+    ``like`` need not be read if two conditions are met. First, each header of ``like`` is foreign, or is a
+    header of the event that occurs once. Second, these headers equal the event's headers, or show that the
+    event was changed.
     """
     written, value = encode_binary(event)
     new = dict(written)
@@ -227,7 +229,7 @@ def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None]
 
 
 def _reading_of(event: Event, like: Record, sniffed: Verdict) -> Event | None:
-    """Return the event that strict reading returns for ``like`` if it is known already."""
+    """Return the event that strict reading returns for ``like``, if that event is already known."""
     origin = origin_of(event)
     encoded = None if origin is None else raw_parts(origin)[1]
     if encoded is None or encoded[1] != like.value or encoded[0] != sniffed.format:
@@ -248,7 +250,7 @@ def _unchanged(like: Record) -> tuple[Headers, bytes | None]:
 def _encode_like_deviating(
     event: Event, item: Decoded, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and the value of an event that lenient reading may have returned for a record."""
+    """Return the headers and value of an event that was possibly read leniently from a record."""
     from cloudevents_kafka.binding._forward import keep_left_out  # few records deviate
 
     like, origin = item.record, item
@@ -272,10 +274,10 @@ def _encode_like_deviating(
 
 
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:
-    """Return the headers of ``like`` with written headers in place of headers with the same names.
+    """Return the headers of ``like``, in which written headers replace headers with the same names.
 
-    Written headers with new names are last. In the same mode, the null header of an absent attribute stays,
-    and so does a copy of the content-type that still equals it.
+    Written headers with new names are last. If the content mode is the same, the null header of an absent
+    attribute stays, and a copy of the content-type stays if it still equals the content-type.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))

@@ -1,8 +1,9 @@
-"""Write a changed event into the record from which it was read leniently: what was left out stays as it came.
+"""Write a changed event into the record from which it was leniently read; left-out values are preserved.
 
-Several headers or members may stand for one attribute. Only one of them was read; it gets the new value,
-under its exact name. Headers and members that were left out stay, also if no attribute has their name. If an
-attribute was read and then removed from the event, all headers or members for it are removed.
+Several headers or members may stand for one attribute. Only one of these headers or members was read; the new
+value of the attribute replaces it, under the exact name. Headers and members that were left out stay, even if
+no attribute has their name. If an attribute was read and then removed from the event, all headers or members
+that stand for the attribute are removed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _DATA_TYPE: Final = "datacontenttype"
 
 
 def keep_left_out(written: Record, event: Event, origin: Decoded) -> tuple[Headers, bytes | None]:
-    """Return the headers and the value of a changed event, in the mode and format of its origin."""
+    """Return the headers and value of a changed event, in the mode and format of the original record."""
     like = origin.record.headers
     if origin.mode == "binary":
         headers = _quoted(written.headers) if _is_quoted(like) else written.headers
@@ -46,7 +47,7 @@ def keep_left_out(written: Record, event: Event, origin: Decoded) -> tuple[Heade
 
 
 def _is_quoted(headers: Headers) -> bool:
-    """Return whether all values are in quotation marks, which the value of the specversion shows."""
+    """Return whether all values are in quotation marks, as the value of the specversion shows."""
     names = (_attribute_in(name) for name, _ in headers)
     places = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, headers, strict=True))
     return (headers[places["specversion"]][1] or b"").startswith(b'"')
@@ -99,9 +100,10 @@ def _stays(
     is_read: bool,
     is_exact: bool,
 ) -> bool:
-    """Return whether a header or member stays: it is foreign, or was left out and is not set now.
+    """Return whether a header or member stays: it is foreign, or was left out and is not replaced.
 
-    The arguments are the names of the attributes of the event as it was read, and of the changed event.
+    ``before`` and ``new`` are the names of the attributes in the event as it was read, and in the changed
+    event.
     """
     if not attribute:
         return True
@@ -111,7 +113,7 @@ def _stays(
 
 
 def _attribute_in(header: str) -> str | None:
-    """Return the attribute that a header stands for; ``""`` if it is left out, None if it is foreign."""
+    """Return the attribute of a header, ``""`` if the header is left out, or None if it is foreign."""
     exact = exact_name(header)
     if exact is None:
         return None
@@ -119,9 +121,9 @@ def _attribute_in(header: str) -> str | None:
 
 
 def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int]:
-    """Return the index of the header or member that was read, by attribute.
+    """Return a dictionary from attributes to the index of the header or member that was read.
 
-    ``found`` has the attribute, the name of the header or member, and whether it has a value.
+    ``found`` yields, for each header or member, its attribute, its name, and whether it has a value.
     """
     ranks: dict[str, tuple[bool, bool, bool, int]] = {}
     for index, (attribute, name, has_value) in enumerate(found):
@@ -132,7 +134,7 @@ def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int
 
 
 def _merge_structured(written: Headers, like: Headers) -> Headers:
-    """Return headers with the written content-type, without the one that was read and without copies."""
+    """Return headers with the written content-type, without the old content-type and its copies."""
     names = [_attribute_in(header) for header, _ in like]
     place = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True)).get(
         _DATA_TYPE
@@ -147,7 +149,7 @@ def _merge_structured(written: Headers, like: Headers) -> Headers:
 
 
 def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
-    """Return a structured value that also has what reading left out of the original value."""
+    """Return a structured value that also contains the parts of the original value that reading left out."""
     came = origin.record.value or b""
     before, new = raw_parts(origin.event)[0], raw_parts(event)[0]
     if origin.format == _JSON:
@@ -166,7 +168,7 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
 
 
 def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
-    """Yield the members of a JSON object from which no attribute was read, unchanged."""
+    """Yield, unchanged, the members of a JSON object from which no attribute was read."""
     members = [(name, value[start:end]) for name, start, end in find_members(value)]
     members = [(name, text) for name, text in members if name not in _NOT_ATTRIBUTES and text != _NULL]
     for index in _left_out([name for name, _ in members], before, new):
@@ -175,7 +177,7 @@ def _left_out_members(value: bytes, before: Collection[str], new: Collection[str
 
 
 def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str]) -> Iterator[int]:
-    """Yield the indexes of names from which no attribute was read, and which stay."""
+    """Yield the indexes of the names that stay, because no attribute was read from them."""
     attributes = [name if is_name(name) else fold_name(name) for name in names]
     places = _read_places((attribute, name, True) for attribute, name in zip(attributes, names, strict=True))
     for index, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
@@ -185,7 +187,7 @@ def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str
 
 
 def _attributes_of(form: Any, value: bytes) -> Mapping[str, AttributeValue]:
-    """Return the attributes in a value of another format as they came."""
+    """Return the attributes in a value of another format than JSON, as they were received."""
     try:
         found = form.decode(value)
     except InvalidAttributes as error:

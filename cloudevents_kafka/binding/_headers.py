@@ -21,7 +21,7 @@ OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # prefixes in the bin
 _SHOWN: Final = 3  # values of a header in a message
 
 header_names: Final[dict[str, str]] = {}
-"""A cache of `header_of`."""
+"""A cache of the results of `header_of`."""
 
 
 def header_of(attribute: str) -> str:
@@ -31,7 +31,7 @@ def header_of(attribute: str) -> str:
 
 
 def attribute_of(header: str) -> str | None:
-    """Return the attribute that a header carries, ``""`` if its name is invalid, None for other headers."""
+    """Return the attribute that a header carries, ``""`` for an invalid name, or None for other headers."""
     if header == CONTENT_TYPE:
         return "datacontenttype"
     if not isinstance(header, str) or not header.startswith(PREFIX) or header == PREFIX:
@@ -41,7 +41,7 @@ def attribute_of(header: str) -> str | None:
 
 
 def exact_name(header: str) -> str | None:
-    """Return the binding's name that a header has or nearly has; None for other headers."""
+    """Return the binding's header name that a header has or nearly has; None for other headers."""
     folded = str(header).lower()
     if prefix := OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[prefix.end() :]
@@ -49,17 +49,17 @@ def exact_name(header: str) -> str | None:
 
 
 def given_name(header: str) -> str:
-    """Return the attribute's name in a header that has the binding's prefix, or nearly has it."""
+    """Return the attribute name in a header whose prefix is, or nearly is, the binding's prefix."""
     text = str(header)
     prefix = OTHER_PREFIXES.match(text.lower())
     return text[len(PREFIX) if prefix is None else prefix.end() :]
 
 
 def fold_name(name: str) -> str | None:
-    """Return the name of the attribute that lenient reading takes a name for, or None.
+    """Return the attribute that lenient reading recognizes in a misspelled name, or None.
 
-    Capital letters become small. ``-``, ``_`` and ``.`` are removed only if the result is the name of an
-    extension.
+    Capital letters are converted to small letters. ``-``, ``_`` and ``.`` are removed only if the result is
+    the name of an extension.
     """
     lower = name.lower() if name.isascii() else ""
     if is_name(lower):
@@ -69,12 +69,12 @@ def fold_name(name: str) -> str | None:
 
 
 def name_in(header: str) -> str:
-    """Return the attribute's name in a header of the event, even if it is invalid."""
+    """Return the attribute name in a header of the event, even if the name is invalid."""
     return attribute_of(header) or header[len(PREFIX) :]
 
 
 def preview_all(values: Iterable[bytes]) -> str:
-    """Return the different values of a repeated header, for a message; their order does not matter."""
+    """Return the different values of a repeated header as text for a message, sorted."""
     return " and ".join(preview(value.decode("utf-8", "replace")) for value in sorted(set(values))[:_SHOWN])
 
 

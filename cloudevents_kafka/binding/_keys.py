@@ -1,7 +1,7 @@
-"""Key mappers: from an event to the key of its record, and back.
+"""Key mappers: functions from an event to the key of its record, and from the key back to the event.
 
-By default a record has the key that the caller passes, or none. A mapper must not change the event (K-14: "A
-mapping function MUST NOT modify the CloudEvent"): all its attributes are sent.
+By default, the key of a record is the key that the caller passes, or null. A mapper must not change the event
+(K-14: "A mapping function MUST NOT modify the CloudEvent"): all attributes of the event are sent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KeyMapper = Callable[[Event], str | bytes | None]
 """A function that returns the key for an event: bytes, a str, or None for no key."""
 
 ReverseKeyMapper = Callable[[Event, Record], Event]
-"""A function that returns the event for the receiver, from the event that was read and its record."""
+"""A function that takes the event that was read, and its record, and returns the event for the receiver."""
 
 
 def partition_key(event: Event) -> str | None:
@@ -36,7 +36,7 @@ def partition_key(event: Event) -> str | None:
 
 
 def attribute_key(name: str) -> KeyMapper:
-    """Return a mapper whose key is the canonical text of an attribute, such as ``attribute_key("subject")``.
+    """Return a mapper whose key is an attribute's canonical text, such as ``attribute_key("subject")``.
 
     Examples:
         >>> from cloudevents_kafka import Event, attribute_key, to_record
@@ -52,7 +52,7 @@ def _attribute_text(name: str, event: Event) -> str | None:
 
 
 def first_of(*mappers: KeyMapper) -> KeyMapper:
-    """Return a mapper that calls these mappers in turn, and returns the first key that is not None.
+    """Return a mapper that calls these mappers in turn and returns the first key that is not None.
 
     Examples:
         >>> from cloudevents_kafka import Event, attribute_key, first_of, partition_key, to_record
@@ -68,11 +68,11 @@ def _first_key(mappers: tuple[KeyMapper, ...], event: Event) -> str | bytes | No
 
 
 def key_to_attribute(name: str) -> ReverseKeyMapper:
-    """Return a reverse mapper that sets an attribute to the key's text, unless the event has it.
+    """Return a reverse mapper that sets an attribute to the key's text, unless the attribute is present.
 
-    The event is unchanged if the key is null, empty or not UTF-8, or if the attribute cannot have its text:
-    the specification defines no reverse mapping, so the mapper must not make an event invalid. Raises
-    `ValueError` if an attribute cannot have the name.
+    The event is unchanged if the key is null, empty or not UTF-8, or if the key's text is not a valid value
+    of the attribute: the specification defines no reverse mapping, so the mapper must not make an event
+    invalid. Raises `ValueError` if ``name`` is not a valid attribute name.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, key_to_attribute

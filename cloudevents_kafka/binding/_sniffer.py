@@ -1,4 +1,4 @@
-"""The sniffer: finds the kind of a record from its headers alone (Kafka binding 3)."""
+"""The sniffer, which finds the kind of a record from its headers alone (Kafka binding 3)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VERSION_HINT: Final = (
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The kind of a record: its mode, its content-type as received, and the reason.
+    """The kind of a record: its mode, its content-type as received, and the reason for the mode.
 
     ``format`` is the name of the event format if the mode is structured.
 
@@ -53,7 +53,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | None] | RecordInput) -> Verdict:
-    """Return the kind of a record with these headers, which may have any names and bytes.
+    """Return the kind of a record with these headers; header names and values may be arbitrary.
 
     ``headers`` may also be a record, or the message of a client (see `Record.of`).
 
@@ -116,10 +116,10 @@ def _unknown_format() -> str:
 def decode_error(
     sniffed: Verdict, record: Record, *, lenient: bool = False, problems: Sequence[Problem] = ()
 ) -> DecodeError:
-    """Return the error for a record that is not an event, a batch, or in an unknown event format.
+    """Return the error for a record that is not an event, is a batch, or has an unknown event format.
 
-    ``lenient`` is whether lenient reading has refused it, too, and ``problems`` say why its value is not an
-    event in JSON.
+    ``lenient`` says whether lenient reading has also refused the record, and ``problems`` say why the
+    record's value is not an event in JSON.
     """
     if sniffed.mode == "not-an-event":
         reason = f"not a CloudEvent: {sniffed.reason} (K-11, Kafka binding 3)"
@@ -137,7 +137,7 @@ def decode_error(
 
 
 def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient: bool) -> str | None:
-    """Return advice for a value that may be JSON of an event without a content-type, or None."""
+    """Return advice if a value may be an event in JSON without a content-type, or None."""
     if problems:
         return f"its value is not an event in JSON either: {'; '.join(map(str, problems[:_SHOWN]))}"
     if value is None or b'"specversion"' not in value:
@@ -148,9 +148,10 @@ def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient
 
 
 def framed_hint(value: bytes | None) -> str | None:
-    """Return advice for an event that the serializer of a schema registry has framed; None for other values.
+    """Return advice for an event that a schema registry's serializer has framed; None for other values.
 
-    Such a value begins with one byte, and then the four bytes of the schema's id, or its GUID.
+    Such a value begins with one marker byte, followed by the schema's id in four bytes or by the schema's
+    GUID.
     """
     if value is None or len(value) <= _FRAME or value[0] not in _FRAMES:
         return None
@@ -176,7 +177,7 @@ def _missing_reason(missing: list[str], present: set[str], content_type: str | N
 
 
 def _misspelling(present: set[str]) -> str:
-    """Return a hint at the first header that has the case or the prefix of another binding, or ``""``."""
+    """Return a hint about the first header with the case or prefix of another binding, or ``""``."""
     for name in sorted(map(str, present)):
         folded = name.lower()
         if prefix := OTHER_PREFIXES.match(folded):

@@ -1,7 +1,7 @@
-"""Structured content mode: the whole event in the record's value, in an event format.
+"""Structured content mode: the record's value contains the whole event, in an event format.
 
-The content-type header names the format. Other headers do not affect the event; among them may be copies of
-attributes in ``ce_`` headers (K-17).
+The content-type header names the format. Other headers do not affect the event; they may include ``ce_``
+headers with copies of attributes (K-17).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cloudevents_kafka.record import Headers, Record
 
 
 def json_format() -> JsonFormat | None:
-    """Return the built-in JSON format, or None if a user has replaced it."""
+    """Return the built-in JSON format, or None if a user has registered another JSON format."""
     try:
         form = formats.find(NAME)
     except Exception:  # noqa: BLE001  # of a user's factory; `decode_structured` reports it
@@ -30,9 +30,9 @@ def json_format() -> JsonFormat | None:
 
 
 def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
-    """Return the event in a value of this media type, or None if its format is unknown.
+    """Return the event in a value with this media type, or None if the event format is unknown.
 
-    Raises `InvalidEvent`, which has every problem, if the value is not a valid event.
+    Raises `InvalidEvent`, which lists every problem, if the value is not a valid event.
     """
     try:
         form = formats.find(media.format)
@@ -60,8 +60,8 @@ def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
 class InvalidContentType(InvalidEvent):
     """The content-type header breaks a rule.
 
-    ``outcome`` is the event in the value, or the error that reading it raised; None if the header does not
-    name a single format.
+    ``outcome`` is the event in the value, or the error that reading the value raised; None if the header does
+    not name a single format.
     """
 
     def __init__(self, problems: Sequence[Problem], outcome: Event | InvalidEvent | None = None) -> None:
@@ -70,9 +70,10 @@ class InvalidContentType(InvalidEvent):
 
 
 def check_content_type(record: Record, media: MediaType) -> None:
-    """Raise `InvalidContentType` if the content-type occurs twice or is not UTF-8.
+    """Raise `InvalidContentType` if the content-type header occurs twice or is not UTF-8.
 
-    If the headers are equal, they name one format, so the problems of the value are reported too.
+    If several content-type headers are equal, they name one format, so the problems of the value are reported
+    too.
     """
     values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
     problems: list[Problem] = []
@@ -92,22 +93,22 @@ def _outcome(value: bytes | None, media: MediaType) -> Event | InvalidEvent | No
 
 
 def null_value() -> Problem:
-    """Return the problem of a structured record without a value."""
+    """Return the problem of a structured record whose value is null."""
     # K-08: "a Kafka message which still has a data section"
     return Problem(None, "the value of a structured record must be an event, got null", "K-08")
 
 
 def charset_problem(media: MediaType) -> Problem:
-    """Return the problem of an event format's media type with a charset other than UTF-8."""
+    """Return the problem of an event format's media type if its charset is not UTF-8."""
     rule = "the charset of an event format must be UTF-8"
     return Problem(CONTENT_TYPE, rule, "K-15", preview(media.charset))
 
 
 def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
-    """Return the content-type header and the value of an event in a format.
+    """Return the content-type header and the value that represent an event in a format.
 
-    Raises `EncodeError` if the format is unknown, cannot represent the event, or is a user's and raises any
-    error.
+    Raises `EncodeError` if the format is unknown or cannot represent the event, or if a format that a user
+    registered raises any error.
     """
     try:
         form = formats.find(name)
@@ -130,7 +131,7 @@ def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
 
 
 def _raised_by(name: str | None, function: str, error: Exception) -> str:
-    """Return a message about the error of a user's format; an error of a built-in format is raised again."""
+    """Return a message about the error of a user's format; re-raise the error of a built-in format."""
     if name not in formats.registered():
         raise error
     return f"its {function} raised {type(error).__name__}"

@@ -1,7 +1,7 @@
-"""The reader of valid records: one pass over the headers, one over the value.
+"""The reader of valid records, which makes one pass over the headers and one over the value.
 
-It decides only whether a record is valid, and strict and lenient reading share it. For all other records, the
-steps of `_decode` find out what is wrong.
+The reader decides only whether a record is valid; strict and lenient reading share it. For invalid records,
+the steps of `_decode` find out what is wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cloudevents_kafka.record import Headers, Record
 
 
 class _EventTypes(dict[bytes, MediaType | None]):
-    """A cache from a content-type header to its media type, or None if that is not one of CloudEvents."""
+    """A cache from content-type headers to media types; None if a header does not name a CloudEvents type."""
 
     def __missing__(self, value: bytes) -> MediaType | None:
         media = _structured_type([(CONTENT_TYPE, value)])
@@ -33,15 +33,16 @@ class _EventTypes(dict[bytes, MediaType | None]):
 
 
 Unread = dict[str, Any] | Envelope | InvalidEvent | None
-"""What was read of an invalid record: attributes in headers, members of JSON, or a format's error."""
+"""What was read of an invalid record: attributes from headers, members of JSON, or a format's error."""
 _event_types: Final = _EventTypes()
 
 
 def read_valid(record: Record, lenient: bool) -> Event | Unread:  # noqa: FBT001  # a call by position is faster
-    """Return the event of a valid record, or what was read of another record.
+    """Return the event of a valid record, or the parts that were read of an invalid record.
 
-    With ``lenient`` a header whose name nearly matches one of binary mode is a problem, too: strict reading
-    ignores it, and lenient reading takes it for an attribute. Each value is decoded at most once.
+    With ``lenient``, a header whose name nearly matches a header name of binary mode makes a record invalid
+    too: strict reading ignores such a header, and lenient reading treats it as an attribute. Each value is
+    decoded at most once.
     """
     headers = record.headers
     match headers:  # faster than len()
@@ -72,7 +73,7 @@ def read_valid(record: Record, lenient: bool) -> Event | Unread:  # noqa: FBT001
 
 
 def _read_structured(value: bytes | None, media: MediaType) -> Event | Unread:
-    """Return what `read_valid` returns for a value of this media type."""
+    """Return the result of `read_valid` for a value with this media type."""
     if type(value) is not bytes or not media.utf8:
         return None
     form = json_format() if media.format == NAME else None
@@ -85,7 +86,7 @@ def _read_structured(value: bytes | None, media: MediaType) -> Event | Unread:
 
 
 def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
-    """Return whether the attributes that have checks obey their rules; texts of known types become values."""
+    """Return whether the attributes with checks obey their rules; replace texts of known types by values."""
     for check in checks:  # noqa: SIM110  # a generator would take longer
         if not check(attributes):
             return False
@@ -93,7 +94,7 @@ def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
 
 
 def _has_other_content_type(headers: Headers) -> bool:
-    """Return whether a header nearly has the name content-type, or several headers have copies of it."""
+    """Return whether a header's name nearly is content-type, or several headers copy the content-type."""
     names = [name for name, _ in headers]
     return names.count(CONTENT_TYPE_COPY) > 1 or any(
         name != CONTENT_TYPE and exact_name(name) == CONTENT_TYPE for name in names
@@ -101,7 +102,7 @@ def _has_other_content_type(headers: Headers) -> bool:
 
 
 def _structured_type(headers: Headers) -> MediaType | None:
-    """Return the media type in the only content-type header; None if it does not start like CloudEvents'."""
+    """Return the CloudEvents media type that the only content-type header names, or None."""
     values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
     try:
         media = media_type(values[0].decode()) if len(values) == 1 else None

@@ -1,9 +1,10 @@
-"""Headers with nearly the names of the binding, as lenient reading accepts them.
+"""Headers whose names nearly match header names of the binding, as lenient reading accepts them.
 
-Such names differ in case, have the prefix of another binding (``ce-``, ``cloudEvents:``), or have ``-``,
-``_`` or ``.`` in the name of an extension. A header with the exact name takes precedence. If several headers
-nearly have the name of one attribute, no header has it exactly, and their values differ, then no header is
-read for the attribute; if it is REQUIRED, the record is refused.
+Such names differ from the exact name in case, begin with the prefix of another binding (``ce-``,
+``cloudEvents:``), or contain ``-``, ``_`` or ``.`` in the name of an extension. A header with the exact name
+takes precedence. If no header has the exact name of an attribute, and the values of several headers with
+nearly this name differ, then no header is read for the attribute; if the attribute is REQUIRED, the record is
+refused.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 
 
 class _Names(dict[str, tuple[str, Problem | None] | None]):
-    """A cache from the name of a header to its exact name and the problem of its spelling, or to None.
+    """A cache from header names to the exact name and the problem of the spelling, or to None.
 
-    The exact name is ``""`` if the header is left out because of its problem.
+    The exact name is ``""`` if the header is left out because of the problem.
     """
 
     def __missing__(self, name: str) -> tuple[str, Problem | None] | None:
@@ -89,7 +90,7 @@ class _Attributes(dict[str, str]):
 
 
 class _Copies(dict[bytes, Problem]):
-    """A cache from a ce_datacontenttype that replaces content-type to the problem that is reported."""
+    """A cache from a ce_datacontenttype that is used as content-type to the problem that is reported."""
 
     def __missing__(self, copy: bytes) -> Problem:
         problem = Problem("datacontenttype", *COPY, preview(copy))
@@ -102,11 +103,11 @@ _copies: Final = _Copies()
 
 
 def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
-    """Return the headers of an event by their exact names, without null values, and the deviations.
+    """Return the headers of an event by their exact names, without null values, and a report of deviations.
 
-    The headers are in the order of the record. Of several headers with one exact name, the last counts. If
-    several headers nearly have the name of a REQUIRED attribute and differ, the last counts, too, and the
-    report refuses the record.
+    The headers are in the order of the record. If several headers have the same exact name, the last of these
+    headers counts. The last header also counts if several headers nearly have the name of a REQUIRED
+    attribute and differ, but the report then lists a problem for which the record is refused.
     """
     report = Leniency()
     values: dict[str, bytes] = {}
@@ -136,7 +137,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
 
 
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
-    """Return the headers by their exact names, also if names are repeated, and the report."""
+    """Return the headers by their exact names, and the report; header names may be repeated."""
     report = Leniency(may_be_valid=True, is_repeated=True)
     values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
@@ -162,13 +163,13 @@ def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
 
 
 def _leave_out_all(variants: list[tuple[str, bytes]], rule: str) -> list[LeftOut]:
-    """Return the reports of headers with nearly exact names that are left out."""
+    """Return reports about headers with nearly exact names that are left out."""
     problems = [(problem, value) for name, value in variants if (problem := _spelling(name)) is not None]
     return [leave_out(problem, value, rule=rule) for problem, value in problems]
 
 
 def _spelling(name: str) -> Problem | None:
-    """Return the problem of the name of a header, or None."""
+    """Return the problem of a header name's spelling, or None."""
     found = _names[name]
     return None if found is None else found[1]
 
@@ -176,7 +177,7 @@ def _spelling(name: str) -> Problem | None:
 def _split_exact(
     headers: Headers, tolerated: list[Problem]
 ) -> tuple[dict[str, bytes], dict[str, list[tuple[str, bytes]]]]:
-    """Return the headers with exact names, and the headers with nearly exact names by exact name."""
+    """Return the headers with exact names, and a dictionary from exact names to nearly exact headers."""
     values: dict[str, bytes] = {}
     misspelled: dict[str, list[tuple[str, bytes]]] = {}
     for name, value in headers:
@@ -200,13 +201,13 @@ def _split_exact(
 def _last_of(
     variants: list[tuple[str, bytes]], header: tuple[str, bytes], tolerated: list[Problem]
 ) -> list[tuple[str, bytes]]:
-    """Return variants with a header in place of an earlier one of the same name, which is reported."""
+    """Return variants with a new header; an earlier header with the same name is removed and reported."""
     tolerated += [_earlier(name, value) for name, value in variants if name == header[0]]
     return [*(pair for pair in variants if pair[0] != header[0]), header]
 
 
 def _earlier(name: str, value: bytes) -> LeftOut:
-    """Return the report of a header that a later one of the same name replaces."""
+    """Return the report of a header that is replaced by a later header with the same name."""
     rule = f"header {name} {REPEATED[0]}"
     return leave_out(
         Problem(given_name(name) if name != CONTENT_TYPE else "datacontenttype", rule, REPEATED[1]),
@@ -216,13 +217,13 @@ def _earlier(name: str, value: bytes) -> LeftOut:
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
-    """Return whether this content type would make a record structured that has all ``ce_`` headers."""
+    """Return whether a record that has all ``ce_`` headers would be structured with this content type."""
     media = media_type(_bare_content_type(content_type).decode("utf-8", "replace"))
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 
 
 def _with_values(values: dict[str, bytes], report: Leniency) -> dict[str, bytes]:
-    """Return headers by exact names without quotation marks, with the content type in its header."""
+    """Return headers without quotation marks, with the content type in the content-type header."""
     if CONTENT_TYPE_COPY in values:
         _use_copy(values, report.tolerated)
     if values.get(_SPECVERSION, b"").startswith(b'"'):
@@ -235,7 +236,7 @@ def _with_values(values: dict[str, bytes], report: Leniency) -> dict[str, bytes]
 
 
 def _remove_quotes(values: dict[str, bytes], tolerated: list[Problem]) -> None:
-    """Replace JSON strings by their texts, if the specversion shows that the values are JSON strings."""
+    """Replace JSON strings by their texts if the specversion shows that the values are JSON strings."""
     for name, value in values.items():
         text = _unquoted(value)
         if text is not None and name != CONTENT_TYPE:
@@ -244,7 +245,7 @@ def _remove_quotes(values: dict[str, bytes], tolerated: list[Problem]) -> None:
 
 
 def _unquoted(value: bytes) -> bytes | None:
-    """Return the text of a value that is a JSON string, in UTF-8, or None for another value."""
+    """Return, as UTF-8, the text that a JSON string represents; return None for other values."""
     if not value.startswith(b'"'):
         return None
     try:
@@ -254,10 +255,10 @@ def _unquoted(value: bytes) -> bytes | None:
 
 
 def _bare_content_type(value: bytes) -> bytes:
-    """Return a content type without quotation marks, and without a blank before it.
+    """Return a content type without quotation marks, and without a blank before them.
 
-    The value is returned unchanged if it is a content type already, or if it would still not be one without
-    them.
+    The value is returned unchanged if it already is a content type, or if it would not be a content type
+    without quotation marks and blank either.
     """
     if not value.startswith((b'"', b" ", b"\t")):
         return value
@@ -268,7 +269,7 @@ def _bare_content_type(value: bytes) -> bytes:
 
 
 def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
-    """Replace a missing content-type header by ``ce_datacontenttype``."""
+    """Use ``ce_datacontenttype`` as the content-type header if that header is missing."""
     copy = values.pop(CONTENT_TYPE_COPY)
     if CONTENT_TYPE in values:
         if copy != values[CONTENT_TYPE]:
@@ -283,7 +284,7 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
 
 
 def decode_texts(headers: dict[str, bytes], report: Leniency) -> dict[str, Any]:
-    """Return the texts of headers by attribute; report headers that are not UTF-8."""
+    """Return a dictionary from attributes to the texts of headers; report headers that are not UTF-8."""
     try:
         return {_attributes[header]: value.decode() for header, value in headers.items()}
     except UnicodeDecodeError:
@@ -305,7 +306,7 @@ def _decode_texts(headers: dict[str, bytes], report: Leniency) -> dict[str, Any]
 
 
 def add_headers(event: Event, values: dict[str, bytes], report: Leniency) -> Event:
-    """Return a valid event in binary mode with the attributes of headers with nearly exact names.
+    """Return a valid event in binary mode, with added attributes from headers with nearly exact names.
 
     Headers that would break a rule are left out.
     """
@@ -325,7 +326,7 @@ def add_headers(event: Event, values: dict[str, bytes], report: Leniency) -> Eve
 def _select_valid(
     attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
 ) -> dict[str, Any]:
-    """Return the additional attributes with which an event stays valid, and report all others."""
+    """Return the additional attributes with which an event stays valid; report all other attributes."""
     broken = {problem.attribute: problem for problem in validate({**attributes, **more})[1]}
     if not (more and broken):
         return more

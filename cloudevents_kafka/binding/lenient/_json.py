@@ -1,4 +1,4 @@
-"""Lenient reading of JSON: no content-type, nearly exact names, or values of other types."""
+"""Lenient reading of JSON without a content-type, with nearly exact names, or with values of other types."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
 
 
 class _Renamings(dict[tuple[str, ...], _Renaming | None]):
-    """A cache from the names of members to a renaming, or to None if several names stand for one attribute.
+    """A cache from member names to a renaming, or to None if several names stand for one attribute.
 
-    A renaming has the names of attributes, the problems of names that were read as another name, and the
-    problems of names that are left out: they stand for no attribute, or for one whose exact name is there.
+    A renaming contains the names of attributes, the problems of names that were read as another name, and the
+    problems of names that are left out: such names do not stand for an attribute, or stand for an attribute
+    whose exact name is also present.
     """
 
     def __missing__(self, names: tuple[str, ...]) -> _Renaming | None:
@@ -60,7 +61,7 @@ class _Renamings(dict[tuple[str, ...], _Renaming | None]):
 
 
 class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
-    """A cache from a content-type of no event format to its problem and the data's content type."""
+    """A cache from a content-type that names no event format to its problem and the data's content type."""
 
     def __missing__(self, content_type: bytes | None) -> tuple[Problem, str | None]:
         if content_type is None:
@@ -79,9 +80,9 @@ renamings: Final = _Renamings()
 
 
 def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelope | None:
-    """Return the members of a JSON object that has all required attributes, or None.
+    """Return the members of a JSON object that contains all required attributes; None for other values.
 
-    ``envelope`` are its members if they were split already.
+    ``envelope`` contains the members if the object was split already.
     """
     try:
         envelope = envelope or split_envelope((value or b"").removeprefix(_BOM))
@@ -95,7 +96,7 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
 
 
 def find_problems(value: bytes | None) -> tuple[Problem, ...]:
-    """Return the problems of a JSON object that has all required attributes; [] for other values."""
+    """Return the problems of a JSON object that contains all required attributes; [] for other values."""
     try:
         envelope = split_envelope((value or b"").removeprefix(_BOM))
         if envelope.attributes.keys() >= _REQUIRED:
@@ -108,9 +109,9 @@ def find_problems(value: bytes | None) -> tuple[Problem, ...]:
 def read_json(
     value: bytes | None, envelope: Envelope | None, report: Leniency, content_type: str | None = None
 ) -> Event:
-    """Return the event in a JSON value; ``envelope`` are its members if they were split already.
+    """Return the event in a JSON value; ``envelope`` contains its members if they were split already.
 
-    ``content_type`` is used for the data if the event does not name one.
+    ``content_type`` is the content type of the data if the event does not name a content type.
     """
     if value is None:
         raise InvalidEvent([null_value()])
@@ -129,7 +130,7 @@ def is_any_required(repeats: Iterable[Problem]) -> bool:
 
 
 def correct_envelope(envelope: Envelope, report: Leniency) -> Event:
-    """Return the event of an object's members; raise `InvalidEvent` with all problems if it is refused."""
+    """Return the event that an object's members describe; raise `InvalidEvent` if the event is refused."""
     if envelope.problems:
         report.refused += [problem for problem in envelope.problems if problem.attribute in _NOT_REPEATED]
         envelope = _last_values(envelope)
@@ -158,7 +159,7 @@ def _last_values(envelope: Envelope) -> Envelope:
 
 
 def _correct_members(envelope: Envelope, report: Leniency) -> dict[str, AttributeValue]:
-    """Return the attributes of members with corrected names and values."""
+    """Return the attributes that members describe, after correction of names and values."""
     # Without texts the members are those that a faster reader split, which are values of attributes.
     values, rules = json_values(envelope) if envelope.texts else (envelope.attributes, _NO_RULES)
     renaming = renamings[tuple(values)]
@@ -176,7 +177,7 @@ def _correct_members(envelope: Envelope, report: Leniency) -> dict[str, Attribut
 def _kept_as_text(
     rules: Mapping[str, tuple[str, str]], members: Mapping[str, Any], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Yield the problems of members whose JSON text became the attribute; ``rules`` are by name."""
+    """Yield the problems of members whose JSON text became the attribute; ``rules`` maps names to rules."""
     for given in values:
         if given in rules:
             name = given if given in members else fold_name(given) or given
@@ -187,7 +188,7 @@ def _kept_as_text(
 def correct_named(
     members: dict[str, Any], ignored: Collection[Problem], report: Leniency
 ) -> dict[str, AttributeValue]:
-    """Return corrected attributes, without those with invalid names, which ``ignored`` names."""
+    """Return corrected attributes, except the attributes with invalid names that ``ignored`` lists."""
     if ignored:
         left_out = {problem.attribute for problem in ignored}
         named = {name: value for name, value in members.items() if name not in left_out}
@@ -233,10 +234,11 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
 
 
 def rename(values: Mapping[str, Any], report: Leniency) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """Return values by the names of attributes, and the problems of names that stand for no attribute.
+    """Return values by attribute name, and the problems of names that do not stand for an attribute.
 
-    The values of these have their own names. If several names stand for one attribute and their values
-    differ, all are left out; if it is REQUIRED, the record is refused.
+    A value whose name does not stand for an attribute is returned under its own name. If several names stand
+    for one attribute and their values differ, all these values are left out; if the attribute is REQUIRED,
+    the record is refused.
     """
     renaming = renamings[tuple(values)]
     if renaming is not None:
@@ -262,14 +264,14 @@ def rename(values: Mapping[str, Any], report: Leniency) -> tuple[dict[str, Any],
 
 
 def _identity(value: Any) -> tuple[type, Any]:
-    """Return a key that equal values share; an object or a list shares it with no other value."""
+    """Return a key that equal values share; objects and lists are never equal to other values here."""
     return type(value), id(value) if type(value) in _CONTAINERS else value
 
 
 def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    """Return members with JSON texts for values that no attribute can have, and the broken rules.
+    """Return members, with JSON text as the value if no attribute can have the value, and the broken rules.
 
-    Problems of REQUIRED attributes, for which the record is refused, stay as they are.
+    Invalid values of REQUIRED attributes stay as they are, because the record is refused for them.
     """
     given = envelope.attributes
     values = given
@@ -286,13 +288,13 @@ def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str
 
 
 def _stands_for(name: str, members: Mapping[str, Any]) -> str:
-    """Return the name of a member's attribute; the member's own name if another member has the exact name."""
+    """Return the attribute for a member's name; the name itself if another member has the exact name."""
     folded = None if is_name(name) else fold_name(name)
     return name if folded is None or folded in members else folded
 
 
 def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[str]) -> list[LeftOut]:
-    """Return the report of members that later ones replace, without names for which the record is refused."""
+    """Return the report of members that later members replace, except names in ``refused``."""
     return [
         leave_out(Problem(name, *REPEATED), _text_of(text), rule=REPEATED[0])
         for name, text in earlier
@@ -301,7 +303,7 @@ def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[
 
 
 def _text_of(text: bytes) -> str | None:
-    """Return a JSON string as the text that it is, None for null, and other JSON without white space."""
+    """Return the text that a JSON string represents, None for null, and other JSON without white space."""
     if text == _NULL:
         return None
     if not text.startswith(b'"'):

@@ -1,6 +1,7 @@
-"""Read the event of a record and accept its deviations: each is a `Problem` that is returned with the event.
+"""Read the event of a record and accept its deviations; each deviation is returned as a `Problem`.
 
-Nothing is invented: a missing attribute stays absent, and ambiguous records are refused here too.
+No value is invented: a missing attribute stays absent, and ambiguous records are refused, as in strict
+reading.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def lenient_format(headers: Headers) -> str | None:
 
 
 def marked_type(headers: dict[str, bytes]) -> MediaType | None:
-    """Return the media type of headers that `normalize_headers` returned, if it is one of CloudEvents."""
+    """Return the media type in the result of `normalize_headers` if it is a CloudEvents media type."""
     content_type = headers.get(CONTENT_TYPE)
     media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
     return media if media is not None and media.cloudevents else None
@@ -88,14 +89,14 @@ def read_leniently(record: Record, unread: Unread) -> Found:
 
 
 def _may_be_quoted(unread: dict[str, Any] | Envelope) -> bool:
-    """Return whether a header's value in quotation marks shows that all values may be in quotation marks."""
+    """Return whether a header value in quotation marks shows that all header values may be quoted."""
     if type(unread) is not dict or unread["specversion"] != SPECVERSION:
         return type(unread) is dict and unread["specversion"][:1] == '"'
     return "datacontenttype" in unread and unread["datacontenttype"][:1] in _BEFORE_TYPES
 
 
 def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Found:
-    """Return the event of attributes that break rules, in a record whose headers have exact names."""
+    """Return the event of attributes that break rules, for a record whose headers have exact names."""
     report = Leniency()
     if isinstance(known, Envelope):
         return correct_envelope(known, report), tuple(report.tolerated)
@@ -103,7 +104,7 @@ def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Fou
 
 
 def _read_binary(record: Record, headers: dict[str, bytes], report: Leniency) -> Event:
-    """Return the event of headers that have all required names."""
+    """Return the event that headers describe; the headers include all required headers."""
     count = len(report.tolerated)
     texts: dict[str, Any] = decode_texts(headers, report)
     unreadable = report.tolerated[count:]
@@ -138,7 +139,7 @@ def _read_unmarked(record: Record, names: Headers, content_type: bytes | None, r
 def _read_marked(
     record: Record, names: Headers, content_type: bytes, report: Leniency, refused: InvalidEvent | None
 ) -> Event:
-    """Return the event of a record whose content-type starts with that of CloudEvents."""
+    """Return the event of a record whose content-type starts like a CloudEvents media type."""
     media = media_type(content_type.decode("utf-8", "replace"))
     if media.batch:
         raise decode_error(sniff(names), record, lenient=True)
@@ -155,7 +156,7 @@ def _read_marked(
 
 
 def _check_content_type(content_type: bytes, report: Leniency) -> None:
-    """Raise `InvalidEvent` if the content-type is ambiguous, not UTF-8, or has another charset."""
+    """Raise `InvalidEvent` if the content-type is ambiguous, is not UTF-8, or has a wrong charset."""
     media = media_type(decode_text(CONTENT_TYPE, content_type, report.refused) or "")
     is_foreign = media.essence != CLOUDEVENTS and media.format not in formats.names()
     if report.refused or not (media.utf8 or is_foreign):
@@ -165,7 +166,7 @@ def _check_content_type(content_type: bytes, report: Leniency) -> None:
 def _read_format(
     value: bytes | None, media: MediaType, report: Leniency, refused: InvalidEvent | None
 ) -> Event | None:
-    """Return the event in a value, also if attributes break rules; None if the format is unknown."""
+    """Return the event in a value, even if attributes break rules; None if the event format is unknown."""
     if media.format == NAME and value is not None and json_format():
         count = len(report.tolerated)
         event = read_json(value, None, report)

@@ -1,4 +1,4 @@
-"""Lenient reading of attributes that break rules: they are corrected, accepted or left out."""
+"""Lenient reading of attributes that break rules: such attributes are corrected, accepted or left out."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _VALID: Final = {  # checked in place of invalid values that are kept
     "datacontenttype": "a/b",
 }
 _REPEATED: Final = frozenset({*CORE, *DOCUMENTED} - {"time", "expirytime", "recordedtime"})
-"""The attributes whose values are the same in many records of a producer."""
+"""The attributes whose values are often the same in many records of a producer."""
 _MOST_TEXTS: Final = 256  # corrections that are cached for an attribute
 
 
 def is_right(texts: dict[str, Any], report: Leniency) -> bool:
-    """Return whether all attributes are valid; texts of known types become their values."""
+    """Return whether all attributes are valid; texts of known types are replaced by values."""
     return not (report.refused or _find_corrections(texts, current.table)) and accept(texts)
 
 
 def correct(texts: dict[str, Any], report: Leniency) -> dict[str, AttributeValue]:
-    """Return attributes with corrected values; add what was corrected or refused to the report."""
+    """Return attributes with corrected values; add corrected and refused attributes to the report."""
     table = current.table
     if not report.refused:
         attributes = _correct_known(texts, report, table)
@@ -66,7 +66,7 @@ def correct(texts: dict[str, Any], report: Leniency) -> dict[str, AttributeValue
 def _correct_known(
     texts: dict[str, Any], report: Leniency, table: ExtensionTable
 ) -> dict[str, AttributeValue] | None:
-    """Return corrected attributes, or None if a problem has no cached correction."""
+    """Return corrected attributes, or None if no correction is cached for one of the problems."""
     corrections = _find_corrections(texts, table)
     if not corrections:
         return texts if accept(texts) else None
@@ -90,7 +90,7 @@ def _correct_known(
 
 
 def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str, Any]:
-    """Return the cached corrections of texts, by name."""
+    """Return a dictionary from names to the cached corrections of texts."""
     cached = table.corrections
     found: dict[str, Any] = {}
     for name, text in texts.items():
@@ -100,10 +100,10 @@ def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str,
 
 
 def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
-    """Cache the correction of a text if it depends on nothing else and may occur again.
+    """Cache the correction of a text if it depends on no other attribute and may occur again.
 
-    A correction has the problem, the corrected value (None if the attribute is left out), and a valid value
-    that `accept` checks in its place.
+    A correction contains the problem, the corrected value (None if the attribute is left out), and a valid
+    value that `accept` checks in place of the corrected value.
     """
     name = str(problem.attribute)
     extension = table.extensions.get(name)
@@ -121,14 +121,14 @@ def _remember(problem: Problem, text: str, value: AttributeValue | None, table: 
 def make_event(
     attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, report: Leniency
 ) -> Event:
-    """Return an event; raise `InvalidEvent` if the report has problems for which it is refused."""
+    """Return an event; raise `InvalidEvent` if the report lists problems for which it is refused."""
     if report.refused:
         raise InvalidEvent(report.refused)
     return unchecked_event(attributes, payload, kind)
 
 
 def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
-    """Correct, keep or remove the attribute of a problem; return whether it is tolerated."""
+    """Correct, accept or remove the attribute of a problem; return whether the problem is tolerated."""
     name = problem.attribute
     value = attributes.get(name) if name is not None else None
     if name is None or value is None:  # an extension requires another attribute
@@ -149,7 +149,7 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
 
 
 def _corrected(name: str, text: str) -> AttributeValue | None:
-    """Return the value of a text in quotes, a time with a space, or ``True`` for ``true``; else None."""
+    """Return the value of a quoted text, of a time with a space, or of ``True`` and ``False``; else None."""
     given = text
     if len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
         text = text[1:-1]
@@ -161,7 +161,7 @@ def _corrected(name: str, text: str) -> AttributeValue | None:
 
 
 def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> str:
-    """Keep a scalar, as its text if it has another type; return its text."""
+    """Keep a scalar value, or its text if the attribute has another type; return the text."""
     text = canonical_text(value)
     if not problem.clause.startswith(_EXTENSION_CLAUSES):
         attributes[name] = text

@@ -1,4 +1,4 @@
-"""The problems that lenient reading reports; the Java function reports the same texts and clauses."""
+"""The problems that lenient reading reports; the Java function reports problems with the same texts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cloudevents_kafka.binding._headers import CONTENT_TYPE
 from cloudevents_kafka.errors import LeftOut, Problem
 
 LEFT_OUT: Final = ": left out"
-"""The end of the rule of an attribute that is left out of the event."""
+"""The end of the rule text for an attribute that is left out of the event."""
 NO_CONTENT_TYPE: Final = ("header is missing: the value was read as a JSON event", "K-09")
 OTHER_CONTENT_TYPE: Final = ("does not name an event format: the value was read as a JSON event", "K-15")
 COPY: Final = ("is in ce_datacontenttype", "K-04")
 HEADER: Final = ("was read as ", "K-05")
-"""The rule for the name of a header; the exact name follows."""
+"""The rule text and the clause for the name of a header; the exact name follows the text."""
 MEMBER: Final = ("was read as ", "N-01")
-"""The rule for the name of a JSON member, or for the name after ce_; the attribute's name follows."""
+"""The rule text and clause for a JSON member's name or the name after ce_; the attribute's name follows."""
 QUOTED: Final = ("is in quotation marks", "K-06")
 BARE_TYPE: Final = ("is in quotation marks or after a blank", "R-07")
 REPEATED: Final = ("occurs more than once: the last one was read", "N-05")
@@ -29,9 +29,9 @@ NESTED: Final = ("is an object or a list: read as its JSON text", "J-03")
 class Leniency(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
-    ``may_be_valid`` is for records with a header whose name was corrected or occurs more than once: whether
-    the other headers may be those of a valid event in binary mode. ``is_repeated`` is whether several headers
-    have, or nearly have, one name.
+    ``may_be_valid`` is used for records with a header whose name was corrected or occurs more than once: it
+    says whether the other headers may form a valid event in binary mode. ``is_repeated`` says whether several
+    headers have the same name, or nearly the same name.
     """
 
     tolerated: list[Problem] = []
@@ -40,7 +40,7 @@ class Leniency(msgspec.Struct):
     is_repeated: bool = False
 
     def of_content_type(self) -> Leniency:
-        """Return a report of the content-type header, or of the header that replaces it, only."""
+        """Return a report of only the content-type header, or of the header that replaces it."""
         return Leniency(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
 
 
@@ -57,10 +57,10 @@ def _content_type_problems(problems: list[Problem]) -> list[Problem]:
 
 
 def leave_out(problem: Problem, value: AttributeValue | None, *, rule: str | None = None) -> LeftOut:
-    """Return the report of what is left out because of a problem, with its whole value.
+    """Return the report of an attribute, header or member that is left out, with its complete value.
 
-    Bytes are the value of a header, and become a text if they are UTF-8. The rule of the report is that of
-    the problem followed by `LEFT_OUT`, unless another rule is passed.
+    If the value is bytes, it is a header value; UTF-8 bytes are stored as a text. The rule of the report is
+    the problem's rule followed by `LEFT_OUT`, unless another rule is passed.
     """
     if isinstance(value, bytes):
         value = text_or_bytes(value)
@@ -70,7 +70,7 @@ def leave_out(problem: Problem, value: AttributeValue | None, *, rule: str | Non
 
 
 def text_or_bytes(value: bytes) -> str | bytes:
-    """Return bytes as the text that they are in UTF-8, or unchanged."""
+    """Return UTF-8 bytes as text, and other bytes unchanged."""
     try:
         return value.decode()
     except UnicodeDecodeError:
