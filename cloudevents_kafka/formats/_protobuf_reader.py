@@ -1,6 +1,6 @@
-"""Reading Protobuf events: the attributes and the data in the fields of any message.
+"""Reading Protobuf events: the attributes and the data in the fields of a message.
 
-`read` uses `protobuf_decoder`, and finds every problem. `_protobuf_scanner` reads valid events.
+`read` uses `protobuf_decoder`, and finds every problem of an event. `_protobuf_scanner` reads valid events.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STRING: Final = AttributeType.STRING
 
 
 def read(value: bytes) -> Event:
-    """Return the event of a message. Raises `InvalidEvent` with all problems."""
+    """Return the event in a message. Raises `InvalidEvent`, which lists all problems."""
     try:
         required, optional, data = protobuf_decoder.read(value)
     except protobuf_decoder.MalformedMessage as error:
@@ -45,7 +45,7 @@ def read(value: bytes) -> Event:
 def _read_attributes(
     required: list[tuple[str, str]], optional: list[AttributeField]
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """Return the attributes by name, and the problems of their fields."""
+    """Return the attributes by name, and the problems of the fields that contain the attributes."""
     attributes: dict[str, Any] = dict(required)
     problems: dict[str, Problem] = {}
     for name, attribute_type, value in optional:
@@ -65,7 +65,7 @@ _NO_STRINGS: Final = (*REQUIRED, *(name for name in CORE if type_of(name) is not
 
 
 def _read_value(name: str, attribute_type: AttributeType | None, value: Any) -> tuple[Any, Problem | None]:
-    """Return the value of an attribute's field, or the problem of the field."""
+    """Return the value in an attribute's field, or the problem of the field."""
     if name in REQUIRED:
         return None, Problem(name, "must be in its own field, not in the map attributes", "P-01")
     if name == "time" and attribute_type is AttributeType.TIMESTAMP:
@@ -89,9 +89,10 @@ def _read_time(name: str, epoch: tuple[int, int]) -> tuple[str | None, Problem |
 
 
 def allowed_types(name: str) -> tuple[AttributeType, ...]:
-    """Return the types of the fields that an attribute may be in; an empty result means any field.
+    """Return the types of fields that may contain an attribute; an empty result allows any type.
 
-    A URI may be in the field of a URI-reference: the Java SDK does not distinguish them.
+    A URI may be stored in the field for URI-references, because the Java SDK does not distinguish the two
+    types.
     """
     attribute_type = type_of(name)
     if name in CORE:

@@ -1,7 +1,8 @@
-"""A scanner of the messages ``io.cloudevents.v1.CloudEvent`` that serializers write.
+"""A scanner of ``io.cloudevents.v1.CloudEvent`` messages in the form in which serializers write them.
 
-They write the required attributes in the order of their numbers, then the entries of the map, then data.
-`read_valid` reads such an event in one pass; `_protobuf_reader.read` reads all others.
+Serializers write first the required attributes in the order of their field numbers, then the entries of the
+map, and then the data. `read_valid` reads such a message in one pass; `_protobuf_reader.read` reads all other
+messages.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _times: Final[dict[bytes, str]] = {}  # from seconds to their text, since many e
 
 
 def read_valid(value: bytes) -> Event | None:
-    """Return the event of a message, or None if it breaks a rule or has another order."""
+    """Return the event in a message, or None if the message breaks a rule or has another field order."""
     try:
         return _scan(value, value.decode("latin-1"))
     except (ValueError, KeyError, IndexError, OverflowError):
@@ -44,7 +45,7 @@ def read_valid(value: bytes) -> Event | None:
 
 
 def _scan(value: bytes, text: str) -> Event | None:
-    """Return the event of a message; ``text`` has a character for each byte, with the same code."""
+    """Return the event in a message; ``text`` has one character for each byte, with the same code."""
     attributes, at = _read_required(value, text)
     typed, at = _read_entries(value, text, at, attributes)
     joined = _join_checked(attributes, typed) if typed else "".join(attributes.values())
@@ -62,7 +63,7 @@ def _scan(value: bytes, text: str) -> Event | None:
 
 
 def _read_required(value: bytes, text: str) -> tuple[dict[str, Any], int]:
-    """Return the required attributes, and where they end."""
+    """Return the required attributes, and the index after the last one."""
     start, id_end = _text_at(value, 1)
     source_start, source_end = _text_at(value, id_end + 1)
     type_at = source_end + len(_SPECVERSION_AND_TYPE)
@@ -80,9 +81,9 @@ def _read_required(value: bytes, text: str) -> tuple[dict[str, Any], int]:
 def _read_entries(
     value: bytes, text: str, at: int, attributes: dict[str, Any]
 ) -> tuple[dict[str, AttributeType], int]:
-    """Add the attributes in the map.
+    """Read the attributes in the map into ``attributes``.
 
-    Return the types of extensions whose field is not ce_string, and where the map ends.
+    Return the types of the extensions whose field is not ce_string, and the index after the map.
     """
     typed: dict[str, AttributeType] = {}
     count, end = len(attributes), len(value)
@@ -107,7 +108,7 @@ def _read_entries(
 
 
 def _text_at(value: bytes, at: int) -> tuple[int, int]:
-    """Return the start and the end of the text whose length is at an index."""
+    """Return the start and the end of the text whose length is at this index."""
     size = value[at]
     if size > 0x7F:
         size, at = varint.decode(value, at)
@@ -116,7 +117,7 @@ def _text_at(value: bytes, at: int) -> tuple[int, int]:
 
 
 def _join_checked(attributes: dict[str, Any], typed: dict[str, AttributeType]) -> str:
-    """Return the concatenation of all texts, if no extension is in a wrong field."""
+    """Return the concatenation of all texts; raise `ValueError` if an extension is in a wrong field."""
     for name, attribute_type in typed.items():
         if not _is_right(name, attributes[name], attribute_type):
             raise ValueError("an extension must be in a field of its type")
@@ -124,7 +125,7 @@ def _join_checked(attributes: dict[str, Any], typed: dict[str, AttributeType]) -
 
 
 def _decode_texts(attributes: dict[str, Any], typed: dict[str, AttributeType]) -> str:
-    """Decode texts that are not ASCII; return the concatenation of all texts."""
+    """Decode the texts that are not ASCII; return the concatenation of all texts."""
     for name, text in attributes.items():
         if name not in typed and not text.isascii():
             attributes[name] = text.encode("latin-1").decode()
@@ -132,7 +133,7 @@ def _decode_texts(attributes: dict[str, Any], typed: dict[str, AttributeType]) -
 
 
 def _is_right(name: str, value: Any, attribute_type: AttributeType) -> bool:
-    """Return whether the field of an extension is right for its name and value."""
+    """Return whether an extension with this name and value may be in a field of this type."""
     if type(value) is not str:
         return is_scalar(name, value)
     if find_extension(name) is None:
@@ -144,10 +145,10 @@ def _is_right(name: str, value: Any, attribute_type: AttributeType) -> bool:
 
 
 def _read_entry(value: bytes, at: int, text_at: int) -> tuple[str, AttributeType | None, int, int]:
-    """Return the name and type of the entry at an index, and where its text starts and ends.
+    """Return the name and type of the entry at an index, and the start and end of the entry's text.
 
-    A number starts one byte before this place. The type is None if the text is the value of the attribute. An
-    entry whose text is at ``text_at`` is cached.
+    If the value is a number, it starts one byte before the returned start. The type is None if the text is
+    the value of the attribute. An entry is cached if its text starts at ``text_at``.
     """
     entry_at = at
     size, at = varint.decode(value, at + 1)
@@ -207,7 +208,7 @@ def _read_timestamp(value: bytes, start: int, end: int) -> str:
 
 
 def _read_seconds(value: bytes, start: int, end: int) -> tuple[str, int]:
-    """Return the text of the seconds of a Timestamp, and where they end."""
+    """Return the seconds of a Timestamp as text, and the index after them."""
     if start == end or value[start] != _SECONDS:
         return from_epoch(0, 0), start
     seconds, at = varint.decode(value, start + 1)

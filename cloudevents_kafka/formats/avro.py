@@ -1,9 +1,9 @@
 """The Avro event format, ``application/cloudevents+avro``.
 
 A value is one datum of the official schema, without a container file, a single-object header or the prefix of
-a schema registry. fastavro writes it. fastavro does not read it: it would recurse in C without a limit, so
-that a hostile datum ends the process, and would drop one of two attributes with the same name. The schema is
-small and fixed, so `read` decodes it, with limits.
+a schema registry. fastavro writes the datum, but does not read it: fastavro would recurse in C without a
+limit, so that a hostile datum could end the process, and would drop one of two attributes with the same name.
+The schema is small and fixed, so `read` decodes the datum itself, with limits.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SCHEMA: Final[dict[str, Any]] = {
     ],
 }
 MAX_DEPTH: Final = 64
-"""The maximum nesting of objects in data, because reading and writing recurse."""
+"""The maximum nesting of objects in data; it is limited because reading and writing recurse."""
 
 _MAX_EXACT: Final = 2**53  # integers up to here are exact as doubles
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
@@ -66,11 +66,11 @@ _Datum = tuple[list[tuple[str, AttributeValue | None]], Any]
 
 
 class AvroFormat(BaseFormat):
-    """Avro by the official schema ``io.cloudevents.AvroCloudEvent``.
+    """The Avro format with the official schema ``io.cloudevents.AvroCloudEvent``.
 
-    Data with a content type is written as bytes. A JSON value without a content type is written by the
-    schema's unions if they can represent it exactly: their numbers are doubles, and their lists have only
-    objects.
+    Data with a content type is written as bytes. A JSON value without a content type is written with the
+    schema's unions if they can represent the value exactly: numbers in the unions are doubles, and lists in
+    the unions contain only objects.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -175,9 +175,9 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
 
 
 def read(datum: bytes) -> _Datum:
-    """Return the attributes, in order and with repeats, and the data: bytes, None or a JSON value.
+    """Return the attributes, in order and with repeats, and the data as bytes, None or a JSON value.
 
-    Raises `MalformedDatum`.
+    Raises `MalformedDatum` if the bytes are not a datum of the schema.
     """
     return read_datum(datum, _read_fields)
 
@@ -189,7 +189,7 @@ def _read_fields(datum: bytes) -> tuple[_Datum, int]:
 
 
 def _double(datum: bytes, at: int, _: int) -> tuple[float, int]:
-    """Return a number, as an int if it is integral: 1 in JSON must not become 1.0."""
+    """Return a number; an integral number is an int, because 1 in JSON must not become 1.0."""
     number: float = _read_double(datum, at)[0]
     return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT else number, at + 8
 
@@ -225,7 +225,7 @@ def _array(read_item: Reader[Any]) -> Reader[list[Any]]:
 
 
 def _object(datum: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
-    """Return an ``AvroCloudEventData``, a record whose only field is a map."""
+    """Return the map of an ``AvroCloudEventData``, a record whose only field is the map."""
     if depth >= MAX_DEPTH:
         raise MalformedDatum(f"its data is nested deeper than {MAX_DEPTH} objects")
     return _members(datum, at, depth + 1)

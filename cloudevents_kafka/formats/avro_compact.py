@@ -1,13 +1,15 @@
 """EXPERIMENTAL: the compact Avro event format, ``application/cloudevents+avro-compact``.
 
-The document of the format is a working draft, so that a later version may not read what this
-one writes. A value is one datum of the record ``io.cloudevents.v1.avro.compact.CloudEvent``.
-The specversion is 1.0 and is not written. Data is always written, as bytes or null: the
-schema's default for it is a string, which is a mistake of the schema (AC-04).
+The document that specifies the format is a working draft, so a later version of this library may be unable to
+read the events that this version writes. A value is one datum of the record
+``io.cloudevents.v1.avro.compact.CloudEvent``. The specversion is 1.0 and is not written. Data is always
+written, as bytes or null: the schema's default for data is a string, which is a mistake in the schema
+(AC-04).
 
-If a changed event is written, the offset of a Timestamp is lost, and one with digits below a microsecond
-raises `EncodeError`. Data is written as bytes, so its kind is lost. So are the types that the schema does not
-have (URI, URI-reference), and Timestamp for extensions that are not registered.
+If a changed event is written, the UTC offset of a Timestamp is lost, and a Timestamp with digits below a
+microsecond raises `EncodeError`. Data is written as bytes, so its kind is lost. The types URI and
+URI-reference, which the schema does not have, are also lost, and so is the type Timestamp of extensions that
+are not registered.
 """
 
 from __future__ import annotations
@@ -38,14 +40,14 @@ from cloudevents_kafka.problems import EncodeError, Problem
 
 _MILLION: Final = 10**6
 _SINGLE_OBJECT: Final = b"\xc3\x01" + bytes.fromhex("ba27b92209f0ef56")
-"""Avro's single-object header: a marker and the schema's CRC-64-AVRO, lowest byte first."""
+"""Avro's single-object header: a marker, followed by the schema's CRC-64-AVRO, lowest byte first."""
 _FORM: Final = "datum of the schema io.cloudevents.v1.avro.compact.CloudEvent"
 _OPTIONAL: Final = ("datacontenttype", "dataschema", "subject")
 _NULL: Final = b"\x00"
 
 
 class AvroCompactFormat(BaseFormat):
-    """Avro by the draft's schema ``io.cloudevents.v1.avro.compact.CloudEvent``; experimental.
+    """Experimental: the Avro format with the schema ``io.cloudevents.v1.avro.compact.CloudEvent``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -81,8 +83,8 @@ class AvroCompactFormat(BaseFormat):
 class JavaAvroCompactFormat(BaseFormat):
     """The format that the Java SDK writes as ``application/cloudevents+avrocompact``; read-only.
 
-    The datum follows Avro's single-object header. Java writes absent data as the four bytes
-    ``null``, the schema's default, so these bytes are read as no data.
+    The datum follows Avro's single-object header. The Java SDK writes absent data as the four bytes ``null``,
+    the schema's default, so data of these four bytes is read as absent.
 
     Examples:
         >>> from cloudevents_kafka.formats.avro_compact import JavaAvroCompactFormat
@@ -113,7 +115,7 @@ class JavaAvroCompactFormat(BaseFormat):
 
 
 def _branch(name: str, value: AttributeValue) -> bytes:
-    """Return an extension as a branch of the schema's union (AC-02): boolean, int, time, string, bytes."""
+    """Return an extension's value in the schema's union (AC-02): boolean, int, time, string or bytes."""
     if isinstance(value, bool):
         return b"\x00\x01" if value else b"\x00\x00"
     if isinstance(value, int):
@@ -134,7 +136,7 @@ def _micros(name: str, text: str) -> bytes:
 
 
 class _Time(str):
-    """The text of a Timestamp; it has its own class, as a str would be read as a String."""
+    """The text of a Timestamp; the class differs from str because a str is read as a String."""
 
     __slots__ = ()
 
@@ -169,7 +171,7 @@ def _read_fields(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, An
 
 
 def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
-    """Return attributes, payload and the problems of extensions; raise `InvalidEvent`."""
+    """Return attributes, payload and extension problems; raise `InvalidEvent` for a malformed datum."""
     try:
         attributes, extensions, payload = read_datum(value, _read_fields)
     except MalformedDatum as error:

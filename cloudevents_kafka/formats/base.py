@@ -1,4 +1,4 @@
-"""The base of the built-in formats: handles unchanged events, bytes-like values, times, problems."""
+"""The base of the built-in formats, which handles unchanged events, bytes-like values, times and problems."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from cloudevents_kafka.record import to_bytes
 
 
 class BaseFormat(ABC):
-    """A built-in format; JSON has a class of its own, which is faster."""
+    """The base class of the built-in formats except JSON, whose class is separate because it is faster."""
 
     name: ClassVar[str]
 
     def encode(self, event: Event) -> bytes:
-        """Return an event as a value; an unchanged event as the value from which it was read.
+        """Return an event as a value; return an unchanged event as the value from which it was read.
 
         Raises `EncodeError` if the format cannot represent the event.
         """
@@ -33,23 +33,23 @@ class BaseFormat(ABC):
         return self._encode(event, attributes)
 
     def decode(self, value: bytes) -> Event:
-        """Return the event of a value.
+        """Return the event in a value.
 
-        Raises `InvalidEvent` with all problems.
+        Raises `InvalidEvent`, which lists all problems, if the value is not a valid event.
         """
         return self._decode(value if type(value) is bytes else to_bytes(value) or b"")
 
     @abstractmethod
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
-        """Return a changed or new event as a value."""
+        """Return an event that is new or was changed as a value."""
 
     @abstractmethod
     def _decode(self, value: bytes) -> Event:
-        """Return the event of a value, which is bytes."""
+        """Return the event in a value, which must be bytes."""
 
 
 class InvalidAttributes(InvalidEvent):
-    """The value is well-formed, but attributes break rules. ``event`` is the event with these attributes."""
+    """The value is well-formed, but attributes break rules; ``event`` is the event with these attributes."""
 
     def __init__(self, problems: Sequence[Problem], event: Event) -> None:
         super().__init__(problems)
@@ -57,7 +57,7 @@ class InvalidAttributes(InvalidEvent):
 
 
 def malformed(form: str, error: object, clause: str) -> InvalidEvent:
-    """Return the error for a value that is not one datum or message of a schema."""
+    """Return the error for a value that is not exactly one datum or one message of a schema."""
     return InvalidEvent([Problem(None, f"the value must be one {form}, but {error}", clause)])
 
 
@@ -68,9 +68,10 @@ def build_event(
     wire: tuple[str, bytes],
     form_problems: Sequence[Problem],
 ) -> Event:
-    """Return the event of a structured value; ``wire`` has the name of the format and the value.
+    """Return the event in a structured value; ``wire`` is the format's name and the value.
 
-    Raises `InvalidEvent` with all problems, or its subclass `InvalidAttributes` if only attributes are wrong.
+    Raises `InvalidEvent`, which lists all problems; raises its subclass `InvalidAttributes` if only
+    attributes are wrong.
     """
     if not form_problems and accept(attributes):
         return unchecked_event(attributes, payload, kind, wire)
@@ -86,7 +87,7 @@ def build_event(
 def encode_epoch(name: str, text: str, form: str, clause: str, unit: int = 1) -> tuple[int, int]:
     """Return a Timestamp as seconds since the epoch and nanoseconds, a multiple of ``unit``.
 
-    Raises `EncodeError`, which cites the clause, for a time that these numbers cannot express.
+    Raises `EncodeError`, whose message cites ``clause``, for a time that these two numbers cannot express.
     """
     try:
         seconds, nanos = to_epoch(text)

@@ -1,8 +1,8 @@
 """The JSON event format, ``application/cloudevents+json``.
 
 The exact text of ``data`` does not change in either direction: white space, escapes and digits are preserved,
-and data is parsed into Python values only if it is accessed. This module has the writer; `json_reader` reads
-valid events, and `json_decoder` finds the problems of others.
+and data is parsed into Python values only if it is accessed. This module contains the writer; `json_reader`
+reads valid events, and `json_decoder` finds the problems of invalid events.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _write: Final = msgspec.json.Encoder().encode
 
 
 class JsonFormat:
-    """JSON in UTF-8 (RFC 8259).
+    """The JSON format, in UTF-8 (RFC 8259).
 
-    With ``text_data=True``, bytes whose content type is ``text/*``, XML or has a charset are
-    written as a JSON string if they are text in that charset. Other bytes are written as
-    base64. ``read`` and ``members`` are those of its `JsonReader`.
+    With ``text_data=True``, bytes are written as a JSON string if they are text in the charset of their
+    content type, and the content type is ``text/*``, is XML, or has a charset. Other bytes are written as
+    base64. ``read`` and ``members`` are the methods of the format's `JsonReader`.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -58,9 +58,9 @@ class JsonFormat:
         self.members = reader.members
 
     def encode(self, event: Event) -> bytes:
-        """Return an event as a JSON object; an unchanged event as the value from which it was read.
+        """Return an event as a JSON object; return an unchanged event as the value from which it was read.
 
-        Raises `EncodeError` if JSON cannot express its data.
+        Raises `EncodeError` if JSON cannot express the data of the event.
         """
         attributes, payload, kind, encoded = stored_parts(event)
         if encoded is not None and encoded[0] == NAME:
@@ -90,7 +90,7 @@ class JsonFormat:
         return b'"data_base64":"%b"' % b2a_base64(payload, newline=False)
 
     def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
-        """Return JSON that is read as the same bytes, or None, as some charsets encode a text in two ways."""
+        """Return JSON from which the same bytes are read; None otherwise: some charsets are ambiguous."""
         media = media_type(content_type)
         if media.is_utf8_json:
             return payload if is_json(payload) else None
@@ -108,7 +108,7 @@ class JsonFormat:
         return None
 
     def decode(self, value: bytes) -> Event:
-        """Return the event of a JSON object. Raises `InvalidEvent` with all problems."""
+        """Return the event in a JSON object. Raises `InvalidEvent`, which lists all problems."""
         value = value if type(value) is bytes else to_bytes(value) or b""
         found = self.read(value)
         return found if isinstance(found, Event) else self._decode(value, found)

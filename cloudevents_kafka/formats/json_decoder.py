@@ -1,7 +1,7 @@
-"""A decoder of JSON envelopes: members, repeated members, and data.
+"""A decoder of JSON envelopes, which returns the members, the repeated members, and the data.
 
-msgspec splits an envelope by the strict grammar of RFC 8259. This module refuses what msgspec accepts but the
-format does not allow, and reads data that msgspec refuses.
+msgspec splits an envelope according to the strict grammar of RFC 8259. This module refuses envelopes that
+msgspec accepts but the format does not allow, and reads data that msgspec refuses.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ _NULL: Final = b"null"
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """The members of a JSON object, not validated.
+    """The members of a JSON object, which are not validated.
 
-    ``attributes`` has the values of all members that are not null, except ``data`` and ``data_base64``;
-    ``texts`` has the JSON of the same members. ``data`` is the JSON of ``data``, also if it is null, and
-    ``encoded`` the JSON of ``data_base64``. ``problems`` are repeated names. Of members with one name the
-    last counts; ``earlier`` has the names and the JSON of the others.
+    ``attributes`` contains the values of all members that are not null, except ``data`` and ``data_base64``;
+    ``texts`` contains the JSON texts of the same members. ``data`` is the JSON text of the member ``data``,
+    also if it is null, and ``encoded`` is the JSON text of ``data_base64``. ``problems`` lists repeated
+    names. If several members have the same name, the last of these members counts; ``earlier`` contains the
+    names and the JSON texts of the earlier members.
     """
 
     attributes: dict[str, Any]
@@ -45,7 +46,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 class InvalidEnvelope(InvalidEvent):
-    """The value is a JSON object whose members break rules. ``envelope`` has the members."""
+    """The value is a JSON object whose members break rules; ``envelope`` contains the members."""
 
     def __init__(self, problems: Sequence[Problem], envelope: Envelope) -> None:
         super().__init__(problems)
@@ -53,9 +54,9 @@ class InvalidEnvelope(InvalidEvent):
 
 
 def split_envelope(value: bytes) -> Envelope:
-    """Return the members of a JSON object. Raises `InvalidEvent` if the value is not one.
+    """Return the members of a JSON object. Raises `InvalidEvent` if the value is not a JSON object.
 
-    ``data`` may be JSON that the parser refuses, such as a lone surrogate.
+    The member ``data`` may be JSON that the parser refuses, such as a lone surrogate.
     """
     try:
         value.decode()
@@ -93,7 +94,7 @@ def _split_members(value: bytes) -> Envelope:
 
 
 def member_value(text: bytes) -> Any:
-    """Return one member; an empty container, or infinity, if a number in it is out of range."""
+    """Return the value of one member; if a number is out of range, return infinity or an empty container."""
     try:
         return _parse(text)
     except msgspec.ValidationError:
@@ -101,10 +102,10 @@ def member_value(text: bytes) -> Any:
 
 
 def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, bytes]]:
-    """Return each member that a later one of the same name replaces (N-05), and its JSON.
+    """Return each member that a later member of the same name replaces (N-05), with its JSON text.
 
-    If no name is repeated, the document has as many quotation marks as its members, unless a name has
-    escapes. A slower parser reads the other documents.
+    If no name is repeated and no name contains escapes, the document contains as many quotation marks as its
+    members. A slower parser reads the documents that contain another number of quotation marks.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []
@@ -130,7 +131,7 @@ def _malformed(value: bytes, error: Exception) -> Problem:
 def read_data(
     data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None
 ) -> tuple[bytes | None, DataKind]:
-    """Return the payload in the JSON of ``data`` or ``data_base64``. Raises `InvalidEvent` if it is wrong."""
+    """Return the payload in the JSON of ``data`` or ``data_base64``. Raises `InvalidEvent` for wrong JSON."""
     if encoded is not None:
         return _read_base64(data, encoded), DataKind.BYTES
     if data is None:

@@ -1,8 +1,9 @@
-"""A reader of valid events in JSON.
+"""A reader of valid events in JSON, which is faster than `json_decoder`.
 
-It accepts any order of members, white space, escapes, types and data, and returns the text of ``data``. One
-pass of the parser reads the members whose names are known, and skips ``data``. The names in each valid event
-become known. If the reader returns no event, `json_decoder` finds the problems.
+The reader accepts any order of members, and any white space, escapes, types and data; it returns the JSON
+text of ``data``. One pass of the parser reads the members whose names are known, and skips ``data``. The
+reader remembers the names in each valid event as known names. If the reader returns no event, `json_decoder`
+finds the problems.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ _read_any_names: Final = msgspec.json.Decoder(dict[str, _Scalar]).decode
 _data_name: Final = re.compile(
     rb'[{,\s]"(?:d|\\u0064)(?:a|\\u0061)(?:t|\\u0074)(?:a|\\u0061)"[ \t\r\n]*:[ \t\r\n]*'
 ).search
-"""A pattern of the member name ``data``, with any escapes and white space.
+"""A pattern that matches the member name ``data``, with any escapes and white space.
 
-It does not match in a text, where a backslash is before the quotation mark.
+The pattern does not match within a JSON string, because each quotation mark within a string follows a
+backslash.
 """
 REFUSED: Final = (msgspec.MsgspecError, RecursionError, ValueError, InvalidEvent)
 _NO_DATA: Final = b"0"  # replaces data in the object that is read
@@ -57,8 +59,8 @@ _Decode = Callable[[bytes], dict[str, Any]]
 class _Expected(NamedTuple):
     """The names and types that a reader expects; the object never changes, so threads may share it.
 
-    ``read`` reads members of the ``types``, and ``read_scalars`` reads members of the same names and any
-    type; ``typed`` names the members that are not always texts.
+    ``read`` reads members that have the types in ``types``; ``read_scalars`` reads members that have the same
+    names and any type; ``typed`` contains the names of the members that are not always texts.
     """
 
     read: _Decode
@@ -68,11 +70,11 @@ class _Expected(NamedTuple):
 
 
 class JsonReader:
-    """A reader that adapts to its records, because the records of a topic are alike.
+    """A reader that adapts to the records that it reads, because the records of a topic are alike.
 
-    It remembers the names in earlier events, and which of them had values that are not texts. A call reads
-    `_expected` once, and replaces it by one assignment. So threads may share a reader, and an exception of a
-    signal handler does not damage it.
+    The reader remembers the names in earlier events, and the names whose values were not texts. A call reads
+    `_expected` only once, and replaces it with a single assignment. So threads may share a reader, and an
+    exception that a signal handler raises does not damage the reader.
     """
 
     __slots__ = ("_calls", "_changes", "_expected")
@@ -82,10 +84,10 @@ class JsonReader:
         self._expected = _expect(dict.fromkeys(_CORE, str))
 
     def read(self, value: bytes) -> Event | Envelope | None:
-        """Return the event of a JSON object, or its members if they break rules.
+        """Return the event in a JSON object, or the object's members if they break rules.
 
-        The result is None if the value is not an object, or needs a slower reader. Members of known types may
-        be values instead of texts.
+        The result is None if the value is not an object, or only a slower reader can read it. Members that
+        have a known type may be Python values instead of texts.
         """
         try:
             attributes, data, encoded, joined = self.split(value)
@@ -103,7 +105,7 @@ class JsonReader:
         return _envelope(attributes, data, encoded)
 
     def members(self, value: bytes) -> Envelope | None:
-        """Return the members of a JSON object, not validated; None if `read` would return None."""
+        """Return the members of a JSON object without validation; None if `read` would return None."""
         try:
             attributes, data, encoded, _ = self.split(value)
         except REFUSED:
@@ -111,10 +113,10 @@ class JsonReader:
         return _envelope(attributes, data, encoded)
 
     def split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str]:
-        """Return the attributes, data, data_base64, and the texts of the attributes for `accept`.
+        """Return the attributes, data, data_base64, and the joined texts of the attributes for `accept`.
 
-        The attributes may break rules. Raises one of `REFUSED` if the form is invalid, or needs a slower
-        reader.
+        The attributes may break rules. Raises one of the `REFUSED` exceptions if the value is malformed, or
+        only a slower reader can read it.
         """
         read, read_scalars, typed, _ = self._expected
         try:
@@ -155,7 +157,7 @@ class JsonReader:
         return attributes, data, encoded, joined
 
     def _read_unknown(self, value: bytes, data: bytes | None) -> tuple[dict[str, Any], Any]:
-        """Return the attributes, whose names may be unknown, and data_base64; remember the names."""
+        """Return data_base64 and the attributes, whose names may be unknown; remember the names."""
         members = value if data is None else _blank_data(value, data)
         attributes: dict[str, Any] = _read_any_names(members)
         names = len(attributes)
@@ -168,10 +170,10 @@ class JsonReader:
         return attributes, attributes.pop("data_base64", None)
 
     def _know(self, members: dict[str, Any]) -> None:
-        """Expect members of these names and types from now on; forget earlier names if they are too many.
+        """Expect members with these names and types from now on; forget earlier names if they are too many.
 
-        A change takes as long as reading some tens of events. So after some changes, only every nth call
-        makes one, where n grows with the number of changes.
+        A change of the expected names takes as long as reading some tens of events. So, after some changes,
+        only every nth call changes the names, and n grows with the number of changes.
         """
         self._calls += 1
         if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:
@@ -192,20 +194,20 @@ class JsonReader:
 
 
 def _envelope(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> Envelope | None:
-    """Return members whose values are scalars; None if there is data_base64, which was decoded."""
+    """Return members with scalar values, or None if there is data_base64, which was already decoded."""
     return None if encoded is not None else Envelope(attributes, {}, data, None, [])
 
 
 def _join(attributes: dict[str, Any], are_texts: bool) -> str:  # noqa: FBT001  # a call by position is faster
-    """Return the concatenation of all texts; ``are_texts`` is whether all members are texts."""
+    """Return the concatenation of all texts; ``are_texts`` says whether all members are texts."""
     members = attributes.values()
     return "".join([member for member in members if type(member) is str] if not are_texts else members)
 
 
 def _remove_nulls(attributes: dict[str, Any]) -> int:
-    """Remove null members, and return how many members are texts.
+    """Remove members that are null, and return the number of members that are texts.
 
-    Raises `ValueError` if another member may not be an attribute.
+    Raises `ValueError` if the value of another member is not a valid attribute value.
     """
     typed = [(name, member) for name, member in attributes.items() if type(member) is not str]
     texts = len(attributes) - len(typed)
@@ -223,7 +225,7 @@ def _expect(types: dict[str, Any]) -> _Expected:
 
 
 def _decoder(types: dict[str, Any]) -> _Decode:
-    """Return the function that reads members of these names, and the text of data; it skips others."""
+    """Return a function that reads members with these names and the text of data, and skips other members."""
     core = dict.fromkeys(_CORE, str)
     members = TypedDict("members", {**core, "data": msgspec.Raw, **types}, total=False)  # type: ignore[misc]  # names known at run time
     decode: _Decode = msgspec.json.Decoder(members).decode  # type: ignore[assignment]  # a TypedDict is a dict
@@ -233,7 +235,7 @@ def _decoder(types: dict[str, Any]) -> _Decode:
 def read_payload(
     attributes: dict[str, Any], data: bytes | None, encoded: Any
 ) -> tuple[bytes | None, DataKind]:
-    """Return the payload of an event and its kind. Raises one of `REFUSED` if it is wrong."""
+    """Return the payload of an event and its kind. Raises one of the `REFUSED` exceptions for wrong data."""
     if encoded is not None:
         return _read_base64(encoded, data), _BYTES
     if data is None:
@@ -251,7 +253,7 @@ def read_payload(
 
 
 def _without(value: bytes, data: bytes) -> bytes:
-    """Return an object without its data, or without an equal text, which has the same characters."""
+    """Return an object without its data, or without a text that has the same characters as the data."""
     if value.endswith(data, 0, -2):  # indented
         return value[: -2 - len(data)]
     start = value.find(_DATA) + len(_DATA)
@@ -262,9 +264,10 @@ def _without(value: bytes, data: bytes) -> bytes:
 
 
 def _blank_data(value: bytes, data: bytes) -> bytes:
-    """Return an object with an empty text as its data.
+    """Return an object in which an empty text replaces the data.
 
-    Only data may contain other members, so the first member of this name is data itself.
+    Only data may contain further members, so the first member with the name ``data`` is the event's data
+    itself.
     """
     name = _data_name(value)
     if name is None or not value.startswith(data, name.end()):
@@ -273,14 +276,14 @@ def _blank_data(value: bytes, data: bytes) -> bytes:
 
 
 def _count_quotes(members: bytes) -> int:
-    """Return the number of quotation marks that no backslash escapes."""
+    """Return the number of quotation marks that are not escaped by a backslash."""
     if b"\\\\" in members:
         members = members.replace(b"\\\\", b"")
     return members.count(_QUOTE) - members.count(b'\\"')
 
 
 def _count_outer_quotes(members: bytes, joined: str) -> int:
-    """Return the number of quotation marks around texts; those within texts are in ``joined``."""
+    """Return the number of quotation marks around texts; ``joined`` contains the marks within texts."""
     return _count_quotes(members) if b"u0022" in members else members.count(_QUOTE) - joined.count('"')
 
 

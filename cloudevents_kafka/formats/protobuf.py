@@ -1,19 +1,20 @@
 """The Protobuf event format, ``application/cloudevents+protobuf``.
 
-A value is one message ``io.cloudevents.v1.CloudEvent``. Its declaration has precedence over the document of
-the format, which has other field names and numbers. The package protobuf, which the extra ``protobuf``
-installs, writes messages. Reading does not need it.
+A value is one message ``io.cloudevents.v1.CloudEvent``. The declaration of the message has precedence over
+the document of the format, which lists other field names and numbers. The package protobuf, which the extra
+``protobuf`` installs, writes messages. Reading does not need it.
 
-The event of a Protobuf message has the serialized ``google.protobuf.Any`` as its payload
-(`DataKind.PROTO`), as in the Java SDK: ``Any.FromString(event.data)``. Text with a JSON content
-type is JSON text, as the Java SDK writes it, or bytes if it is not valid JSON.
+If the data is a Protobuf message, the payload of the event is the serialized ``google.protobuf.Any``
+(`DataKind.PROTO`), as in the Java SDK; ``Any.FromString(event.data)`` decodes it. Text data with a JSON
+content type is read as JSON, because the Java SDK writes JSON so; text that is not valid JSON is read as
+bytes.
 
 A changed event loses:
 
-* the offset of a Timestamp, but not the instant: if seconds and nanoseconds cannot express it, as with a leap
-  second, `EncodeError` is raised;
-* the types URI, URI-reference and Timestamp of unregistered extensions: they are read as text, and written as
-  a String;
+* the UTC offset of a Timestamp, but not the instant: if seconds and nanoseconds cannot express the instant,
+  such as a leap second, `EncodeError` is raised;
+* the types URI, URI-reference and Timestamp of unregistered extensions: such values are read as text, and
+  written as a String;
 * unknown fields, which Protobuf ignores.
 """
 
@@ -38,7 +39,7 @@ _TYPED: Final = frozenset((*REQUIRED, *(name for name in CORE if type_of(name) i
 
 
 class ProtobufFormat(BaseFormat):
-    """Protobuf by the official message ``io.cloudevents.v1.CloudEvent``.
+    """The Protobuf format with the official message ``io.cloudevents.v1.CloudEvent``.
 
     Examples:
         >>> from cloudevents_kafka.formats.protobuf import ProtobufFormat
@@ -134,7 +135,7 @@ def _text_of(message: Any, event: Event, payload: bytes) -> str:
 
 
 def _string_of(payload: bytes) -> str | None:
-    """Return the text of a JSON string, if it is written as the same JSON again, else None."""
+    """Return the text of a JSON string if encoding the text yields the same JSON again, else None."""
     if not payload.startswith(b'"'):
         return None
     try:

@@ -1,10 +1,10 @@
 """A decoder of the message ``io.cloudevents.v1.CloudEvent`` for untrusted bytes.
 
-Generated code silently drops one of two attributes with the same name, all but one field of
-a oneof, and the high bits of a number. The message is small and fixed, so this module decodes
-it by hand and returns every field. The message has four levels, and every length is checked,
-which bounds depth and memory. Unknown fields and fields of another wire type are ignored, as
-Protobuf demands; groups, which proto3 does not have, raise `MalformedMessage`.
+Code that the Protobuf compiler generates silently drops one of two attributes with the same name, all fields
+of a oneof but one, and the high bits of a number. The message is small and fixed, so this module decodes it
+without generated code, and returns every field. The message has four levels, and every length is checked, so
+depth and memory are bounded. Unknown fields and fields of another wire type are ignored, as Protobuf demands;
+groups, which proto3 does not have, raise `MalformedMessage`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ATTR_FIELDS: Final = {
     AttributeType.URI_REFERENCE: "ce_uri_ref",
     AttributeType.TIMESTAMP: "ce_timestamp",
 }
-"""The fields of the oneof ``attr`` by number, from 1; an attribute is in the field of its type (P-02)."""
+"""The fields of the oneof ``attr`` by number, from 1; the type of an attribute decides its field (P-02)."""
 ATTR_TYPES: Final = {
     number << 3 | (0 if number < 3 else 2): attribute_type
     for number, attribute_type in enumerate(ATTR_FIELDS, 1)
@@ -43,21 +43,21 @@ _FIXED_SIZES: Final = {1: 8, 5: 4}  # sizes of numbers, which no field of these 
 _BEYOND: Final = "it has a length beyond its end"
 
 AttributeField = tuple[str, AttributeType | None, Any]
-"""An entry of the map: name, type and value, a bool, int, str or bytes.
+"""An entry of the map: a name, a type and a value, which is a bool, int, str or bytes.
 
-The value of a Timestamp is seconds since the epoch and nanoseconds. If there is not exactly one field of the
-oneof ``attr``, the type is None, and the value is the number of fields.
+The value of a Timestamp is a pair of the seconds since the epoch and the nanoseconds. If the entry does not
+contain exactly one field of the oneof ``attr``, the type is None, and the value is the number of such fields.
 """
 
 
 class MalformedMessage(ValueError):
-    """The bytes are not a valid message. The error text has no data."""
+    """The bytes are not a valid message. The error text does not contain any data."""
 
 
 def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], list[tuple[str, bytes]]]:
-    """Return the required attributes, the attributes of the map, and the fields of data, with repeats.
+    """Return the required attributes, the attributes in the map, and the data fields, all with repeats.
 
-    Raises `MalformedMessage`.
+    Raises `MalformedMessage` if the bytes are not a valid message.
     """
     required: list[tuple[str, str]] = []
     optional: list[AttributeField] = []
@@ -80,7 +80,7 @@ def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], l
 
 
 def is_any(message: bytes) -> bool:
-    """Return whether the bytes are a ``google.protobuf.Any`` with a message of any type."""
+    """Return whether the bytes are a ``google.protobuf.Any`` that contains a message of any type."""
     try:
         for tag, value in _fields(message):
             if tag == _TYPE_URL:
@@ -110,7 +110,7 @@ def _entry(entry: bytes) -> AttributeField:
 
 
 def _two_fields(message: bytes, first_tag: int, second_tag: int, default: Any) -> tuple[Any, Any]:
-    """Return the values of two fields; raise `MalformedMessage` if one of them is repeated."""
+    """Return the values of two fields; raise `MalformedMessage` if one of the fields is repeated."""
     fields = _fields(message)
     by_tag = dict(fields)
     if len(by_tag) != len(fields) and any(
@@ -121,7 +121,7 @@ def _two_fields(message: bytes, first_tag: int, second_tag: int, default: Any) -
 
 
 def signed(number: int) -> int:
-    """Return the signed number of the 64 bits of a varint."""
+    """Return the signed number that the 64 bits of a varint represent."""
     return number - 2**64 if number >= 2**63 else number
 
 
@@ -129,7 +129,7 @@ def signed(number: int) -> int:
 
 
 def _fields(message: bytes) -> list[tuple[int, Any]]:
-    """Return the fields of a message: tags, with a number, bytes, or None for other wire types."""
+    """Return the tag and the value of each field: a number, bytes, or None for other wire types."""
     fields: list[tuple[int, Any]] = []
     at, end = 0, len(message)
     while at < end:

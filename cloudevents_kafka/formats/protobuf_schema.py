@@ -1,8 +1,8 @@
 """The message ``io.cloudevents.v1.CloudEvent``, declared for the package protobuf, which writes it.
 
-It has its own descriptor pool, so that users can also load generated code of the official declaration.
-``proto_data`` and timestamps are declared as bytes: so an Any is written as the bytes that were read, and no
-other declaration is needed.
+The message is declared in a separate descriptor pool, so that users can also load the code that is generated
+from the official declaration. ``proto_data`` and timestamps are declared as bytes: so an Any is written as
+the bytes that were read, and no further declarations are needed.
 """
 
 from __future__ import annotations
@@ -52,4 +52,4 @@ name: "cloudevents.proto" package: "io.cloudevents.v1" syntax: "proto3" message_
 _pool: Final = DescriptorPool()
 _pool.AddSerializedFile(Parse(_FILE, FileDescriptorProto()).SerializeToString())
 CloudEvent: Final[Any] = GetMessageClass(_pool.FindMessageTypeByName("io.cloudevents.v1.CloudEvent"))
-"""The message class."""
+"""The class of the message ``io.cloudevents.v1.CloudEvent``."""

@@ -1,4 +1,4 @@
-"""The registry of event formats, by the suffix of their media type."""
+"""The registry of event formats, which finds a format by the suffix of its media type."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cloudevents_kafka.primitives.plural import with_article
 
 @runtime_checkable
 class Format(Protocol):
-    """An event format: two functions without side effects.
+    """An event format, which consists of two functions without side effects.
 
     ``encode`` raises `EncodeError` if the format cannot represent the event. ``decode`` raises `InvalidEvent`
-    for bytes that are not a valid event, and no other exception. Any other exception of a registered format
-    or its factory is the cause of one of these two.
+    for bytes that are not a valid event, and no other exception. If a registered format or its factory raises
+    any other exception, callers receive one of these two errors with that exception as its cause.
 
     Examples:
         >>> import json
@@ -37,17 +37,17 @@ class Format(Protocol):
 
     @property
     def name(self) -> str:
-        """The suffix of the media type, such as ``json``."""
+        """The suffix of the format's media type, such as ``json``."""
 
     def encode(self, event: Event) -> bytes:
         """Return an event as a value."""
 
     def decode(self, value: bytes) -> Event:
-        """Return the event of a value."""
+        """Return the event in a value."""
 
 
 def _create_built_in(module: str, name: str) -> Format:
-    """Return a format of a module that is imported now, since fastavro is slow to import."""
+    """Return a format from a module that is imported only now, since fastavro is slow to import."""
     created: Format = getattr(import_module(f"cloudevents_kafka.formats.{module}"), name)()
     return created
 
@@ -68,13 +68,13 @@ _formats: Final[dict[str, Format]] = {}
 
 
 def media_type_of(name: str) -> str:
-    """Return the media type of a format."""
+    """Return the media type of a format with this name."""
     return f"application/cloudevents+{name}"
 
 
 @cache
 def content_type_of(name: str) -> bytes:
-    """Return the value of the content-type header for a format."""
+    """Return the value of the content-type header for a format with this name."""
     return media_type_of(name).encode()
 
 
@@ -89,13 +89,13 @@ def writable() -> tuple[str, ...]:
 
 
 def find(name: str | None) -> Format | None:
-    """Return a format, or None if it is not registered; its factory may raise any exception."""
+    """Return a format, or None if it is not registered; the format's factory may raise any exception."""
     form = _formats.get(name)  # type: ignore[arg-type]  # a dictionary has no key None
     return _create(name) if form is None and name is not None else form
 
 
 def _create(name: str) -> Format | None:
-    """Create a format at its first use, and return it; None if it is not registered."""
+    """Create a format at its first use, and return it; return None if the format is not registered."""
     with registration_lock:
         if name not in _formats and name in _factories:
             created: object = _factories[name]()
@@ -109,11 +109,11 @@ def _create(name: str) -> Format | None:
 
 
 def register_format(name: str, make: Callable[[], Format]) -> None:
-    """Register an event format in this process; it replaces a format of the same name.
+    """Register an event format in this process; it replaces a registered format with the same name.
 
-    ``make`` is a class or function that returns the format; it is called once, when the format is first used.
-    Raises `ValueError` if ``name`` cannot be the suffix of a media type, and `TypeError` if ``make`` is not
-    callable.
+    ``make`` is a class or function that returns the format; ``make`` is called once, when the format is first
+    used. Raises `ValueError` if ``name`` cannot be the suffix of a media type, and `TypeError` if ``make`` is
+    not callable.
 
     Examples:
         >>> from cloudevents_kafka import Event, register_format, to_record
@@ -141,13 +141,13 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
 
 
 def registered() -> dict[str, Callable[[], Format]]:
-    """Return the factories of the formats that users registered, by name."""
+    """Return the factories of the formats that users registered, as a dictionary by name."""
     with registration_lock:
         return dict(_registered)
 
 
 def restore(factories: Mapping[str, Callable[[], Format]]) -> None:
-    """Replace all formats that users registered by other ones."""
+    """Replace all formats that users registered by the formats in ``factories``."""
     with registration_lock:
         for current, new in ((_registered, factories), (_factories, {**_BUILT_IN, **factories})):
             changed = {name for name in current if current[name] is not new.get(name)}
