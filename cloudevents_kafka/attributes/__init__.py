@@ -2,11 +2,11 @@
 
 Read the modules in this order; other packages import from them:
 
-* `types`: names, the seven types, and canonical texts;
-* `_uri`, `timestamps` and `media_type`: the grammars of values;
+* `types`: the names and the seven types of attributes, and canonical texts;
+* `_uri`, `timestamps` and `media_type`: the grammars of URIs, timestamps and media types;
 * `documented_extensions` and `extension_types`: the extensions of the specification, and all extensions that
   are known in this process;
 * `validation`: the rules for attributes, and the problems of attributes that break a rule;
-* `fast_validation`: a fast check that valid events pass; it does not find the problems of others;
-* `python_values`: attributes from the values that users pass.
+* `fast_validation`: a fast check that valid events pass; it does not find the problems of invalid events;
+* `python_values`: creates attributes from the Python values that users pass.
 """

@@ -1,4 +1,4 @@
-"""URIs and URI-references of RFC 3986, with the non-ASCII characters of IRIs (RFC 3987)."""
+"""URIs and URI-references (RFC 3986), in which the non-ASCII characters of IRIs (RFC 3987) are allowed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The documented extensions of CloudEvents: the types and rules of their attributes.
 
-Each extension has a document next to the core specification. This module has the rules that a single event
-can break: the types, and the constraints at the level MUST. `extensions` has functions for the duties of
-programs, and for recommendations.
+Each extension has a document next to the core specification. This module contains the rules that a single
+event can break: the types, and the constraints at the level MUST. `extensions` contains functions for the
+duties of programs, and for recommendations.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Attributes = Mapping[str, AttributeValue]
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A constraint on a value, by itself or together with other attributes of its event.
+    """A constraint on a value, alone or together with other attributes of the same event.
 
-    ``check`` returns whether the typed value and all attributes keep the rule that
-    ``text`` describes.
+    ``check`` takes the typed value and all attributes of the event, and returns whether they obey the rule
+    that ``text`` describes.
     """
 
     text: str
@@ -30,7 +30,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Extension(msgspec.Struct, frozen=True):
-    """A known extension attribute: its type, its rules, and the other attributes that it requires."""
+    """A known extension attribute: its type, its rules, and the other attributes that it needs."""
 
     type: AttributeType
     rules: tuple[Rule, ...] = ()
@@ -74,7 +74,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "not-before-start": _NOT_BEFORE_START,
     "list": _LIST,
 }
-"""All rules of documented extensions by name; the Java function uses the names."""
+"""All rules of documented extensions as a dictionary by name; the Java function uses the same names."""
 
 _STRING: Final = AttributeType.STRING
 _TIME: Final = AttributeType.TIMESTAMP
@@ -84,7 +84,7 @@ _BAM: Final = ("bamtxid", "bampid", "bamptxid", "bamptxsid")
 def _document(
     clause: str, required: tuple[str, ...], **attributes: tuple[AttributeType, *tuple[Rule, ...]]
 ) -> dict[str, Extension]:
-    """Return the attributes of one document, from its clause, REQUIRED attributes, types and rules."""
+    """Return the attributes of one document from its clause, its REQUIRED attributes, and types and rules."""
     return {
         name: Extension(type_, tuple(rules), tuple(needed for needed in required if needed != name), clause)
         for name, (type_, *rules) in attributes.items()
@@ -138,4 +138,4 @@ DOCUMENTED: Final[Mapping[str, Extension]] = {
     ),
     **_document("X-15", (), dssematerial=(AttributeType.BINARY,)),
 }
-"""The attributes of all documents by name; the clause identifies the document."""
+"""The attributes of all documents, by attribute name; the clause of an attribute identifies its document."""

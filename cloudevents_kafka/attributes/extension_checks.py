@@ -1,4 +1,4 @@
-"""The checks of extension attributes: functions that are built once for each attribute."""
+"""The checks of extension attributes, which are functions that are built once for each attribute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from cloudevents_kafka.attributes.types import INTEGER_RANGE, TYPES, AttributeVa
 Check = Callable[[dict[str, Any]], bool]
 """A function that returns whether an attribute of an event obeys its rules.
 
-It replaces the text of a Boolean, an Integer or a Binary by the value. Texts must be Strings (T-06).
+The function replaces the text of a Boolean, an Integer or a Binary by the typed value. Texts must be valid
+Strings (T-06).
 """
 
 
@@ -42,5 +43,5 @@ def check_of(name: str, extension: Extension) -> Check:
 
 
 def _has(needed: str) -> Callable[[AttributeValue, Attributes], bool]:
-    """Return a function that returns whether an event has an attribute."""
+    """Return a function that returns whether an event has all needed attributes."""
     return lambda _, attributes: needed in attributes

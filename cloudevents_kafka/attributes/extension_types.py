@@ -1,7 +1,7 @@
-"""The known extension attributes: their types and rules.
+"""The known extension attributes with their types and rules.
 
-The documented extensions are known from the start; `register_extension` adds others. An
-unknown extension is a String if it is read from a header.
+The documented extensions are known from the start; `register_extension` adds further extensions. If an
+unknown extension is read from a header, its type is String.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _DOCUMENTED_CHECKS: Final = {
 
 
 class ExtensionTable(msgspec.Struct, frozen=True):
-    """The known extensions at one moment; each registration creates another table.
+    """The known extensions at one moment; each registration creates a new table.
 
-    One event is validated by one table, because other threads may register extensions at the same time.
-    ``constrained`` names the extensions that have rules; ``checks`` has their checks. The table also caches
-    names; the next table checks them again. ``header_names`` maps the header of an attribute without rules to
-    the attribute, and other headers to None. ``header_checks`` maps the header of an attribute with rules to
-    the attribute and its check. ``corrections`` has the corrected values of invalid texts, by the attribute's
-    name.
+    An event is validated with a single table, because other threads may register extensions at the same time.
+    ``constrained`` contains the names of the extensions that have rules; ``checks`` maps these names to
+    checks. The table also caches names; the next table checks all names again. ``header_names`` maps the
+    header of an attribute without rules to the attribute, and other headers to None. ``header_checks`` maps
+    the header of an attribute with rules to the attribute and its check. ``corrections`` maps the name of an
+    attribute to the corrected values of its invalid texts.
     """
 
     extensions: Mapping[str, Extension]
@@ -56,7 +56,7 @@ class ExtensionTable(msgspec.Struct, frozen=True):
 
 
 class _Current:
-    """The holder of the current table."""
+    """The object that stores the current table."""
 
     __slots__ = ("table",)
 
@@ -77,10 +77,10 @@ def register_extension(
     """Register the type of an extension attribute in this process.
 
     ``event[name]`` then has that type in every mode and format. An event is invalid if the value has another
-    type, if ``accepts`` returns false or raises an exception, or if one of the attributes that it ``needs``
-    is missing. ``rule`` describes ``accepts`` in errors. Registering a name again replaces the earlier
-    registration. Raises `ValueError` if the name or a name in ``needs`` is invalid, and `TypeError` if an
-    argument has a wrong type.
+    type, if ``accepts`` returns false or raises an exception, or if one of the attributes in ``needs`` is
+    missing. ``rule`` is the text that describes ``accepts`` in error messages. Registering a name again
+    replaces the earlier registration of the name. Raises `ValueError` if the name or a name in ``needs`` is
+    invalid, and `TypeError` if an argument has a wrong type.
 
     Examples:
         >>> from cloudevents_kafka import AttributeType, Event, InvalidEvent, register_extension
@@ -120,12 +120,12 @@ def _is_accepted(accepts: Callable[[Any], bool], value: AttributeValue, _: objec
 
 
 def registered() -> dict[str, Extension]:
-    """Return the extensions that users registered, by name."""
+    """Return the extensions that users registered, as a dictionary by name."""
     return dict(current.table.registered)
 
 
 def restore(extensions: Mapping[str, Extension]) -> None:
-    """Replace all extensions that users registered by other ones."""
+    """Replace all extensions that users registered by the extensions in ``extensions``."""
     known = {**DOCUMENTED, **extensions}
     checks = {name: check for name, check in _DOCUMENTED_CHECKS.items() if name in known}
     checks |= {name: check_of(name, extension) for name, extension in extensions.items()}
@@ -142,7 +142,7 @@ def restore(extensions: Mapping[str, Extension]) -> None:
 
 
 def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
-    """Return the type of an attribute; an unknown attribute is a String."""
+    """Return the type of an attribute; the type of an unknown attribute is String."""
     if name in CORE:
         return CORE_TYPES.get(name, AttributeType.STRING)
     extension = (table or current.table).extensions.get(name)
@@ -155,7 +155,7 @@ def find_extension(name: str) -> Extension | None:
 
 
 def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None = None) -> AttributeValue:
-    """Return the value of a known Boolean, Integer or Binary, from its canonical text.
+    """Return the value of a known Boolean, Integer or Binary from its canonical text.
 
     Other texts are returned unchanged, and `find_problems` reports them.
     """
@@ -170,7 +170,7 @@ def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None =
 def parse_values(
     attributes: dict[str, AttributeValue], table: ExtensionTable | None = None
 ) -> dict[str, AttributeValue]:
-    """Return attributes with values of their known types; the same dictionary if all values are texts."""
+    """Return attributes with values of their known types; return the same dictionary if all are texts."""
     table = table or current.table
     constrained = table.constrained & attributes.keys()
     if not constrained:

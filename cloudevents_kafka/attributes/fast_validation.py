@@ -1,7 +1,7 @@
-"""A fast check that passes valid events, and no others.
+"""A fast check that accepts only valid events.
 
-`accept` decides in one pass whether attributes obey all rules; `validation` finds the rules that the others
-break. Valid names and values that many events share are cached.
+`accept` decides in one pass whether attributes obey all rules; `validation` finds the rules that invalid
+attributes break. Valid names, and valid values that occur in many events, are cached.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def accept(  # a call by position is faster
 ) -> bool:
     """Return whether attributes obey all rules; replace texts of known types by their values.
 
-    ``joined`` is the concatenation of all texts; it is empty if they are known to be Strings (T-06).
-    ``valid_time`` is whether ``time`` is known to be a timestamp. If the result is False,
+    ``joined`` is the concatenation of all texts; it is empty if all texts are known to be valid Strings
+    (T-06). ``valid_time`` says whether ``time`` is known to be a valid timestamp. If the result is False,
     `validation.validate` finds the problems.
     """
     if joined is None:
@@ -55,8 +55,8 @@ def are_valid_texts(  # a call by position is faster
 ) -> bool:
     """Return whether attributes obey the rules of the core specification.
 
-    The arguments are those of `accept`; ``valid_type`` is whether ``datacontenttype`` is known to
-    be a media type. `accept_names` checks names and extensions.
+    The first three arguments are the same as in `accept`; ``valid_type`` says whether ``datacontenttype`` is
+    known to be a valid media type. `accept_names` checks names and extensions.
     """
     # JSON escapes all ASCII control characters (T-06) except DEL, which makes the text longer.
     if joined and not (
@@ -85,7 +85,7 @@ def are_valid_texts(  # a call by position is faster
 
 
 def join_texts(attributes: dict[str, Any]) -> str | None:
-    """Return the concatenation of all texts, or None if a value that is not a text breaks a rule."""
+    """Return the concatenation of all texts, or None if a value of another type breaks a rule."""
     try:
         return "".join(attributes.values())
     except TypeError:
@@ -99,7 +99,7 @@ def join_texts(attributes: dict[str, Any]) -> str | None:
 
 
 def is_scalar(name: str, value: Any) -> bool:
-    """Return whether a value that is not a text may be the value of an attribute."""
+    """Return whether a value that is not a text is a valid value of the attribute."""
     if name in _CORE or type(value) not in _SCALARS:
         return False
     extension = current.table.extensions.get(name)
@@ -109,7 +109,7 @@ def is_scalar(name: str, value: Any) -> bool:
 
 
 def _may_be_empty(attributes: dict[str, Any]) -> bool:
-    """Return whether all empty texts are extensions that may be empty."""
+    """Return whether all empty texts belong to extensions whose values may be empty."""
     if "" not in attributes.values():
         return True
     known = current.table.extensions
@@ -126,7 +126,7 @@ def _is_schema(text: str) -> bool:
 
 
 def accept_names(attributes: dict[str, Any], table: ExtensionTable) -> bool:
-    """Return whether names are valid and extensions obey their rules; cache names without rules."""
+    """Return whether names are valid and extensions obey their rules; cache the names without rules."""
     text_names, checks = table.text_names, table.checks
     for name in attributes:
         if name in text_names:

@@ -1,7 +1,8 @@
 """Media types (RFC 2046): the parts of a content type that CloudEvents use.
 
-Comparison ignores case; the event keeps the text as received (core: datacontenttype). Parsing accepts any
-text; the result for an invalid media type has ``valid`` false.
+Media types are compared without regard to case; the event stores the text as received (core:
+datacontenttype). Parsing accepts any text; if the text is not a valid media type, ``valid`` of the result is
+False.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ _BATCH: Final = "application/cloudevents-batch"
 class MediaType(msgspec.Struct, frozen=True):
     """A parsed media type; ``essence`` is ``type/subtype`` in lower case.
 
-    ``charset`` is the value of the parameter or None. ``utf8`` is whether text of this type is UTF-8, and
-    ``ascii`` is whether it must be ASCII. ``format`` is the suffix of an event format, such as ``"json"`` in
-    ``application/cloudevents+json``, or None. ``cloudevents`` is whether the text starts like the media type
-    of an event, and ``batch`` like that of a batch (Kafka binding 3).
+    ``charset`` is the value of the parameter ``charset``, or None. ``utf8`` says whether text of this type is
+    UTF-8, and ``ascii`` says whether such text must be ASCII. ``format`` is the suffix of an event format,
+    such as ``"json"`` in ``application/cloudevents+json``, or None. ``cloudevents`` says whether the text
+    starts like the media type of an event, and ``batch`` says whether it starts like the media type of a
+    batch of events (Kafka binding 3).
     """
 
     essence: str
@@ -68,7 +70,7 @@ class MediaType(msgspec.Struct, frozen=True):
 
 
 def python_codec(media: MediaType) -> str:
-    """Return the name of Python's codec for the charset of a media type, by default UTF-8.
+    """Return the name of Python's codec for a media type's charset; the default charset is UTF-8.
 
     Raises `LookupError` if the charset is unknown or names a codec that is not a charset.
     """
@@ -107,7 +109,7 @@ def _parse(text: str) -> MediaType:
 
 
 def _charset(text: str, at: int) -> str | None:
-    """Return the value of the first parameter ``charset`` without its quotes, or None."""
+    """Return the value of the first parameter named ``charset`` without its quotes, or None."""
     if "charset" not in text.lower():
         return None
     while match := _PARAMETER.match(text, at):
@@ -121,11 +123,11 @@ def _charset(text: str, at: int) -> str | None:
 
 
 class _MediaTypes(dict[str, MediaType]):
-    """A cache of parsed media types: the records of a topic have few different ones."""
+    """A cache of parsed media types; the records of a topic use only a few different media types."""
 
     def __missing__(self, text: str) -> MediaType:
         return remember(self, text, _parse(text))
 
 
 media_type: Final[Callable[[str], MediaType]] = _MediaTypes().__getitem__
-"""Return the `MediaType` of any content-type text; results are cached."""
+"""Return the `MediaType` of any content-type text; the results are cached."""

@@ -1,4 +1,4 @@
-"""Attributes from the Python values that users pass: canonical forms, problems, and equality."""
+"""Attributes from the Python values that users pass: canonical forms, problems and equality of values."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _write_json: Final = msgspec.json.Encoder().encode
 
 
 def accept_values(attributes: dict[str, Any]) -> bool:
-    """Bring values into canonical form, without nulls, and return whether they obey all rules.
+    """Convert values to canonical form, remove nulls, and return whether the attributes obey all rules.
 
-    The dictionary is changed. If the result is False, `check_values` finds the problems.
+    The dictionary is changed in place. If the result is False, `check_values` finds the problems.
     """
     time = attributes.get("time")
     valid_time = False
@@ -71,7 +71,7 @@ def accept_values(attributes: dict[str, Any]) -> bool:
 
 
 def _convert(attributes: dict[str, Any]) -> bool:
-    """Bring values into canonical form, and return whether `accept` can decide about them."""
+    """Convert values to canonical form, and return whether `accept` can decide about them."""
     constrained = current.table.constrained
     for name in [name for name, value in attributes.items() if type(value) is not str]:
         value = attributes[name]
@@ -87,9 +87,9 @@ def _convert(attributes: dict[str, Any]) -> bool:
 
 
 def check_values(attributes: dict[str, Any]) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return attributes with values in canonical form, without nulls, and all their problems.
+    """Return attributes in canonical form, without nulls, and all problems of the attributes.
 
-    `accept_values` may have changed the dictionary before.
+    `accept_values` may already have changed the dictionary.
     """
     problems: list[Problem] = []
     values: dict[str, AttributeValue] = {}
@@ -109,7 +109,7 @@ def check_values(attributes: dict[str, Any]) -> tuple[dict[str, AttributeValue],
 
 
 def is_same(name: str, left: AttributeValue, right: AttributeValue) -> bool:
-    """Return whether two values of an attribute are equal; Timestamps are equal if their instants are."""
+    """Return whether two values of an attribute are equal; Timestamps are compared as instants."""
     if type(left) is type(right) and left == right:
         return True
     if type_of(name) is AttributeType.TIMESTAMP and isinstance(left, str) and isinstance(right, str):
@@ -118,9 +118,10 @@ def is_same(name: str, left: AttributeValue, right: AttributeValue) -> bool:
 
 
 def value_as(name: str, value: AttributeValue, kind: type) -> Any:
-    """Return the value of an attribute as one of five Python types, from its canonical text.
+    """Return an attribute's value as one of five Python types; the canonical text is converted.
 
-    Raises `InvalidEvent` if the value has another type, and `TypeError` if attributes have no such type.
+    Raises `InvalidEvent` if the value cannot be converted to ``kind``, and `TypeError` if ``kind`` is not one
+    of the five types.
     """
     if kind not in _TYPES:
         raise TypeError(f"the type of {name} must be str, int, bool, bytes or datetime, got {preview(kind)}")

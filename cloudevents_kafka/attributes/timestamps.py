@@ -1,8 +1,8 @@
-"""RFC 3339 timestamps: valid texts, and their instants.
+"""RFC 3339 timestamps: validation of their texts, and conversion to instants.
 
-Events keep the text and convert it to a `datetime` on access. The datetime has no digits below a microsecond.
-A leap second becomes the last microsecond before it. A time in the year 0, which RFC 3339 allows, becomes the
-first instant of the year 1.
+Events store the text of a timestamp and convert it to a `datetime` on access. The datetime does not contain
+the digits below a microsecond. A leap second becomes the last microsecond before it. A time in the year 0,
+which RFC 3339 allows, becomes the first instant of the year 1.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _NANOS: Final = range(10**9)
 _YEARS: Final = range(10000)
 _CALENDAR_YEARS: Final = 400
 EPOCH_SECONDS: Final = range(-62135596800, 253402300800)
-"""The range of seconds since the epoch in the years 1 to 9999."""
+"""The range of seconds since the epoch for instants in the years 1 to 9999."""
 _from_iso: Final = datetime.fromisoformat
 utc_text: Final[Callable[[datetime], str]] = msgspec.to_builtins
-"""Return the canonical text of a datetime (no subclass) whose offset has no seconds."""
+"""Return the canonical text of a datetime (not of a subclass) whose offset has no seconds."""
 _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
 
 def is_timestamp(text: str) -> bool:
-    """Return whether a text is an RFC 3339 date-time of an existing instant."""
+    """Return whether a text is an RFC 3339 date-time that denotes an existing instant."""
     try:
         _read_quoted(f'"{text}"')
         # The common form. The parser also accepts a space for T, no offset, and JSON escapes; nothing else.
@@ -50,15 +50,15 @@ def is_timestamp(text: str) -> bool:
 
 
 def to_datetime(text: str) -> datetime:
-    """Return the instant of a timestamp, with its offset; raise `ValueError` for other texts."""
+    """Return the instant of a timestamp, with its UTC offset; raise `ValueError` for other texts."""
     return instant(text)[0]
 
 
 def instant(text: str) -> tuple[datetime, str]:
-    """Return a key that is equal for all texts of an instant, and sorts by time.
+    """Return a key that is equal for all texts of the same instant, and sorts by time.
 
-    The key is the datetime, and what a datetime cannot express: digits below a microsecond, a leap second, or
-    a time in the year 0. Raises `ValueError` if the text is not a timestamp.
+    The key consists of the datetime and the parts of the instant that a datetime cannot express: digits below
+    a microsecond, a leap second, or a time in the year 0. Raises `ValueError` if the text is not a timestamp.
     """
     parsed = _parse(text)
     if parsed is None:
@@ -69,7 +69,7 @@ def instant(text: str) -> tuple[datetime, str]:
 def from_datetime(moment: datetime) -> str:
     """Return the canonical text of a datetime; UTC is written as ``Z``.
 
-    Raises `ValueError` if the datetime has no offset, or seconds in its offset.
+    Raises `ValueError` if the datetime has no UTC offset, or an offset with seconds.
     """
     if moment.tzinfo is UTC and type(moment) is datetime:
         return utc_text(moment)
@@ -85,9 +85,10 @@ def from_datetime(moment: datetime) -> str:
 
 
 def to_utc_seconds(text: str) -> str:
-    """Return an instant as text in UTC, without a fraction; an instant without an offset is in UTC.
+    """Return an instant as text in UTC, without a fraction; a text without a UTC offset is taken as UTC.
 
-    Raises `ValueError` if the text is not an instant, or is not in the years 0 to 9999 in UTC.
+    Raises `ValueError` if the text does not denote an instant, or if the instant does not lie in the years 0
+    to 9999 in UTC.
     """
     match = _RFC3339.fullmatch(text) or _RFC3339.fullmatch(f"{text}Z")
     if match is None:
@@ -104,10 +105,10 @@ def to_utc_seconds(text: str) -> str:
 
 
 def to_epoch(text: str) -> tuple[int, int]:
-    """Return the seconds since the epoch and the nanoseconds of a timestamp.
+    """Return a timestamp as the seconds since the epoch and the nanoseconds.
 
-    Raises `ValueError` with the reason if these cannot express the instant: a leap second,
-    digits below a nanosecond, or a time before the year 1 or after 9999 in UTC.
+    Raises `ValueError` with the reason if these two numbers cannot express the instant: the instant is a leap
+    second, has digits below a nanosecond, or lies before the year 1 or after the year 9999 in UTC.
     """
     if len(text) <= _MICROSECONDS and text[10:11] == "T" and text[-1:] == "Z" and "\\" not in text:
         try:  # the common form, which `is_timestamp` reads in this way, too
@@ -128,9 +129,9 @@ def to_epoch(text: str) -> tuple[int, int]:
 
 
 def from_epoch(seconds: int, nanos: int) -> str:
-    """Return the shortest text of an instant in UTC, the inverse of `to_epoch`.
+    """Return the shortest text of an instant in UTC; this function is the inverse of `to_epoch`.
 
-    Raises `ValueError` unless the seconds are in `EPOCH_SECONDS` and the nanoseconds below 10^9.
+    Raises `ValueError` unless the seconds lie in `EPOCH_SECONDS` and the nanoseconds are less than 10^9.
     """
     if seconds not in EPOCH_SECONDS or nanos not in _NANOS:
         raise ValueError("a time must be in the years 1 to 9999, and its nanoseconds below 10^9")
@@ -142,13 +143,13 @@ def from_epoch(seconds: int, nanos: int) -> str:
 
 
 def _utc_minute(moment: datetime) -> int:
-    """Return the minute of the day in UTC; astimezone() overflows in the first and last year."""
+    """Return the minute of the day in UTC; `astimezone` overflows in the first and last year."""
     offset = moment.utcoffset() or timedelta(0)
     return (moment.hour * 60 + moment.minute - offset // timedelta(minutes=1)) % _MINUTES
 
 
 def _parse(text: str) -> tuple[datetime, str] | None:
-    """Return the instant and the text of what a datetime cannot express; None for an invalid text."""
+    """Return the instant, and the text of what a datetime cannot express; None for an invalid text."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None

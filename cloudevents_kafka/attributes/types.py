@@ -1,8 +1,8 @@
-"""The CloudEvents type system: names of attributes, types, and canonical texts.
+"""The CloudEvents type system: attribute names, the seven types, and canonical texts.
 
-The attributes of an event are a dictionary of values by name. The value of a String, URI,
-URI-reference or Timestamp is its canonical text, a `str`; that of a Boolean, Integer or
-Binary is a `bool`, `int` or `bytes`.
+The attributes of an event are stored as a dictionary from names to values. The value of a String, URI,
+URI-reference or Timestamp is its canonical text, a `str`; the value of a Boolean, Integer or Binary is a
+`bool`, `int` or `bytes`.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ _LONGEST_INTEGER: Final = len("-2147483648")
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text is a name of an attribute: a-z and 0-9, and not ``data``."""
+    """Return whether a text is a valid attribute name: it consists of a-z and 0-9, and is not ``data``."""
     return _NAME.fullmatch(text) is not None and text != "data"  # N-04: "MUST NOT have the name `data`"
 
 
 def is_string(text: str) -> bool:
-    """Return whether a text is a String, without control characters, surrogates and noncharacters."""
+    """Return whether a text is a valid String, without control characters, surrogates and noncharacters."""
     return text.isprintable() or _STRING.fullmatch(text) is not None
 
 
@@ -90,7 +90,7 @@ def _parse_boolean(text: str) -> bool:
 
 
 def parse_binary(text: str) -> bytes:
-    """Return the bytes of canonical base64 (RFC 4648); raise `ValueError` for other texts."""
+    """Return the bytes that canonical base64 (RFC 4648) encodes; raise `ValueError` for other texts."""
     try:
         decoded = binascii.a2b_base64(text, strict_mode=True)
     except ValueError:  # the base class of binascii.Error
@@ -117,12 +117,12 @@ def _write_binary(value: bytes) -> str:
 
 
 class TypeRow(msgspec.Struct, frozen=True):
-    """The properties of the values of a type.
+    """The properties of one of the seven types.
 
-    ``python`` is their class. ``write`` returns the canonical text of a value, and ``parse`` returns the
-    value of a canonical text; ``parse`` is None if the text is the value. ``accepts`` returns whether a
-    String is a text of the type, or is None if every String is. An error for a value of another type has
-    ``clause`` and ``rule``.
+    ``python`` is the Python class of the values. ``write`` returns the canonical text of a value, and
+    ``parse`` returns the value of a canonical text; ``parse`` is None if the value is the text itself.
+    ``accepts`` returns whether a String is a valid text of the type; it equals None if every String is valid.
+    ``clause`` and ``rule`` appear in the error for a value of another type.
     """
 
     kind: AttributeType
@@ -170,31 +170,31 @@ _ROWS: Final = (
     TypeRow(AttributeType.TIMESTAMP, str, None, str, is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
 )
 TYPES: Final = {row.kind: row for row in _ROWS}
-"""The seven types by their names, which are the values of `AttributeType`; the Java function uses them."""
+"""The seven types by name; the names are the values of `AttributeType`, which the Java function uses too."""
 NATIVE_TYPES: Final = {row.python: row for row in _ROWS if row.python is not str}
-"""The rows of the types whose values are not texts, by their classes."""
+"""The rows of the types whose values are not texts, as a dictionary by Python class."""
 CORE_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,
     "dataschema": AttributeType.URI,
     "time": AttributeType.TIMESTAMP,
 }
-"""The types of the core attributes that are not Strings."""
+"""The types of the core attributes whose type is not String."""
 
 
 def parse(attribute_type: AttributeType, text: str) -> AttributeValue:
-    """Return the value of a canonical text: the text itself for the four types of text.
+    """Return the value of a canonical text; for four types, the value is the text itself.
 
-    Raises `ValueError` if a Boolean, an Integer or a Binary has another form.
+    Raises `ValueError` if the text of a Boolean, an Integer or a Binary is malformed.
     """
     parser = TYPES[attribute_type].parse
     return text if parser is None else parser(text)
 
 
 def to_attribute(value: object) -> AttributeValue:
-    """Return a Python value as the value of an attribute; raise `ValueError` if it has another type.
+    """Return a Python value as an attribute value; raise `ValueError` if its type is not supported.
 
-    A datetime becomes its RFC 3339 text, a bytes-like object becomes bytes, and a member
-    of a `StrEnum` its text.
+    A datetime becomes its RFC 3339 text, a bytes-like object becomes bytes, and a member of a `StrEnum`
+    becomes its text.
     """
     if type(value) in _BASE_CLASSES:
         return value  # type: ignore[return-value]  # it is of one of the classes
@@ -210,7 +210,7 @@ def to_attribute(value: object) -> AttributeValue:
 
 
 def _to_base_class(value: AttributeValue) -> AttributeValue:
-    """Return a value of a subclass as a value of the base class: an enum's text may differ from its value."""
+    """Return a value of a subclass as a value of its base class: an enum's text may differ from its value."""
     if isinstance(value, str):
         return str.__str__(value)
     return int.__index__(value) if isinstance(value, int) else bytes(value)

@@ -1,4 +1,4 @@
-"""The rules for the attributes of an event, and the problems of attributes that break them.
+"""The rules for the attributes of an event, and the problems of attributes that break these rules.
 
 `fast_validation` decides whether attributes have any problem; this module finds the problems.
 """
@@ -39,7 +39,7 @@ _RULED: Final[dict[str, Callable[[str], bool]]] = {
     "datacontenttype": lambda text: media_type(text).valid,
     **{name: accepts for name, kind in CORE_TYPES.items() if (accepts := TYPES[kind].accepts) is not None},
 }
-"""The core attributes that have rules, and the checks of their printable texts."""
+"""The core attributes that have rules, and functions that check the printable texts of these attributes."""
 _REQUIRED: Final = frozenset(REQUIRED)
 CORE_CLAUSES: Final = {
     "id": "R-02",  # "MUST be a non-empty string", as type; the optional ones "If present"
@@ -58,11 +58,11 @@ def validate(
     form_problems: Sequence[Problem] = (),
     unreadable: Iterable[str | None] = (),
 ) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return attributes with values of their types, and all problems of an event.
+    """Return attributes with values of their types, and a list of all problems of an event.
 
-    ``form_problems`` are the problems of how the attributes arrived, such as a repeated name; they are first
-    in the result. An absent attribute that a form problem or ``unreadable`` names was sent, so it is not
-    reported as missing as well.
+    ``form_problems`` are problems in the form of the record or value, such as a repeated name; these problems
+    come first in the result. If a form problem or ``unreadable`` names an absent attribute, the attribute was
+    sent, so it is not also reported as missing.
     """
     table = current.table
     attributes = parse_values(attributes, table)
@@ -86,9 +86,10 @@ def find_repeats(names: Iterable[str]) -> list[Problem]:
 def find_problems(
     attributes: Mapping[str, AttributeValue], table: ExtensionTable | None = None
 ) -> list[Problem]:
-    """Return every broken rule of the core specification and of known extensions.
+    """Return all rules of the core specification and of known extensions that an event breaks.
 
-    The values are those of `extension_types.parse_values`. A valid event has no problem.
+    The attributes must be the result of `extension_types.parse_values`. For a valid event, the result is
+    empty.
     """
     table = table or current.table
     known, text_names = table.extensions, table.text_names
@@ -147,7 +148,7 @@ def find_correction(name: str, text: str) -> AttributeValue | None:
 
 
 def name_problem(name: str) -> Problem:
-    """Return the rule that an invalid name of an attribute breaks."""
+    """Return the problem of an attribute name that is not valid."""
     if name == "data":  # N-04: "this name is reserved as it is used"
         return Problem("data", "must not be the name of an attribute", "N-04")
     if name == "":
@@ -172,13 +173,13 @@ def _core_problem(name: str, value: AttributeValue) -> Problem | None:
 
 
 def native_type(value: object) -> AttributeType:
-    """Return the type of an attribute with a value of this Python type: String for text and times."""
+    """Return the type of attributes whose values have this Python type: String for text and for times."""
     row = NATIVE_TYPES.get(type(value))
     return AttributeType.STRING if row is None else row.kind
 
 
 def has_type(value: object, attribute_type: AttributeType) -> bool:
-    """Return whether a value has a type, and, if it is a text, is a valid String."""
+    """Return whether a value has a type; a value that is a text must also be a valid String."""
     row = TYPES[attribute_type]
     if row.python is not str:
         return type(value) is row.python and (row.python is not int or value in INTEGER_RANGE)
@@ -186,7 +187,7 @@ def has_type(value: object, attribute_type: AttributeType) -> bool:
 
 
 def find_type_problem(name: str, value: object, attribute_type: AttributeType) -> Problem | None:
-    """Return the rule of its type that a value breaks, or None if it has the type."""
+    """Return the rule of the type that a value breaks, or None if the value has the type."""
     if has_type(value, attribute_type):
         return None
     row = TYPES[attribute_type]

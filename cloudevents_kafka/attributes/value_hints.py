@@ -1,4 +1,4 @@
-"""Hints for values that users pass and that an attribute cannot have: what to pass instead."""
+"""Hints for values that users pass and that are not valid attribute values: what to pass instead."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _CORE_NAMES: Final = {  # what users write for an attribute of the core, without
 
 
 def find_class_problem(name: str, value: Any) -> Problem | None:
-    """Return the problem of a value if an attribute of this name cannot have its class, or None."""
+    """Return a problem if no value of this class can be the value of the attribute, else None."""
     is_core = name in CORE_CLAUSES
     if isinstance(value, str | datetime) or (
         not is_core and isinstance(value, int | bytes | bytearray | memoryview)
@@ -77,7 +77,7 @@ def _how_to_pass(name: str, value: Any) -> str:
 
 
 def _right_name(name: str) -> str | None:
-    """Return what to write instead of an invalid name: the core attribute that it means, or a valid name."""
+    """Return the name to use instead of an invalid name: a core attribute, or a similar valid name."""
     if name == "data_base64":
         return "pass data=bytes, which structured mode writes as base64"
     better = re.sub("[^a-z0-9]", "", name.lower())
@@ -88,7 +88,7 @@ def _right_name(name: str) -> str | None:
 
 
 def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
-    """Return a problem of values that a user passed, and what to pass instead if that is known."""
+    """Return a problem of values that a user passed, with a hint what to pass instead, if one is known."""
     name = problem.attribute or ""
     hint = problem.hint
     if hint is not None:

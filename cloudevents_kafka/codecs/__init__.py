@@ -1,8 +1,8 @@
-"""Codecs: from the payload bytes of an event to a Python value, and back.
+"""Codecs, which convert the payload bytes of an event to a Python value, and back.
 
-`registry` has the codecs that users register. `avro` (in `_avro`) and `typed_json` return codecs for a schema
-or a type. `payload` encodes and decodes data without a codec. `json` and `json_grammar` read and write strict
-JSON, and `avro_binary` reads Avro from untrusted bytes.
+`registry` stores the codecs that users register. `avro` (in `_avro`) returns a codec for a schema, and
+`typed_json` returns a codec for a type. `payload` encodes and decodes data for which no codec is registered.
+`json` and `json_grammar` read and write strict JSON, and `avro_binary` reads Avro from untrusted bytes.
 """
 
 from cloudevents_kafka.codecs._avro import avro

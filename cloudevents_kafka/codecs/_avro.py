@@ -1,9 +1,10 @@
-"""A codec for Avro data of any schema, with limits for untrusted bytes.
+"""A codec for Avro data with any schema, with limits for untrusted bytes.
 
-fastavro has no such limits. It recurses in C, which can end the process. It creates any number of values that
-take no bytes, such as nulls in arrays, or records that double at each level, which exhausts the memory. It
-converts the bytes of a decimal to digits, which takes minutes for a megabyte. So `AvroLimits` checks the data
-before fastavro decodes it, if the schema has recursion, such values, or decimals.
+fastavro does not limit untrusted data. First, fastavro recurses in C, and deep recursion can end the process.
+Second, fastavro creates any number of values that take no bytes, such as nulls in arrays or records that
+double at each level; such values exhaust the memory. Third, fastavro converts the bytes of a decimal to
+digits; for a megabyte, the conversion takes minutes. So, if the schema contains recursion, values without
+bytes, or decimals, `AvroLimits` checks the data before fastavro decodes it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.problems import DataError
 
 MAX_DEPTH: Final = 128
-"""The maximum nesting of records, arrays and maps in a recursive schema: it fits a stack of 512 KiB."""
+"""The maximum nesting of records, arrays and maps in a recursive schema; it fits into a 512 KiB stack."""
 MAX_DECIMAL_BYTES: Final = 1024
 """The maximum number of bytes of a decimal."""
 
@@ -36,9 +37,10 @@ _HINT: Final = "register a Codec of your own for such data"
 def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
     r"""Return a codec for data that is one datum of an Avro schema, without a header.
 
-    ``references`` are the schemas of named types to which the schema refers, in an order in which each stands
-    after the schemas that it refers to. Data is untrusted input: decoding raises `DataError` for data beyond
-    the limits of this module, which are for recursive schemas, decimals, and values without bytes.
+    ``references`` are the schemas of the named types that the schema refers to; each of these schemas must
+    come after the schemas that it refers to itself. Data is untrusted input: decoding raises `DataError` for
+    data that exceeds a limit of this module. The limits apply to recursive schemas, decimals, and values
+    without bytes.
 
     Examples:
         >>> from cloudevents_kafka import Event, codecs, register_codec
@@ -75,7 +77,7 @@ def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
 
 
 class _Datum(bytes):
-    """The bytes of a datum, with the number of records and of values without bytes that were read."""
+    """The bytes of a datum, with counters of the records and of the values without bytes that were read."""
 
     empty_items = records = 0
 
@@ -91,14 +93,14 @@ class _Datum(bytes):
 
 
 _Step = Callable[[_Datum, int, int], int]
-"""A function from a datum, an index and a depth to the index after the value; see `avro_binary`."""
+"""A function that takes a datum, an index and a depth, and returns the index after the value."""
 
 
 class _Compiled(NamedTuple):
-    """The step over a value of a schema.
+    """The step function that skips a value of a schema, with sizes.
 
     ``size`` is the size of a value in bytes if all values of the schema have the same size. ``empties`` is
-    the number of values without bytes in each value, outside of arrays, maps and unions.
+    the number of values without bytes that each value contains outside of arrays, maps and unions.
     """
 
     step: _Step
@@ -107,7 +109,7 @@ class _Compiled(NamedTuple):
 
 
 class AvroLimits:
-    """The limits for one schema, which fastavro has parsed, with its named schemas."""
+    """The limits for one schema, which fastavro has parsed, and for the named schemas it refers to."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any]) -> None:
         self._named = named
@@ -119,7 +121,7 @@ class AvroLimits:
         self._empties |= root.empties > _FEW_EMPTY
 
     def check_datum(self, raw: bytes) -> None:
-        """Raise `DataError` if bytes exceed a limit or are not a datum."""
+        """Raise `DataError` if bytes exceed a limit or are not a datum of the schema."""
         decimals = self._decimals and len(raw) > MAX_DECIMAL_BYTES
         if self._recursive or self._empties or self._deep or decimals:
             try:
@@ -128,7 +130,7 @@ class AvroLimits:
                 raise DataError(str(error)) from None
 
     def check_value(self, value: Any) -> None:
-        """Raise `DataError` if a value is nested too deep or has a Decimal with too many digits."""
+        """Raise `DataError` if a value is nested too deeply or contains a Decimal with too many digits."""
         values = [(value, 0)] if self._recursive or self._decimals else []
         while values:
             value, depth = values.pop()
@@ -143,7 +145,7 @@ class AvroLimits:
                 values += [(item, depth) for item in items if type(item) not in _SCALARS]
 
     def _compile(self, schema: Any) -> _Compiled:
-        """Return the step and the size of a schema; find out which limits the schema needs."""
+        """Return the step function and the size for a schema; find out which limits the schema needs."""
         if isinstance(schema, list):
             branches = [self._compile(branch) for branch in schema]
             self._empties |= any(branch.empties > _FEW_EMPTY for branch in branches)
@@ -196,7 +198,7 @@ class AvroLimits:
 
 
 def _fixed(size: int, empties: int | None = None) -> _Compiled:
-    """Return the step over values of one size; by default a value of size 0 counts as one without bytes."""
+    """Return the step over values of a fixed size; by default, a value of size 0 counts as without bytes."""
     number = int(size == 0) if empties is None else empties
 
     def fixed(datum: _Datum, at: int, _: int) -> int:
@@ -208,7 +210,7 @@ def _fixed(size: int, empties: int | None = None) -> _Compiled:
 
 
 def _paid(branch: _Compiled) -> _Step:
-    """Return the step over a branch of a union; its number takes a byte, so a null in it has a byte."""
+    """Return the step over a branch of a union; the branch number takes a byte, so no null is counted."""
     return (lambda _, at, __: at) if branch.size == 0 and branch.empties == 1 else branch.step
 
 

@@ -1,9 +1,9 @@
-"""Avro's binary encoding of the types in the schemas of events, for untrusted bytes.
+"""Decoders of Avro's binary encoding for untrusted bytes, for the types in the schemas of events.
 
-A reader is a function of a datum, an index and a depth, which most readers ignore; it
-returns a value and the index after it. A reader raises `MalformedDatum` for a length beyond the
-end, `IndexError` if the datum ends too early, and `OverflowError` or `UnicodeDecodeError` for
-invalid integers and strings. `read_datum` raises `MalformedDatum` for all of them.
+A reader is a function that takes a datum, an index and a depth, and returns the value at the index and the
+index after the value; most readers ignore the depth. A reader raises `MalformedDatum` for a length beyond the
+end, `IndexError` if the datum ends too early, and `OverflowError` or `UnicodeDecodeError` for invalid
+integers and strings. `read_datum` raises `MalformedDatum` for all these errors.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Reader = Callable[[bytes, int, int], tuple[T, int]]
 
 
 class MalformedDatum(ValueError):
-    """The bytes are not a datum of the schema. The error text has no data."""
+    """The bytes are not a datum of the schema. The error text does not contain any data."""
 
 
 def read_datum(datum: bytes, read: Callable[[bytes], tuple[T, int]]) -> T:
-    """Return the value of a datum, which must have no further bytes.
+    """Return the value of a datum; the datum must not have further bytes after the value.
 
-    Raises `MalformedDatum`.
+    Raises `MalformedDatum` if the bytes are not exactly one datum.
     """
     try:
         value, at = read(datum)
@@ -48,18 +48,18 @@ def read_datum(datum: bytes, read: Callable[[bytes], tuple[T, int]]) -> T:
 
 
 def read_long(datum: bytes, at: int, _: int = 0) -> tuple[int, int]:
-    """Return an int or long."""
+    """Return an Avro int or long."""
     return zigzag.decode(datum, at)
 
 
 def read_count(datum: bytes, at: int) -> tuple[int, int]:
-    """Return the number of entries of the next block; the size of the block follows a negative count."""
+    """Return the number of entries of the next block; a negative count is followed by the block's size."""
     count, at = zigzag.decode(datum, at)
     return (count, at) if count >= 0 else (-count, zigzag.decode(datum, at)[1])
 
 
 def read_bytes(datum: bytes, at: int, _: int = 0) -> tuple[bytes, int]:
-    """Return bytes; their length precedes them."""
+    """Return bytes, which are preceded by their length."""
     # Decoded here instead of by `zigzag`: measured, an event is read in 10 % less time.
     size = datum[at]
     if size & 0x81:  # longer than one byte, or negative
@@ -79,7 +79,7 @@ def read_text(datum: bytes, at: int, _: int = 0) -> tuple[str, int]:
 
 
 def read_null(_datum: bytes, at: int, _: int) -> tuple[None, int]:
-    """Return null, which has no bytes."""
+    """Return null, which is encoded in no bytes."""
     return None, at
 
 
@@ -91,7 +91,7 @@ def read_boolean(datum: bytes, at: int, _: int) -> tuple[bool, int]:
 
 
 def union_reader(*branches: Reader[Any]) -> Reader[Any]:
-    """Return a reader of a union with these branches."""
+    """Return a reader for a union whose branches these readers read."""
 
     def read_branch(datum: bytes, at: int, depth: int) -> tuple[Any, int]:
         branch, at = zigzag.decode(datum, at)
@@ -103,7 +103,7 @@ def union_reader(*branches: Reader[Any]) -> Reader[Any]:
 
 
 def read_attributes(datum: bytes, at: int, read_value: Reader[Any]) -> tuple[list[tuple[str, Any]], int]:
-    """Return a map of attributes as pairs, with repeats; most values are short strings."""
+    """Return a map of attributes as (name, value) pairs, with repeats; most values are short strings."""
     pairs: list[tuple[str, Any]] = []
     length = len(datum)
     count, at = read_count(datum, at)
@@ -135,5 +135,5 @@ def read_attributes(datum: bytes, at: int, read_value: Reader[Any]) -> tuple[lis
 
 
 def write_bytes(content: bytes) -> bytes:
-    """Return bytes, or the UTF-8 of a string, after their length."""
+    """Return bytes, or a string in UTF-8, preceded by the length."""
     return varint.encode(2 * len(content)) + content  # the zigzag number of a length is its double

@@ -1,9 +1,11 @@
-"""Names of Avro that begin with a dot: they are names without a namespace.
+"""Avro names that begin with a dot, which are names without a namespace.
 
-The specification says: "If the name specified contains a dot, then it is assumed to be a fullname", and
-"The empty string may also be used as a namespace to indicate the null namespace". So ``.Order`` is the
-``Order`` of no namespace (AVRO-3830). Earlier versions of Avro's library for Python have written such names
-into registries. fastavro takes the two for different names, and so does Java where one refers to the other.
+The specification says: "If the name specified contains a dot, then it is assumed to be a fullname", and "The
+empty string may also be used as a namespace to indicate the null namespace". So ``.Order`` and ``Order`` both
+name the type ``Order`` without a namespace (AVRO-3830). Earlier versions of the Python library avro have
+written names with a leading dot into schema registries. fastavro treats ``.Order`` and ``Order`` as different
+names. Java also does so if a schema uses one of the names to refer to a type that was defined with the other
+name.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ _TYPES: Final = frozenset(
 
 
 def with_one_name(schemas: Iterable[Any]) -> list[Any]:
-    """Return schemas that may refer to each other; a name without a namespace has a dot in all or in none.
+    """Return related schemas in which all names without a namespace begin with a dot, or none does.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_names import with_one_name
@@ -33,7 +35,7 @@ def with_one_name(schemas: Iterable[Any]) -> list[Any]:
 
 
 def _dotted(schema: Any, space: str, names: set[str]) -> Any:
-    """Return a schema, its names without a namespace with a dot; collect how these were written."""
+    """Return a schema whose names without a namespace begin with a dot; add their spellings to ``names``."""
     if isinstance(schema, str):
         is_other = schema in _TYPES or _space_of(schema, space)
         return schema if is_other else _full_name(schema, names)
@@ -59,7 +61,7 @@ def _dotted_field(field: Any, space: str, names: set[str]) -> Any:
 
 
 def _space_of(name: str, space: str) -> str:
-    """Return the namespace of a name that stands in a namespace."""
+    """Return the namespace of a name that is used within a namespace."""
     return name.rpartition(".")[0] if "." in name else space
 
 

@@ -1,9 +1,9 @@
-"""Schemas of Avro's writers, without the parts that do not matter for reading their data.
+"""Schemas of Avro writers, without the parts that do not matter for reading the writers' data.
 
-Such a schema may have an invalid default or an invalid logical type, and data that was written with it is
-stored nevertheless. Defaults matter in the schemas of readers only. About an invalid logical type Avro's
-specification ("Logical Types") says: "implementations must ignore the logical type when reading". So both are
-removed, and the data is readable.
+A writer's schema may contain an invalid default or an invalid logical type, although data that was written
+with the schema is stored in topics. Defaults matter only in the schemas of readers. About invalid logical
+types, Avro's specification ("Logical Types") says: "implementations must ignore the logical type when
+reading". So defaults and invalid logical types are removed, and the data is readable.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def writer_schema(schema: Any) -> Any:
-    """Return a schema, as decoded JSON, without defaults and without invalid decimals.
+    """Return a schema without defaults and without invalid decimals; schemas are decoded JSON.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_writers import writer_schema
@@ -33,7 +33,7 @@ def writer_schema(schema: Any) -> Any:
 
 
 def _kept(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a part of a schema that stay."""
+    """Yield the members of a part of a schema that are not removed."""
     is_wrong = schema.get("logicalType") == "decimal" and not _is_decimal(schema)
     left_out = ("default", "logicalType") if is_wrong else ("default",)
     yield from (pair for pair in schema.items() if pair[0] not in left_out)

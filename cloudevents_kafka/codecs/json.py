@@ -1,7 +1,8 @@
-"""Strict JSON in UTF-8 (RFC 8259), without NaN and infinities in both directions.
+"""Strict JSON in UTF-8 (RFC 8259); NaN and infinities are refused in both directions.
 
-Some valid JSON has no Python value: a lone surrogate, or nesting beyond the stack of the parser. Its text is
-written unchanged, and only decoding it raises an error.
+Some valid JSON cannot be decoded to a Python value, because it contains a lone surrogate, or is nested too
+deeply for the parser's stack. The text of such JSON is written unchanged, and only decoding the text raises
+an error.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _CANNOT: Final = "data cannot be written as JSON: "
 
 
 def _to_builtin(value: Any) -> Any:
-    """Return a pydantic model as a value that msgspec encodes; raise `TypeError` for other values.
+    """Return a pydantic model as a value that msgspec can encode; raise `TypeError` for other values.
 
-    The names of members are the model's aliases, by which it is read.
+    The member names are the model's aliases, because pydantic also reads the model by its aliases.
     """
     kind = type(value)
     if not (hasattr(kind, "__pydantic_core_schema__") and hasattr(kind, "model_dump")):
@@ -57,8 +58,8 @@ _pack: Final = msgspec.msgpack.Encoder(enc_hook=_to_builtin).encode
 def encode_json(value: Any) -> bytes:
     """Return a value as JSON in UTF-8. Raises `DataError` if JSON cannot express it, such as NaN.
 
-    Dataclasses, msgspec Structs and pydantic models become objects. A `msgspec.Raw` must have JSON, which is
-    copied.
+    Dataclasses, msgspec Structs and pydantic models become objects. A `msgspec.Raw` must contain JSON, which
+    is copied.
     """
     try:
         text = _encode_json(value)
@@ -92,7 +93,7 @@ def decode_json(text: bytes) -> Any:
 
 
 def explain_error(text: bytes, error: Exception) -> str:
-    """Return why the parser refuses a JSON text; the parser's own message may be about another byte."""
+    """Return why the parser refuses a JSON text; the parser's own message may be about the wrong byte."""
     if isinstance(error, RecursionError):
         return "it is nested too deep for the parser"
     end = find_lone_surrogate(text) if isinstance(error, msgspec.DecodeError) else None
@@ -100,7 +101,7 @@ def explain_error(text: bytes, error: Exception) -> str:
 
 
 def is_parsable(text: bytes) -> bool:
-    """Return whether the bytes are JSON in UTF-8 that has a Python value."""
+    """Return whether the bytes are JSON in UTF-8 that can be decoded to a Python value."""
     try:
         _check_json(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -109,7 +110,7 @@ def is_parsable(text: bytes) -> bool:
 
 
 def is_json(text: bytes) -> bool:
-    """Return whether the bytes are one JSON text in UTF-8, also without a Python value."""
+    """Return whether the bytes are one JSON text in UTF-8, even if it cannot be decoded to a Python value."""
     return is_parsable(text) or (is_utf8(text) and is_json_text(text))
 
 
@@ -123,7 +124,7 @@ def is_utf8(text: bytes) -> bool:
 
 
 def _has_non_finite(value: Any) -> bool:
-    """Return whether an encodable value contains a NaN or infinity."""
+    """Return whether a value that can be encoded contains NaN or an infinity."""
     try:
         if _find_non_finite(_pack(value)) is None:  # twenty times as fast as the search below
             return False
@@ -145,7 +146,7 @@ def _has_non_finite(value: Any) -> bool:
 
 
 def typed_json(type: Any) -> Codec:
-    """Return a codec for JSON of one type: a msgspec Struct, a dataclass or a TypedDict.
+    """Return a codec for JSON data of one type: a msgspec Struct, a dataclass or a TypedDict.
 
     Examples:
         >>> from dataclasses import dataclass

@@ -1,17 +1,17 @@
-"""JSON in charsets other than UTF-8: characters that a charset does not have are escaped.
+"""JSON in charsets other than UTF-8, with escapes for characters that the charset does not contain.
 
-RFC 8259, 7: "Any character may be escaped." Outside of strings, JSON has only characters that
-each charset of Python's codecs has.
+RFC 8259, 7: "Any character may be escaped." Outside of strings, JSON contains only characters that are
+available in every charset of Python's codecs.
 """
 
 from __future__ import annotations
 
 
 def encode_json_text(text: str, codec: str) -> bytes:
-    r"""Return a JSON text in the charset of one of Python's codecs, with the same value.
+    r"""Return a JSON text with the same value, encoded in the charset of one of Python's codecs.
 
-    A character is escaped as ``\uXXXX`` if the charset does not have it, or would read it as another one:
-    Shift JIS writes a yen sign as a byte that it reads as a backslash.
+    A character is escaped as ``\uXXXX`` if the charset does not contain it, or would decode it as another
+    character: Shift JIS writes a yen sign as a byte that it reads as a backslash.
     """
     try:
         encoded = text.encode(codec)

@@ -1,8 +1,8 @@
 """The grammar of JSON (RFC 8259), for texts that parsers refuse.
 
-A parser refuses what it cannot represent: an escaped lone surrogate (RFC 8259 8.2), and
-nesting beyond its stack (RFC 8259 9). Both are valid JSON. These functions check the
-grammar of UTF-8 without recursion, in linear time.
+A parser refuses texts that it cannot represent: texts with an escaped lone surrogate (RFC 8259 8.2), and
+texts that are nested too deeply for the parser's stack (RFC 8259 9). Such texts are nevertheless valid JSON.
+The functions of this module check the grammar of UTF-8 texts without recursion, in linear time.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ _ESCAPE_LENGTH: Final = 6
 
 
 def is_json_text(text: bytes) -> bool:
-    """Return whether the text is one JSON value by its grammar."""
+    """Return whether the text is one JSON value according to the grammar."""
     end = _value_end(text, 0)
     return end is not None and not text[end:].strip(b" \t\n\r")
 
 
 def find_lone_surrogate(text: bytes) -> int | None:
-    """Return the index after the first escape of a lone surrogate in a JSON text, or None."""
+    """Return the index after the first escaped lone surrogate in a JSON text, or None."""
     match = _before_lone_surrogate.match(text)
     at = len(text) if match is None else match.end()
     return at + _ESCAPE_LENGTH if at < len(text) else None
 
 
 def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | None:
-    """Return the text of an object with some members set to 0, and their former texts by name.
+    """Return the text of an object with some members set to 0, and the members' former texts by name.
 
-    The length of the text does not change. Of repeated members, the last text is returned.
-    Returns None if the text is not an object by its grammar.
+    The length of the text does not change. If a member is repeated, the last of its texts is returned. The
+    result is None if the text is not a JSON object according to the grammar.
     """
     blank, texts = bytearray(text), {}
     members = _members(text)
@@ -75,7 +75,7 @@ def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | 
 
 
 def find_members(text: bytes) -> list[tuple[str, int, int]]:
-    """Return the name of each member of an object, in order and with repeats, and where its value is.
+    """Return the name of each member of an object, in order and with repeats, and its value's start and end.
 
     The list is empty for a text that is not an object.
     """
@@ -83,7 +83,7 @@ def find_members(text: bytes) -> list[tuple[str, int, int]]:
 
 
 def _members(text: bytes) -> list[tuple[str, int, int]] | None:
-    """Return the name, and the start and end of the value, of each member; None for other texts."""
+    """Return, for each member, the name and the value's start and end; return None for other texts."""
     members: list[tuple[str, int, int]] = []
     begin = _begin.match(text)
     at = 0 if begin is None else begin.end()
@@ -105,7 +105,7 @@ def _decode_name(text: bytes) -> str:
 
 
 def _value_end(text: bytes, at: int) -> int | None:
-    """Return the index after the value at ``at``, or None if the grammar has no such value."""
+    """Return the index after the value at ``at``, or None if there is no valid value."""
     closers = bytearray()  # of the open brackets, the innermost last
     while True:
         opened = _open.match(text, at)
@@ -120,7 +120,7 @@ def _value_end(text: bytes, at: int) -> int | None:
 
 
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
-    """Return the start of the next value, or the end of the outermost one; remove closed brackets."""
+    """Return the start of the next value or the end of the outermost value; drop closed brackets."""
     while closers:
         in_object = closers[-1] == _IN_OBJECT
         more = (_more_members if in_object else _more_items).match(text, at)

@@ -1,7 +1,8 @@
-"""The data of an event: the bytes of the payload, their kind, and the Python value.
+"""The data of an event: the payload bytes, their kind, and the Python value.
 
-An event has its data as bytes, the payload. If an event format had the data as a JSON value or a text, its
-kind says so, and another format writes such a value again. The kind of bytes is not guessed.
+An event stores its data as bytes, which are called the payload. If an event format contained the data as a
+JSON value or a text, the kind of the payload says so, and other formats again write the data as such a value.
+The kind of a payload of bytes is not guessed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class DataKind(Enum):
     """The kind of an event's data."""
 
     BYTES = "bytes"
-    """Bytes; the content type describes them, if there is one."""
+    """Bytes; the content type describes the bytes, if the event has a content type."""
     JSON = "json"
     """The text of a JSON value."""
     TEXT = "text"
@@ -49,30 +50,30 @@ _JSON_TYPES: Final = frozenset((dict, str, list, int, float, bool))
 
 
 def implies_json(content_type: str | None) -> bool:
-    """Return whether a value of this content type is JSON; without a content type it is (J-09)."""
+    """Return whether a value with this content type is JSON; the result is True for None (J-09)."""
     return content_type is None or media_type(content_type).is_json
 
 
 def implies_utf8_json(content_type: str | None) -> bool:
-    """Return whether a value of this content type is JSON in UTF-8."""
+    """Return whether a value with this content type is JSON in UTF-8."""
     return implies_json(content_type) and (content_type is None or media_type(content_type).utf8)
 
 
 def implied_type(content_type: str | None, kind: DataKind) -> str | None:
-    """Return the content type of data; without one, that of JSON for a JSON value (J-09)."""
+    """Return the content type of data; for a JSON value without a content type, return JSON's (J-09)."""
     return "application/json" if content_type is None and kind is _JSON else content_type
 
 
 def to_payload(
     data: Any, content_type: str | None, attributes: Mapping[str, Any] = _NO_ATTRIBUTES
 ) -> tuple[bytes | None, DataKind]:
-    """Return the payload bytes of a Python value, and their kind.
+    """Return the payload bytes for a Python value, and the kind of the payload.
 
     None means no data, and bytes are the payload. Other values are encoded by the codec that is registered
-    for the content type (JSON's if there is none) and ``attributes``. Without a codec, a Protobuf message
-    becomes a ``google.protobuf.Any``. A str becomes a JSON string if the content type is JSON or None, else
-    text in the charset of the content type. Other values become JSON. Raises `DataError` if the value cannot
-    be encoded.
+    for ``attributes`` and the content type; without a content type, JSON's content type is used. Without a
+    codec, a Protobuf message becomes a ``google.protobuf.Any``. A str becomes a JSON string if the content
+    type is JSON or None, else text in the charset of the content type. Other values become JSON. Raises
+    `DataError` if the value cannot be encoded.
     """
     if data is None or type(data) is bytes:
         return data, _BYTES
@@ -102,7 +103,7 @@ def to_payload(
 
 
 def json_payload(data: Any, content_type: str | None) -> bytes:
-    """Return a value as JSON in the charset of a content type. Raises `DataError` if it cannot be encoded."""
+    """Return a value as JSON in the charset of a content type. Raises `DataError` if encoding fails."""
     text = encode_json(data)
     if content_type is None:
         return text
@@ -113,9 +114,9 @@ def json_payload(data: Any, content_type: str | None) -> bytes:
 
 
 def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> str | msgspec.Raw:
-    """Return a text as a value that `to_payload` copies, if it is JSON of a JSON type; else the text.
+    """Return JSON text in a form that `to_payload` copies, if the content type is JSON; else return the text.
 
-    If a codec encodes data of the content type, it gets the text.
+    If a codec encodes data of the content type, the text is returned, so that the codec receives it.
     """
     if not (content_type is None or isinstance(content_type, str)) or not implies_json(content_type):
         return text
@@ -127,7 +128,7 @@ def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> 
 
 
 def _serialized_any(data: Any) -> bytes | None:
-    """Return a Protobuf message serialized in an ``Any``, or None for other values."""
+    """Return a Protobuf message serialized as an ``Any``, or None for other values."""
     messages = sys.modules.get("google.protobuf.message")  # loaded if there are messages
     if messages is None or not isinstance(data, messages.Message):
         return None
@@ -149,7 +150,7 @@ def from_payload(
     content_type: str | None,
     attributes: Mapping[str, Any] = _NO_ATTRIBUTES,
 ) -> Any:
-    """Return the Python value of payload bytes: that of JSON, a text, or the bytes.
+    """Return the Python value of payload bytes: the value of JSON, a text, or the bytes.
 
     A codec that is registered for the content type and ``attributes`` has precedence.
     Raises `DataError` if the payload does not match the content type.
@@ -170,10 +171,10 @@ def from_payload(
 
 
 def json_in_utf8(payload: bytes, content_type: str | None) -> bytes:
-    """Return a payload of the kind JSON as UTF-8.
+    """Return a payload of the kind JSON, converted to UTF-8.
 
-    It has the charset of a JSON content type. JSON that lenient reading keeps under another content type, or
-    under an unknown charset, is UTF-8.
+    The payload is encoded in the charset of its JSON content type. JSON that lenient reading accepts with
+    another content type, or with an unknown charset, already is UTF-8.
     """
     if content_type is None or not media_type(content_type).is_json:
         return payload
@@ -185,7 +186,7 @@ def json_in_utf8(payload: bytes, content_type: str | None) -> bytes:
 
 
 def to_utf8(payload: bytes, content_type: str | None) -> bytes:
-    """Return text in the charset of a content type as UTF-8. Raises `DataError` for other bytes."""
+    """Return text in the charset of a content type as UTF-8. Raises `DataError` for invalid bytes."""
     if content_type is None or media_type(content_type).utf8:
         return payload
     try:
@@ -195,7 +196,7 @@ def to_utf8(payload: bytes, content_type: str | None) -> bytes:
 
 
 def from_utf8(text: bytes, content_type: str | None) -> bytes:
-    """Return JSON in UTF-8 as JSON in the charset of a content type.
+    """Return JSON that is UTF-8 as JSON in the charset of a content type.
 
     Raises `DataError` if the charset is unknown.
     """
@@ -205,7 +206,7 @@ def from_utf8(text: bytes, content_type: str | None) -> bytes:
 
 
 def encode_text(text: str, content_type: str | None) -> bytes:
-    """Return text in the charset of a content type, by default UTF-8.
+    """Return a text encoded in the charset of a content type; the default charset is UTF-8.
 
     Raises `DataError` if the charset cannot encode it.
     """
@@ -222,9 +223,9 @@ def _encode(text: str, content_type: str | None, encode: Callable[[str, str], by
 
 
 def decode_text(payload: bytes, content_type: str | None) -> str:
-    """Return the text of bytes in the charset of a content type, by default UTF-8.
+    """Return the text of bytes in the charset of a content type; the default charset is UTF-8.
 
-    Raises `DataError` if the bytes are not text in it.
+    Raises `DataError` if the bytes are not text in this charset.
     """
     try:
         charset = "utf-8" if content_type is None else python_codec(media_type(content_type))

@@ -1,9 +1,10 @@
-"""The registry of codecs, by media type, event type and schema.
+"""The registry of codecs, which finds a codec by media type, event type and schema.
 
-Without a codec, `payload` decodes JSON and text, and other data is bytes. A codec has
-precedence: first one for the ``dataschema`` or the event ``type``, then one for the media
-type, then one for its suffix (``+avro``). Parameters and case of the media type are ignored.
-A codec converts the payload; ``event.payload`` always has the bytes. Two functions form a codec::
+Without a codec, `payload` decodes JSON and text, and other data stays bytes. A registered codec has
+precedence over `payload`. A codec for the ``dataschema`` or the event ``type`` is preferred to a codec for
+the media type, which is preferred to a codec for the suffix of the media type (``+avro``). Parameters and
+case of the media type are ignored. A codec converts the payload for ``event.data``; ``event.payload`` is
+always the bytes. A codec consists of two functions::
 
     register_codec("application/cbor", Codec(cbor2.loads, cbor2.dumps))
 """
@@ -24,11 +25,11 @@ from cloudevents_kafka.problems import DataError
 
 
 class Codec(msgspec.Struct, frozen=True):
-    """Two functions, from payload bytes to a value and back.
+    """Two functions: one converts payload bytes to a value, and one converts a value to payload bytes.
 
-    If one of them is missing, data is decoded or encoded as without the codec. An exception of a function
-    becomes a `DataError` with the exception as its cause. The message repeats the text of the exception only
-    if it is a `DataError`; such a text should not contain data.
+    If one of the functions is missing, data is decoded or encoded as without a codec. If a function raises an
+    exception, a `DataError` is raised with that exception as its cause. The message repeats the text of the
+    exception only if the exception is a `DataError`; the text of such an exception should not contain data.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec
@@ -43,10 +44,10 @@ class Codec(msgspec.Struct, frozen=True):
 
 
 Key = tuple[str, str | None, str | None]
-"""The media type or suffix, the event type, and the dataschema of a codec."""
+"""The media type or suffix, the event type, and the dataschema for which a codec is registered."""
 
 by_key: Final[dict[Key, Codec]] = {}
-"""The registered codecs, which only the functions of this module change; most programs have none."""
+"""The registered codecs; only functions of this module change the dictionary, and it is usually empty."""
 
 
 def register_codec(
@@ -54,10 +55,10 @@ def register_codec(
 ) -> None:
     """Register a codec for the data of a media type in this process.
 
-    ``media_type`` has no parameters, or is a suffix: ``+avro`` matches all media types that
-    end in it. With ``type`` or ``dataschema`` the codec is for events with these attributes.
-    Registering again replaces the codec. Raises `ValueError` for an invalid media type, and
-    `TypeError` for an argument of another type.
+    ``media_type`` is a media type without parameters, or a suffix: ``+avro`` matches all media types that end
+    with this suffix. With ``type`` or ``dataschema``, the codec is used only for events with these
+    attributes. Registering a codec again for the same arguments replaces the earlier codec. Raises
+    `ValueError` for an invalid media type, and `TypeError` for an argument of another type.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec
@@ -85,7 +86,7 @@ def register_codec(
 
 
 def find(content_type: str | None, attributes: Mapping[str, Any]) -> Codec | None:
-    """Return the codec for data of a content type in an event with these attributes, or None."""
+    """Return the codec for data with a content type in an event with these attributes, or None."""
     if not by_key or content_type is None:
         return None
     essence = parsed(content_type).essence
@@ -104,7 +105,7 @@ def registered() -> dict[Key, Codec]:
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
-    """Replace all registered codecs by other ones."""
+    """Replace all registered codecs by the codecs in ``codecs``."""
     with registration_lock:
         by_key.update(codecs)
         for key in by_key.keys() - codecs.keys():
@@ -112,12 +113,12 @@ def restore(codecs: Mapping[Key, Codec]) -> None:
 
 
 def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | None) -> Any:
-    """Return the result of a user's function. Raises `DataError` if it raises any exception."""
+    """Return the result of a user's function. Raises `DataError` if the function raises any exception."""
     return _call(decode, source, "data is not {}", content_type)
 
 
 def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
-    """Return the bytes of a user's function. Raises `DataError` if it raises or does not return them."""
+    """Return the bytes of a user's function. Raises `DataError` if it raises or returns another type."""
     payload = _call(encode, value, f"{_kind_of(value)} cannot be written as {{}}", content_type)
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise DataError(f"the codec for {_describe(content_type)} must return bytes, got {_kind_of(payload)}")

@@ -1,11 +1,11 @@
-"""Functions for the documented extensions of CloudEvents, in one module for each task.
+"""Functions for the documented extensions of CloudEvents; there is one module for each task.
 
-* `_dataref`: find records that are too large, store large data elsewhere, and fetch it;
-* `_expiry`: skip events after their ``expirytime``;
+* `_dataref`: find records that are too large, store large data elsewhere, and fetch the stored data;
+* `_expiry`: skip events whose ``expirytime`` has passed;
 * `_trackers`: find duplicates, gaps in sequences, and severities that contradict each other;
-* `_tracing`: pass the trace context on with events;
-* `signing`: sign and verify events, by the envelopes and digests of `dsse`;
-* `_advice`: the recommendations of all extensions; read it last.
+* `_tracing`: pass on the trace context with events;
+* `signing`: sign and verify events with the envelopes and digests of `dsse`;
+* `_advice`: check the recommendations of all extensions; read this module last.
 
 The types and rules of extension attributes are in `attributes.documented_extensions` and
 apply to every event.

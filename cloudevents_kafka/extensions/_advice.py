@@ -1,8 +1,8 @@
-"""The recommendations of the documents that an event does not follow.
+"""The recommendations of the extension documents, and a check which of them an event does not follow.
 
-These are the SHOULD and RECOMMENDED rules, and those MUST rules that are for producers alone: about OPC UA,
-signatures and the authorization context. No event is refused because of them: consumers should read it
-nevertheless.
+The recommendations are the SHOULD and RECOMMENDED rules, and the MUST rules that apply only to producers:
+rules about OPC UA, signatures and the authorization context. No event is refused because of a recommendation:
+consumers should read the event nevertheless.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OPC_UA_HEADERS: Final = ({"MessageId", "Messages"}, {"DataSetWriterId", "Payloa
 
 
 def unmet_recommendations(event: Event) -> list[Problem]:
-    """Return the recommendations that an event does not follow, as problems.
+    """Return a problem for each recommendation that an event does not follow.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -87,7 +87,7 @@ def _is_past(text: str, _: Event) -> bool:
 
 
 def _is_severity(text: str, _: Event) -> bool:
-    """Return whether a text is a recommended name, in any case, or a short name such as WARN2."""
+    """Return whether a text is a recommended name, in upper or lower case, or a short name such as WARN2."""
     return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in SEVERITY_NAMES
 
 
@@ -104,7 +104,7 @@ def _has_credentials(text: str) -> bool:
 
 
 def _material(event: Event) -> Material | None:
-    """Return the digests in dssematerial, unverified, or None if it is not a DSSE envelope with digests."""
+    """Return the unverified digests in dssematerial, or None if it is not a DSSE envelope with digests."""
     content = event.get(DSSE_MATERIAL)
     try:
         envelope = read_envelope(content if isinstance(content, bytes) else b"")
@@ -116,7 +116,7 @@ def _material(event: Event) -> Material | None:
 
 
 def _signature_problems(event: Event) -> list[Problem]:
-    """Return the attributes of a signed event that should be signed, or should not be empty."""
+    """Return problems for attributes of a signed event that should be signed, or should not be empty."""
     material = _material(event)
     if material is None:
         return []
@@ -127,7 +127,7 @@ def _signature_problems(event: Event) -> list[Problem]:
 
 
 def _opc_ua_problems(event: Event) -> list[Problem]:
-    """Return the recommendations that an event with an OPC UA message does not follow.
+    """Return problems for the recommendations that an event with an OPC UA message does not follow.
 
     Only the producer knows the fields of the message, so attributes for them are not checked.
     """

@@ -1,4 +1,4 @@
-"""The content type of JSON data, which an event may imply."""
+"""The content type of JSON data, which an event may leave out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cloudevents_kafka.event import Event
 
 
 def with_content_type(event: Event) -> Event:
-    """Return an event whose JSON data has an explicit content type; the same event if it has one already."""
+    """Return an event whose JSON data has an explicit content type; the same event if it has one."""
     # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
     if event.kind is not DataKind.JSON or event.datacontenttype is not None:
         return event

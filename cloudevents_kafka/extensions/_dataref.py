@@ -1,7 +1,7 @@
-"""Large events: the limit of their size (core: Size Limits), and claim checks (extension dataref).
+"""Large events: the size limit of events (core: Size Limits), and claim checks (extension dataref).
 
 The library never calls `store_data` and `fetch_data` itself: a receiver that does not support the extension
-would get no data.
+would receive the event without its data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Record, RecordInput
 
 SIZE_LIMIT: Final = 64 * 1024
-"""The bytes that every intermediary must forward (S-01) and every consumer should accept (S-02).
+"""The size in bytes that every intermediary must forward (S-01) and every consumer should accept (S-02).
 
 Examples:
     >>> from cloudevents_kafka.extensions import SIZE_LIMIT
@@ -31,17 +31,17 @@ Examples:
 """
 
 Store = Callable[[bytes], str]
-"""A function that stores bytes and returns the URI-reference from which they can be fetched."""
+"""A function that stores bytes and returns a URI-reference from which the bytes can be fetched."""
 
 Fetch = Callable[[str], bytes]
 """A function that returns the bytes at a URI-reference.
 
-The reference is untrusted input: fetch from known places only.
+The reference is untrusted input: fetch data only from known servers and paths.
 """
 
 
 def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None:
-    """Return the problem of a record that is larger than intermediaries must forward, or None.
+    """Return the problem of a record that exceeds the size intermediaries must forward, or None.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -60,10 +60,11 @@ def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
     """Return the event with a ``dataref`` in place of its data if it is larger than ``limit`` bytes.
 
-    The size is the larger one of its record's sizes in binary and structured mode (S-03), without a key. A
-    smaller event, or one without data, is returned unchanged. With ``keep`` the event also has the data. An
-    existing ``dataref`` is replaced. A signature is valid again when the data is fetched. Raises what
-    ``store`` raises, and `DataError` if it does not return a reference.
+    The size of an event is the size of its record without a key, in binary or structured mode, whichever is
+    larger (S-03). A smaller event, or an event without data, is returned unchanged. With ``keep``, the
+    returned event also contains the data. An existing ``dataref`` is replaced. A signature of the event
+    becomes valid again when a receiver has fetched the data. Raises the exceptions of ``store``, and
+    `DataError` if ``store`` does not return a reference.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -89,8 +90,8 @@ def fetch_data(event: Event, fetch: Fetch) -> Event:
     """Return the event with the data to which its ``dataref`` refers.
 
     An event is returned unchanged if it has no ``dataref``, or if its data equals the fetched data, byte for
-    byte or as JSON. Raises `DataError` if the data differs (X-04: both must be identical) or if ``fetch``
-    does not return bytes. Errors of ``fetch`` are raised unchanged.
+    byte or as JSON. Raises `DataError` if the event's data differs from the fetched data (X-04: the two must
+    be identical) or if ``fetch`` does not return bytes. Exceptions of ``fetch`` are raised unchanged.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -125,18 +126,18 @@ def _largest_size(event: Event) -> int:
 
 
 def has_json(event: Event) -> bool:
-    """Return whether an event has data, and its content type or kind says that it is JSON."""
+    """Return whether an event has data whose content type or kind is JSON."""
     untyped = event.datacontenttype is None and event.kind is not DataKind.JSON
     return event.payload is not None and implies_json(event.datacontenttype) and not untyped
 
 
 def decode_event_json(event: Event, data: bytes) -> Any:
-    """Return data of an event's content type as JSON. Raises `DataError` if it is not JSON."""
+    """Return the JSON value of data with an event's content type. Raises `DataError` if it is not JSON."""
     return decode_json(to_utf8(data, event.datacontenttype))
 
 
 def _is_same_json(fetched: bytes, event: Event) -> bool:
-    """Return whether two texts are the same JSON value; 1, 1.0 and true are three different values."""
+    """Return whether fetched data and the event's data are the same JSON value; 1, 1.0 and true differ."""
     if not has_json(event):
         return False
     try:

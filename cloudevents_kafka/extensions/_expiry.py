@@ -1,7 +1,8 @@
-"""Expiry of events after their ``expirytime``, and of event types after their sunset.
+"""Expiry of events after their ``expirytime``, and of event types after their sunset date.
 
-Consumers and intermediaries may skip an event from its ``expirytime`` on (extension expirytime). They need
-not, and their clocks differ. Intermediaries may change the time but not remove it.
+Consumers and intermediaries may skip an event from its ``expirytime`` on (extension expirytime). Consumers
+need not skip the event, and their clocks may differ. Intermediaries may change the ``expirytime`` but must
+not remove it.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def expires_at(event: Event) -> datetime | None:
 def is_expired(event: Event, now: datetime | None = None) -> bool:
     """Return whether the event's ``expirytime`` is now or earlier (extension expirytime, Usage).
 
-    ``now`` is the current time by default. Times are compared exactly, to the last digit.
-    Raises `ValueError` if ``now`` has no offset.
+    By default, ``now`` is the current time. Times are compared exactly, including all digits of a second's
+    fraction. Raises `ValueError` if ``now`` has no UTC offset.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -51,8 +52,8 @@ def is_expired(event: Event, now: datetime | None = None) -> bool:
 def is_past_sunset(event: Event, now: datetime | None = None) -> bool:
     """Return whether the ``deprecationsunset`` of the event's type is earlier than now.
 
-    After it, consumers should not process such events, and producers should not send them
-    (extension deprecation, Usage). ``now`` is as in `is_expired`.
+    After the ``deprecationsunset``, consumers should not process events of the type, and producers should not
+    send them (extension deprecation, Usage). ``now`` has the same meaning as in `is_expired`.
 
     Examples:
         >>> from cloudevents_kafka import Event

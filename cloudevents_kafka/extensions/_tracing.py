@@ -1,10 +1,10 @@
-"""Trace context of an event and of each hop of its record.
+"""Trace context: the trace of an event, and the trace of each hop of its record.
 
 The names ``traceparent`` and ``tracestate`` have two meanings. As attributes of the event (extension
-distributed-tracing) they identify the trace in which the event originated, and are not changed on the way. As
-headers of the record (W3C Trace Context) they identify one hop, which is one way from a producer to a
-consumer, and each producer sets them. `start_trace` returns both for the first producer, and `with_hop_trace`
-sets the headers in a program that forwards records.
+distributed-tracing), they identify the trace in which the event originated, and forwarding programs do not
+change them. As headers of the record (W3C Trace Context), they identify one hop, which is one delivery from a
+producer to a consumer, and each producer sets these headers. `start_trace` returns both for the first
+producer, and `with_hop_trace` sets the headers in a program that forwards records.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _RANDOM: Final = 2
 
 
 def is_traceparent(text: str) -> bool:
-    """Return whether a text is a traceparent of W3C Trace Context (3.2).
+    """Return whether a text is a valid traceparent of W3C Trace Context (3.2).
 
-    A text of a later version is checked only in the fields that version 00 defines.
+    If the text has a later version, only the fields that version 00 defines are checked.
     """
     match = _TRACEPARENT.fullmatch(text)
     return match is not None and not (match[1] == "00" and match[5])
@@ -72,17 +72,17 @@ class Trace(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, carrier: Mapping[str, str]) -> Trace | None:
-        """Return the trace in a propagator's carrier, or None if it has no trace; other keys are ignored."""
+        """Return the trace in a propagator's carrier, or None if it has no trace; ignore other keys."""
         return _read(carrier.get(TRACEPARENT), carrier.get(TRACESTATE))
 
     @property
     def trace_id(self) -> str:
-        """The id that all positions of the trace share, 32 hexadecimal digits."""
+        """The id that all positions of the trace share, as 32 hexadecimal digits."""
         return self.traceparent[3:35]
 
     @property
     def parent_id(self) -> str:
-        """The id of this position, 16 hexadecimal digits."""
+        """The id of this position, as 16 hexadecimal digits."""
         return self.traceparent[36:52]
 
     @property
@@ -100,18 +100,18 @@ class Trace(msgspec.Struct, frozen=True):
         return int(self.traceparent[53:55], 16)
 
     def child(self) -> Trace:
-        """Return the next position of the trace, in version 00 with the flags of that version."""
+        """Return the next position of the trace, in version 00, with the flags that version 00 defines."""
         flags = self._flags & (_SAMPLED | _RANDOM)
         return Trace(f"00-{self.trace_id}-{_random_id(8)}-{flags:02x}", self.tracestate)
 
     def carrier(self) -> dict[str, str]:
-        """Return the trace as a carrier for propagators."""
+        """Return the trace as a carrier, a dictionary for propagators."""
         fields = {TRACEPARENT: self.traceparent, TRACESTATE: self.tracestate}
         return {name: text for name, text in fields.items() if text is not None}
 
 
 def origin_trace(event: Event) -> Trace | None:
-    """Return the trace in which the event originated, from its attributes, or None.
+    """Return the trace in which the event originated, as its attributes describe it, or None.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -125,9 +125,9 @@ def origin_trace(event: Event) -> Trace | None:
 
 
 def hop_trace(record: RecordInput) -> Trace | None:
-    """Return the trace of the hop that delivered a record, from its headers, or None.
+    """Return the trace of the hop that delivered a record, as its headers describe it, or None.
 
-    Several ``traceparent`` headers are ambiguous, and the result is None.
+    If a record has several ``traceparent`` headers, the trace is ambiguous, and the result is None.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -144,10 +144,11 @@ def hop_trace(record: RecordInput) -> Trace | None:
 
 
 def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Headers]:
-    """Return the event with the trace in which it originates, and the headers of its first hop.
+    """Return the event with the trace in which it originates, and the headers of the event's first hop.
 
-    An event that has a ``traceparent`` keeps it (distributed-tracing: the attributes are not changed). The
-    first hop has the position ``trace``. The default is the trace of the event, or a new trace.
+    The attributes of an event that already has a ``traceparent`` are not changed (extension
+    distributed-tracing). ``trace`` is the position of the first hop; by default, it is the trace of the
+    event, or a new trace.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -165,7 +166,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
 
 def with_hop_trace(record: RecordInput, trace: Trace) -> Record:
-    """Return the record with the headers of a new hop in place of those of the last hop.
+    """Return the record with headers for a new hop, which replace the headers of the last hop.
 
     Examples:
         >>> from cloudevents_kafka import Event, to_record
@@ -191,7 +192,7 @@ def _texts(record: Record, name: str) -> list[str]:
 
 
 def _read(parent: str | None, state: str | None) -> Trace | None:
-    """Return a received trace; an invalid tracestate is discarded, as W3C Trace Context demands."""
+    """Return a received trace; discard an invalid tracestate, as W3C Trace Context demands."""
     if parent is None or not is_traceparent(parent):
         return None
     return Trace(parent, None if state is None else _clean_tracestate(state))
@@ -200,7 +201,7 @@ def _read(parent: str | None, state: str | None) -> Trace | None:
 def _clean_tracestate(text: str) -> str | None:
     """Return a tracestate without tabs around its members (Trace Context 3.3.1.1), or None if it is invalid.
 
-    An attribute cannot have tabs. Spaces are kept.
+    Tabs are removed because attributes must not contain tabs. Spaces are preserved.
     """
     state = ",".join(member.strip(" \t") for member in text.split(",")) if "\t" in text else text
     return state if state and state.isascii() and state.isprintable() else None

@@ -1,7 +1,7 @@
-"""Trackers, which observe the events of many sources: duplicates, sequences, severities.
+"""Trackers, which observe the events of many sources: duplicates, sequences and severities.
 
-A tracker remembers a bounded number of sources or events, those that it observed last. Threads may share it.
-`sequence_numbers` and `severity_name` are the producer's side of two extensions.
+A tracker remembers a bounded number of sources or events: the ones that it observed most recently. Threads
+may share a tracker. Producers use `sequence_numbers` and `severity_name` for two of the extensions.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ _MAX_DIGITS: Final = 100  # digits of a number: converting takes quadratic time
 _ONE_NUMBER: Final = "should be used with {} as before, since in a source a text belongs to one number"
 
 SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""The recommended names; each covers four numbers, the first from 1 to 4."""
+"""The recommended severity names; each name covers four numbers, and the first name covers 1 to 4."""
 
 Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]
-"""The position of an event after the highest sequence of its source so far.
+"""The position of an event relative to the highest sequence of its source so far.
 
-``first``: the source had no sequence so far. ``next``: the next number. ``gap``: a number after the next one.
-``later``: higher, but the two are not numbers of equal length. ``same``: a duplicate, or two events with one
-sequence. ``earlier``: a late event, or a duplicate. ``unnumbered``: the event has no sequence.
+``first``: the source had no sequence so far. ``next``: the sequence is the next number. ``gap``: the sequence
+is a number after the next number. ``later``: the sequence is higher, but the two sequences are not numbers of
+equal length. ``same``: the event is a duplicate, or has the same sequence as another event. ``earlier``: the
+event is late, or is a duplicate. ``unnumbered``: the event has no sequence.
 """
 
 
 class DuplicateTracker:
-    """A memory of the most recent events, which finds events that arrive again, also in a replay.
+    """A memory of the most recent events, which recognizes events that arrive again, also after a replay.
 
-    Source and id identify an event (core: id). The tracker needs 32 bytes for each of the ``events`` that it
-    observed last. If others could fill it with events of their own, pass only verified events. A signature
-    covers source and id, but does not show whether an event was read before (verifiability, Replay).
+    Source and id identify an event (core: id). The tracker stores 32 bytes for each of the last ``events``
+    events that it observed. Pass only verified events if untrusted senders could otherwise fill the tracker
+    with their events. A signature covers source and id, but does not show whether an event was read before
+    (verifiability, Replay).
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -55,7 +57,7 @@ class DuplicateTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> bool:
-        """Return whether an event with this source and id was observed before, and remember it."""
+        """Return whether an event with the same source and id was observed before; remember this event."""
         source, id = (sha256(text.encode()).digest() for text in (event.source, event.id))
         digest = sha256(source + id).digest()
         with self._lock:
@@ -65,11 +67,11 @@ class DuplicateTracker:
 
 
 def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
-    """Return an iterator of consecutive numbers as texts of a fixed length, since sequences compare as text.
+    """Return an iterator of consecutive numbers as texts of equal length, since sequences compare as text.
 
-    Use it as ``event.replace(sequence=next(numbers))``. Threads may share it: no number occurs twice. Raises
-    `ValueError` if ``start`` is negative or has more than ``digits`` digits. Iteration raises `OverflowError`
-    after the highest number.
+    Use it as ``event.replace(sequence=next(numbers))``. Threads may share the iterator: no number occurs
+    twice. Raises `ValueError` if ``start`` is negative or has more than ``digits`` digits. Iteration raises
+    `OverflowError` after the highest number.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -90,7 +92,7 @@ def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The position of an event after the earlier ones; ``missing`` is the number of events in a ``gap``.
+    """The position of an event relative to earlier events; ``missing`` counts the events in a ``gap``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -107,9 +109,9 @@ class Step(msgspec.Struct, frozen=True):
 class SequenceTracker:
     """A tracker of the sequence of each source, which finds gaps, duplicates and late events.
 
-    It stores one text for each of the ``sources`` that it observed last; the next event of a source that was
-    dropped is ``first`` again. ``attribute`` may be another attribute that counts, such as ``bamtxid``; all
-    events of a transaction have the ``same``.
+    The tracker stores one text for each of the last ``sources`` sources that it observed; the next event of a
+    source that was dropped is ``first`` again. ``attribute`` may name another attribute with increasing
+    values, such as ``bamtxid``; for all further events of the same transaction, the position is ``same``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -126,7 +128,7 @@ class SequenceTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> Step:
-        """Return the position of an event after the highest sequence of its source, and remember it."""
+        """Return the position of an event relative to its source's highest sequence; remember the event."""
         text = event.text(self._attribute)
         if text is None:
             return Step("unnumbered")
@@ -152,7 +154,7 @@ def _is_number(text: str) -> bool:
 def severity_name(event: Event) -> str | None:
     """Return the event's ``severitytext``, or the short name of its ``severitynumber``, or None.
 
-    The short names of 1 to 24 are OpenTelemetry's: 9 is INFO, 10 is INFO2.
+    The numbers 1 to 24 have the short names of OpenTelemetry: 9 is INFO, and 10 is INFO2.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -170,10 +172,10 @@ def severity_name(event: Event) -> str | None:
 class SeverityTracker:
     """A tracker of the severities of each source, which finds contradictions.
 
-    A contradiction is a text with two numbers, or a number with two texts.
+    A contradiction is a severity text that is used with two numbers, or a number that is used with two texts.
 
-    The first use of a text or number counts. It stores the first ``pairs`` of text and number of each of the
-    ``sources`` that it observed last.
+    The first use of a text or number is taken as correct. The tracker stores the first ``pairs`` pairs of
+    text and number for each of the last ``sources`` sources that it observed.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -193,7 +195,7 @@ class SeverityTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> Problem | None:
-        """Return the problem of an event that contradicts its source (X-24), or None, and remember it."""
+        """Return a problem if an event contradicts its source (X-24), or None; remember the event."""
         text, number = event.text("severitytext"), _number(event)
         if text is None or number is None:
             return None

@@ -1,8 +1,8 @@
-"""The signature of an event: a DSSE envelope that has digests of the event as its payload.
+"""The signature of an event, which is a DSSE envelope with digests of the event as its payload.
 
 DSSE 1.0.2 (protocol and envelope) signs the exact bytes of a payload and its type. Here the payload is a JSON
-object of digests (extension verifiability). A digest is the SHA-256 of the concatenated digests of values; an
-absent value has the digest of an empty value.
+object of digests (extension verifiability). Each digest is the SHA-256 of the concatenated digests of several
+values; an absent value has the same digest as an empty value.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.primitives.preview import preview
 
 Signer = Callable[[bytes], bytes]
-"""Return the signature of a message."""
+"""A function that takes a message and returns its signature."""
 
 Verifier = Callable[[bytes, bytes], bool]
-"""Return True if a signature is valid for a message: ``verifier(message, signature)``."""
+"""A function that returns True if a signature is valid for a message: ``verifier(message, signature)``."""
 
 DSSE_MATERIAL: Final = "dssematerial"
-"""The attribute that has the signature; the signature does not cover it."""
+"""The attribute that contains the signature; the signature does not cover this attribute."""
 
 PAYLOAD_TYPE: Final = "https://cloudevents.io/verifiability/dsse/v0.1"
 # X-44: the order in which the digests of the core attributes are concatenated
@@ -43,27 +43,27 @@ class MalformedEnvelope(ValueError):
 
 
 class Base64(bytes):
-    """Bytes that are base64, in either alphabet, in the JSON of an envelope."""
+    """Base64 bytes, in either of the two base64 alphabets, in the JSON of an envelope."""
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """One signature; ``keyid`` is a hint at its key, or empty."""
+    """One signature; ``keyid`` is a hint that identifies the key, or is empty."""
 
     sig: Base64
     keyid: str = ""
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
-    """A payload, its type and its signatures."""
+    """An envelope: the payload, its type and its signatures."""
 
     payload_type: str
     payload: Base64
     signatures: Annotated[tuple[Signature, ...], msgspec.Meta(max_length=_MAX_SIGNATURES)]
 
     def signed_by(self, keys: Mapping[str, Verifier]) -> str | None:
-        """Return the id of the first key that verifies its signature, or None.
+        """Return the id of the first key for which a signature of the envelope is valid, or None.
 
-        Signatures of other keys are ignored. Errors of a verifier are raised unchanged.
+        Signatures of unknown keys are ignored. Exceptions of a verifier are raised unchanged.
         """
         message = pre_authentication_encoding(self.payload_type, self.payload)
         for signature in self.signatures:
@@ -74,7 +74,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Material(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The digest of the core attributes and the data, and the digest of the named extensions."""
+    """The digest of the core attributes and the data, and the digest of the extensions in ``names``."""
 
     core: _Digest
     ext: _Digest | msgspec.UnsetType = msgspec.UNSET
@@ -82,12 +82,12 @@ class Material(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the covered extensions, in the order of their digests."""
+        """The names of the covered extensions, in the order in which they were digested."""
         return () if self.signedextattrs is msgspec.UNSET else self.signedextattrs
 
 
 def _from_base64(_: type, text: Any) -> Base64:
-    """Return the bytes of base64 in either alphabet (DSSE envelope: receivers must accept both)."""
+    """Return the bytes of base64 in either alphabet (DSSE envelope: receivers must accept both alphabets)."""
     if not isinstance(text, str):
         raise TypeError(f"base64 must be a string, got {type(text).__name__}")
     return Base64(base64.b64decode(text.translate(_URL_SAFE), validate=True))
@@ -100,7 +100,7 @@ _decode_material: Final = msgspec.json.Decoder(Material).decode
 def read_envelope(content: bytes) -> Envelope:
     """Return the envelope in JSON text (DSSE envelope, Standard JSON envelope, Parsing rules).
 
-    Raises `MalformedEnvelope`, also for more than 64 signatures.
+    Raises `MalformedEnvelope` if the text is malformed or contains more than 64 signatures.
     """
     try:
         return _decode_envelope(content.decode())  # of bytes, msgspec does not check the UTF-8 of all fields
@@ -111,7 +111,7 @@ def read_envelope(content: bytes) -> Envelope:
 
 
 def sign_envelope(payload_type: str, payload: bytes, keyid: str, signer: Signer) -> bytes:
-    """Return an envelope with one signature as JSON text. Raises `TypeError` if it is not bytes."""
+    """Return a JSON envelope with one signature. Raises `TypeError` if the signature is not bytes."""
     signature = signer(pre_authentication_encoding(payload_type, payload))
     if not isinstance(signature, bytes | bytearray | memoryview):
         raise TypeError(f"a signature must be bytes, got {type(signature).__name__}")
@@ -120,19 +120,19 @@ def sign_envelope(payload_type: str, payload: bytes, keyid: str, signer: Signer)
 
 
 def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
-    """Return the message to sign: the type and the payload, each after its length (DSSE protocol, PAE)."""
+    """Return the message to sign: type and payload, each preceded by its length (DSSE protocol, PAE)."""
     encoded_type = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(encoded_type), encoded_type, len(payload), payload)
 
 
 def digest_event(event: Event, names: Sequence[str]) -> Material:
-    """Return the digests of an event and of some extensions. Raises as `canonical_bytes` does."""
+    """Return the digests of an event and of some extensions. Raises the exceptions of `canonical_bytes`."""
     core = core_digest(event)
     return Material(core, extension_digest(event, names), tuple(names)) if names else Material(core)
 
 
 def read_material(payload: bytes) -> Material:
-    """Return the digests in a JSON object. Raises `ValueError` if it is malformed or breaks a rule."""
+    """Return the digests in a JSON object. Raises `ValueError` for a malformed object or a broken rule."""
     try:
         material = _decode_material(payload.decode())  # as in `read_envelope`
     except RecursionError:
@@ -144,7 +144,7 @@ def read_material(payload: bytes) -> Material:
 
 
 def check_signed_names(names: Sequence[str]) -> None:
-    """Raise `ValueError` if a name is repeated, or is a core attribute or the signature's own (X-43)."""
+    """Raise `ValueError` if a name is repeated, is a core attribute, or is the signature's own (X-43)."""
     if len(set(names)) < len(names):
         raise ValueError("signedextattrs must not name an attribute twice")
     for name in names:
@@ -158,19 +158,19 @@ def core_digest(event: Event) -> bytes:
 
 
 def extension_digest(event: Event, names: Sequence[str]) -> bytes:
-    """Return the digest of extension attributes in this order."""
+    """Return the digest of extension attributes in the order of ``names``."""
     return _digest(canonical_bytes(event, name) for name in names)
 
 
 def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
-    """Return the names of present extensions whose type is neither documented nor registered."""
+    """Return the names of the extensions in the event whose type is neither documented nor registered."""
     return [name for name in names if name in event and find_extension(name) is None]
 
 
 def canonical_bytes(event: Event, name: str) -> bytes:
-    """Return the bytes of an attribute by its type (X-44, Canonical Value Serialization).
+    """Return the bytes of an attribute according to its type (X-44, Canonical Value Serialization).
 
-    Raises `ValueError` if the value has another type, as lenient reading allows.
+    Raises `ValueError` if the value does not have the attribute's type; lenient reading allows such values.
     """
     value = raw_parts(event)[0].get(name)
     if value is None:

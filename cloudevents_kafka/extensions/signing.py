@@ -1,10 +1,11 @@
-"""Sign events and verify them (extension verifiability).
+"""Sign and verify events (extension verifiability).
 
-`sign` writes digests of an event, signed with the user's key, to its ``dssematerial``; `verify` compares a
-received event with them. A signature covers the core attributes, the exact bytes of the data, and the named
-extensions. It covers times in UTC, without fractions of a second. It does not distinguish an absent attribute
-from an empty one, and does not show whether an event was omitted or sent twice. The JSON format removes white
-space around JSON data; the signature of such data then becomes invalid.
+`sign` writes digests of an event, signed with the user's key, to the event's ``dssematerial``; `verify`
+compares a received event with these digests. A signature covers the core attributes, the exact bytes of the
+data, and the named extensions. The signature covers times in UTC, without fractions of a second. It does not
+distinguish an absent attribute from an empty attribute, and does not show whether an event was omitted or
+sent twice. The JSON format removes white space around JSON data; the signature of such data then becomes
+invalid.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ __all__ = ["SigningError", "Verification", "VerificationError", "drop_stale_sign
 
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
-"""Which extensions `verify` returns: the verified ones, these and apart the unverified ones, or none."""
+"""Which extensions `verify` returns: the verified ones, all with the unverified ones apart, or none."""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
 """The parts of an event that are verified.
 
 Extensions are not verified if a signed extension has no documented or registered type. An event format may
-have a type for it, but the signature does not cover that: "true" could have become true.
+contain a type for the extension, but the signature does not cover this type: the text "true" could have been
+changed to the Boolean true.
 """
 
 _BEHAVIOURS: Final = get_args(Behaviour)
@@ -56,7 +58,7 @@ class SigningError(CloudEventsKafkaError):
 
 
 class VerificationError(CloudEventsKafkaError):
-    """``event`` has no valid signature of a trusted key and must be discarded.
+    """The event has no valid signature of a trusted key and must be discarded; ``event`` is the event.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -81,9 +83,9 @@ class VerificationError(CloudEventsKafkaError):
 class Verification(msgspec.Struct, frozen=True):
     """The verified parts of an event.
 
-    ``event`` has only the verified attributes and data. If the received event is unsigned, ``event`` is the
-    received event and ``verified`` is "nothing". ``unverified`` are the unsigned extensions, with
-    "passthrough" only.
+    ``event`` contains only the verified attributes and data. If the received event is unsigned, ``event`` is
+    the received event and ``verified`` is "nothing". ``unverified`` contains the unsigned extensions if the
+    behaviour is "passthrough".
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -99,13 +101,13 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
-    """Return the event with a signature, which replaces an existing one.
+    """Return the event with a signature, which replaces an existing signature.
 
     ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers. The signature also
-    covers ``extensions``; each must be absent, or have a documented or registered type, or a value that is
-    not a text. JSON data without a content type gets ``application/json``, because the signature covers the
-    content type and most event formats write it. Raises `SigningError`, errors of ``key``, and `TypeError` if
-    ``key`` does not return bytes.
+    covers ``extensions``; each of these must be absent, have a documented or registered type, or have a value
+    that is not a text. If JSON data has no content type, ``application/json`` is added, because the signature
+    covers the content type and most event formats write it. Raises `SigningError`, exceptions of ``key``, and
+    `TypeError` if ``key`` does not return bytes.
 
     Examples:
         >>> import hmac
@@ -153,11 +155,11 @@ def verify(
 ) -> Verification:
     """Return the verified parts of an event.
 
-    ``keys`` has a verifier for each key that may sign such an event, by the id of the key: a function of a
+    ``keys`` maps the id of each key that may sign such an event to a verifier: a function that takes a
     message and a signature. An unsigned event is an error unless ``required`` is False, since any
     intermediary can remove a signature. Raises `VerificationError` if the event must be discarded, and
-    `ValueError` if ``behaviour`` is unknown. Errors of a verifier are raised unchanged: they do not mean that
-    the event is wrong.
+    `ValueError` if ``behaviour`` is unknown. Exceptions of a verifier are raised unchanged: such an exception
+    does not mean that the event is wrong.
 
     Examples:
         >>> import hmac
@@ -196,10 +198,10 @@ def verify(
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:
-    """Return an event that was derived from a received one, without its signature if that has become invalid.
+    """Return an event that was derived from a received event, without a signature that has become invalid.
 
-    The signature is removed if an attribute or data that it covers has changed. Then `sign` the event with
-    your key, or send it unsigned.
+    The signature is removed if an attribute or data that it covers has changed. After the removal, `sign` the
+    event with your key, or send it unsigned.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -228,7 +230,7 @@ def _read_signature(content: object, event: Event) -> dsse.Envelope:
 
 
 def _verify_digests(event: Event, material: dsse.Material, behaviour: Behaviour) -> Scope:
-    """Return the parts whose digests match the event. Raises `ValueError` if digests differ."""
+    """Return the parts whose digests match the event. Raises `ValueError` if a digest does not match."""
     if material.core != dsse.core_digest(event):
         raise ValueError("its core attributes or data have changed since it was signed")
     if material.ext is msgspec.UNSET or behaviour == "core-only":
