@@ -1,4 +1,4 @@
-"""The root of the command line: commands are loaded when used, and exceptions become exit codes."""
+"""The root of the command line, which loads commands when used, and converts exceptions to exit codes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
         return list(self._summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # the same
-        """Return a command, loading its module; None if it does not exist."""
+        """Load the module of a command and return the command; return None if there is no such command."""
         if cmd_name not in self._summaries:
             return None
         module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
@@ -75,12 +75,12 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(self._summaries.items()))
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Return the result of click's main, run with replacements for closed standard streams."""
+        """Return the result of click's `main`, after replacing standard streams that are closed."""
         with standard_streams():
             return super().main(*args, **options)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
-        """Return the context of the group; an error of its own options becomes a `BadUsage`."""
+        """Return the context of the group; an error in the options of the group becomes a `BadUsage`."""
         try:
             return super().make_context(*args, **options)
         except click.UsageError as error:
@@ -89,7 +89,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return a command, its name and its arguments; the error for a name suggests similar names."""
+        """Return a command, its name and its arguments; the error for an unknown name suggests others."""
         name = args[0]
         if name not in self._summaries and not name.startswith("-") and not ctx.resilient_parsing:
             takes_group = any("--group" in option.opts for option in self.params)
@@ -98,7 +98,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Return the result of a command; an exception ends the command with its exit code."""
+        """Return the result of a command; an exception ends the command with the exception's exit code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The client of a schema registry, in the settings of commands."""
+"""The settings of commands for the client of a schema registry."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 REGISTRY: Final = "schema.registry."
-"""The prefix of settings for the client of a schema registry."""
+"""The prefix of the settings that are passed to the client of a schema registry."""
 
 
 def registry_settings(url: str | None, settings: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the settings of the client, with the URL of an option; None if there are no settings."""
+    """Return the client's settings, with the URL from an option; None if there are no settings."""
     own = {
         name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)
     }

@@ -1,6 +1,7 @@
-"""The needs of commands beyond the package itself: extras, Java, jars, ports.
+"""The requirements of commands beyond the package itself: extras, Java, jars and ports.
 
-A command calls `require` before it starts anything; ``doctor`` prints the same for all commands.
+A command calls `require` before it starts other work; ``doctor`` prints the results of the same checks for
+all commands.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from cloudevents_kafka.primitives.plural import pluralize
 class Finding(NamedTuple):
     """The result of a check.
 
-    ``found`` describes the part, and ``problem`` says what is missing and what to do. Both are empty if the
-    part depends on another one that is missing. With ``later`` a command that needs the part fetches it.
+    ``found`` describes the part that was checked, and ``problem`` says what is missing and what to do. Both
+    texts are empty if the part depends on another part that is missing. If ``later`` is True, a command that
+    needs the part downloads it.
     """
 
     found: str = ""
@@ -46,7 +48,7 @@ EXTRAS: Final[dict[str, dict[str, tuple[int, ...]]]] = {
 
 
 def packages(extra: str) -> Check:
-    """Return the check of the packages of an extra; it does not import them."""
+    """Return a function that checks the packages of an extra without importing them."""
 
     def check(_fetch: bool) -> Finding:  # noqa: FBT001
         states = [_package(name, oldest) for name, oldest in EXTRAS[extra].items()]
@@ -58,7 +60,7 @@ def packages(extra: str) -> Check:
 
 
 def _package(name: str, oldest: tuple[int, ...]) -> Finding:
-    """Return the version of a package, or what is wrong, without importing it."""
+    """Return the version of a package, or the problem with it, without importing the package."""
     distribution = name.removeprefix("google.")
     try:
         found = version(distribution) if find_spec(name) else None
@@ -78,7 +80,7 @@ def _no_pyspark() -> bool:
 
 
 def java(_fetch: bool) -> Finding:  # noqa: FBT001
-    """Return the Java that Kafka and Spark would use."""
+    """Return the result of the check for the Java that Kafka and Spark would use."""
     from cloudevents_kafka.jvm import NoJava, find_java
 
     try:
@@ -89,7 +91,7 @@ def java(_fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return the jars of the local broker."""
+    """Return the result of the check for the jars of the local broker."""
     from cloudevents_kafka.jvm import resolve
     from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 
@@ -98,7 +100,7 @@ def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def connector(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return the jars of Spark's Kafka connector for the installed PySpark."""
+    """Return the result of the check for the jars of Spark's Kafka connector for the installed PySpark."""
     from cloudevents_kafka.jvm import CacheNotWritable, cache_folder, check_cache
     from cloudevents_kafka.spark.connector import IN_PYSPARK, connector_jars, kafka_package
 
@@ -114,7 +116,7 @@ def connector(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return the archive of Spark's classes; without it Spark starts more slowly."""
+    """Return the result of the check for the archive of Spark's classes, which speeds up Spark's start."""
     from cloudevents_kafka.jvm import NoJava, find_java
 
     if _no_pyspark():
@@ -134,7 +136,7 @@ def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def table_format(name: str) -> Check:
-    """Return the check of the jars of ``delta`` or ``iceberg`` for the installed PySpark."""
+    """Return a function that checks the jars of ``delta`` or ``iceberg`` for the installed PySpark."""
 
     def check(fetch: bool) -> Finding:  # noqa: FBT001
         from cloudevents_kafka.spark import table_formats as formats
@@ -174,7 +176,7 @@ def _jars(
 
 
 def port(number: int) -> Check:
-    """Return the check that a port on loopback is free."""
+    """Return a function that checks whether a port on the loopback interface is free."""
 
     def check(_fetch: bool) -> Finding:  # noqa: FBT001
         from cloudevents_kafka.testing.local import is_free
@@ -188,7 +190,7 @@ def port(number: int) -> Check:
 
 
 def require(feature: str, *checks: Check) -> None:
-    """Run all checks, fetching jars; raise one `BadUsage` that has each problem and what to do."""
+    """Run all checks of a feature and fetch jars; raise one `BadUsage` that lists each problem."""
     problems = [finding.problem for check in checks if (finding := check(True)).problem]
     if len(problems) == 1:
         raise BadUsage(f"{feature} needs {problems[0]}")
@@ -197,5 +199,5 @@ def require(feature: str, *checks: Check) -> None:
 
 
 def as_list(texts: list[str]) -> str:
-    """Return texts as items of a list, the further lines of each indented."""
+    """Return texts as items of a list; the further lines of each text are indented."""
     return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)

@@ -1,8 +1,9 @@
-"""Files of options: TOML with the options of a command, by their names in Python.
+"""Options files, which are TOML files with the options of a command under their Python names.
 
-The table ``settings`` has the settings of ``-X``. A secret, or any single value, may be a reference (see
-`references`). Names of files to read, such as a schema or the file of a reference, are relative to the folder
-of the file of options; everything else is as on the command line.
+The table ``settings`` contains the settings that ``-X`` sets on the command line. A secret, or any single
+value, may be a reference (see `references`). Names of files to read, such as a schema or the file of a
+reference, are relative to the folder of the options file; all other values have the same meaning as on the
+command line.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.primitives.redaction import mask_name
 
 SETTINGS: Final = "settings"
-"""The table that has the settings, in a file and in its values."""
+"""The name of the table with the settings, in an options file and in the values that are read from it."""
 
 _WORDS: Final[Mapping[type, str]] = {
     bool: "true or false",
@@ -38,9 +39,9 @@ _BOOLEANS: Final = {"true": True, "false": False}
 
 
 def read_options(path: str, fields: Sequence[Field], removed: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options of a file by the names of their fields; raise `BadUsage` for a wrong one.
+    """Return the options in a file by field name; raise `BadUsage` for an option that is wrong.
 
-    ``removed`` says what to do instead of options of earlier versions, by their names.
+    ``removed`` maps the names of options of earlier versions to advice what to use instead of these options.
     """
     known = {field.name: field for field in fields if not field.option.of_settings}
     found: dict[str, Any] = {}
@@ -116,7 +117,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _in_folder(value: Any, field: Field, folder: Path) -> Any:
-    """Return a value in which names of files to read are relative to the working directory."""
+    """Return a value in which the names of files to read are relative to the working directory."""
     if isinstance(value, Reference):
         return _moved(value, folder)
     if field.option.path != "reads":
@@ -137,7 +138,7 @@ def _join(folder: Path, name: str) -> str:
 def resolve(
     values: Mapping[str, Any], fields: Iterable[Field], path: str, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the values of fields, in which references are replaced by their values; without settings."""
+    """Return the values of fields except the settings; referenced texts replace the references."""
     return {
         field.name: _resolved(field, values[field.name], path, environment)
         for field in fields
@@ -161,7 +162,7 @@ def _resolved(field: Field, value: Any, path: str, environment: Mapping[str, str
 
 
 def to_toml(values: Mapping[str, Any], fields: Iterable[Field]) -> str:
-    """Return the file of options that has these values; raise `BadUsage` for what may be a secret."""
+    """Return an options file with these values; raise `BadUsage` for values that may be secrets."""
     import tomlkit
 
     document = tomlkit.document()
@@ -181,7 +182,7 @@ def to_toml(values: Mapping[str, Any], fields: Iterable[Field]) -> str:
 
 
 def _inline(value: Any) -> Any:
-    """Return a value for TOML, in which a reference stands on one line."""
+    """Return a value for TOML in which a reference is written on one line."""
     if not isinstance(value, Reference):
         return value
     from tomlkit import inline_table

@@ -1,15 +1,16 @@
-"""Counts by label, for a bounded number of labels: labels such as event types are untrusted input.
+"""Counts for a bounded number of labels, since labels such as event types are untrusted input.
 
-These rules are true for counts of ``most`` labels, in any order of adding, limiting and merging:
+The following rules are true for counts that are limited to ``most`` labels, in any order of adding, limiting
+and merging:
 
-1. The counts of the labels and the count of the others add up to what was added.
-2. The count of a label is at most what was added to it, and is at most ``others / (most + 1)`` too small. So
-  each label with a larger share than 1 in ``most + 1`` has a count.
-3. If there are at most ``most`` different labels, all counts are exact, and that of the others is 0.
+1. The sum of the labels' counts and of the count ``others`` equals the sum of all numbers that were added.
+2. The count of a label is never larger than the exact count, and is at most ``others / (most + 1)`` smaller
+   than the exact count. So each label whose share is larger than 1 in ``most + 1`` has a count.
+3. If there are at most ``most`` different labels, all counts are exact, and ``others`` is 0.
 
-The algorithm is that of Misra and Gries (1982), and of Agarwal et al., Mergeable summaries (2012). If there
-are too many labels, the smallest are removed, and each other count is reduced by the largest of those. So at
-least ``most + 1`` labels lose this amount each time.
+The algorithm was published by Misra and Gries (1982), and by Agarwal et al., Mergeable summaries (2012). If
+there are too many labels, the labels with the smallest counts are removed, and each remaining count is
+reduced by the largest of the removed counts. So, each time, at least ``most + 1`` labels lose this amount.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _Nested = Mapping[str, Mapping[str, int]]
 
 
 class Labels(Generic[_Label]):
-    """Counts by label; ``total`` is the sum of all that was counted. The module's docstring has the rules."""
+    """Counts by label; ``total`` is the sum of all counts. The rules are in the module's docstring."""
 
     def __init__(self, most: int = MAX_LABELS) -> None:
         self._most = most
@@ -44,12 +45,12 @@ class Labels(Generic[_Label]):
             self._counts = _most_of(self._counts, self._most)
 
     def merge(self, other: Labels[_Label]) -> None:
-        """Add the counts of another object."""
+        """Add the counts in another object to the counts in this object."""
         self.total += other.total
         self._counts = _most_of(Counter(self._counts) + Counter(other._counts), self._most)
 
     def most_common(self, number: int) -> tuple[list[tuple[_Label, int]], int]:
-        """Return at most this number of labels, the highest counts first, and the number of all others."""
+        """Return at most ``number`` labels, highest counts first, and the count of all other labels."""
         kept = _most_of(self._counts, self._most)
         found = sorted(kept.items(), key=lambda item: (-item[1], str(item[0])))[:number]
         return found, self.total - sum(count for _, count in found)
@@ -64,7 +65,7 @@ def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
 
 
 def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str, int]:
-    """Return at most this number of counts, by the rules above; `OTHERS` counts labels that are left out."""
+    """Return at most ``most`` counts, by the rules of this module; `OTHERS` counts the labels left out."""
     if len(counts) <= most:
         return dict(counts)
     kept = _most_of({label: count for label, count in counts.items() if label != OTHERS}, most - 1)
@@ -72,7 +73,7 @@ def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str,
 
 
 def limit_nested(labels: _Nested, most: int = MAX_LABELS) -> dict[str, dict[str, int]]:
-    """Return at most this number of labels, and of counts in each; the sums of labels stay exact."""
+    """Return at most ``most`` labels, with at most ``most`` counts each; sums of labels stay exact."""
     limited = {outer: limit_labels(inner, most) for outer, inner in labels.items()}
     if len(limited) <= most:
         return limited

@@ -1,4 +1,4 @@
-"""`RecordCounts`: counts of the records of a topic or a table, and samples of those that are not events."""
+"""`RecordCounts`: counts of the records in a topic or table, and samples of records that are not events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cloudevents_kafka.record import Record
 _Value = TypeVar("_Value", str, bytes, bytes | None)
 
 NOT_EVENTS: Final = "(not events)"
-"""The label of records that are not events, in `RecordCounts.times`."""
+"""The label in `RecordCounts.times` for records that are not events."""
 
 SAMPLES: Final = 3
 """The number of records that are stored for each verdict and clause."""
@@ -28,11 +28,11 @@ MOST_HEADERS: Final = 10
 SAMPLE_BYTES: Final = 1 << 12
 """The number of characters or bytes that are stored for each text and value."""
 CUT: Final = " …"
-"""The end of a stored text that was cut; `mask_text` masks a login in front of it."""
+"""The end of a stored text that was cut; `mask_text` masks a login that stands before it."""
 
 
 class Sample(NamedTuple):
-    """A record that is not an event, with cut texts and values, the reason, and the size of its value."""
+    """A record that is not an event, with shortened texts and values, the reason, and the value's size."""
 
     reason: str
     record: Record
@@ -41,15 +41,15 @@ class Sample(NamedTuple):
 
 @dataclass
 class RecordCounts:
-    """Counts of events and other records, by a bounded number of labels.
+    """Counts of events and of other records, with a bounded number of labels.
 
-    Labels are cut to `MAX_KEY_LENGTH`.
+    Labels are cut to `MAX_KEY_LENGTH` characters.
 
-    ``errors`` counts records that are not events by verdict and first clause, such as ``broken-event R-02``;
-    ``samples`` has a few of each. ``tolerated`` counts the clauses that events broke which were read
-    leniently. ``sizes`` counts records by the number of bits of their size, and ``size`` is the sum: the size
-    of an event is that of its data, of another record that of its value. ``times`` has the timestamps of
-    records, by type.
+    ``errors`` counts the records that are not events by verdict and first clause, such as ``broken-event
+    R-02``; ``samples`` contains a few records for each verdict and clause. ``tolerated`` counts the clauses
+    that were broken by events which were read leniently. ``sizes`` counts records by the number of bits in
+    their size, and ``size`` is the sum of all sizes; the size of an event is the size of its data, and the
+    size of another record is the size of its value. ``times`` counts the timestamps of records by type.
     """
 
     events: int = 0
@@ -116,7 +116,7 @@ def _cut(value: _Value) -> _Value:
 
 
 def key_label(key: bytes) -> str:
-    """Return a key as text, or in hexadecimal digits if it is not UTF-8."""
+    """Return a key as text, or as hexadecimal digits if the key is not UTF-8."""
     try:
         return _label(key.decode())
     except UnicodeDecodeError:

@@ -1,8 +1,9 @@
-"""A histogram of times by label, whose bins widen, because producers may write any timestamps.
+"""A histogram of times by label; its bins become wider, because producers may write any timestamps.
 
-The number of times in a bin is exact, and its counts by label obey the rules of `Labels`. There are at most
-`MAX_BINS` bins that are not empty; their width is the smallest of `WIDTHS` for which these are enough. So the
-order in which times are added does not matter, and one event of the year 9999 takes only one bin.
+The number of times in a bin is exact, and the bin's counts by label obey the rules of `Labels`. At most
+`MAX_BINS` bins are not empty; the width of the bins is the smallest width in `WIDTHS` for which this number
+of bins suffices. So the order in which times are added does not matter, and one event in the year 9999 takes
+only one bin.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ _MOST_LABELS: Final = 32  # of one bin
 WIDTHS: Final[tuple[int, ...]] = tuple(
     accumulate((1000, 5, 3, 4, 5, 3, 4, 3, 2, 2, 2, 7, 4, 13, *(10,) * 8), mul)
 )
-"""The widths of bins, in milliseconds."""
+"""The possible widths of bins, in milliseconds."""
 _AWAY: Final = 2  # spans of nearly all times; a window leaves out few times that are further away
 
 
 class TimeWindow(NamedTuple):
-    """Adjacent bins: the first millisecond, the width of a bin, and the counts before and after them."""
+    """Adjacent bins: the first millisecond, the width of a bin, and the numbers of times before and after."""
 
     start: int
     width: int
@@ -35,7 +36,7 @@ class TimeWindow(NamedTuple):
 
 
 class TimeHistogram:
-    """The numbers of times, in ms since the epoch, by label and bin; see the rules of this module."""
+    """The numbers of times, in ms since the epoch, by label and bin; the module's docstring has the rules."""
 
     def __init__(self, width: int = WIDTHS[0]) -> None:
         self.width = width
@@ -47,14 +48,14 @@ class TimeHistogram:
         self._widen()
 
     def bins(self) -> Iterator[tuple[int, Labels[str]]]:
-        """Yield the first millisecond and the counts of each bin that is not empty, in order."""
+        """Yield, in order, the first millisecond and the counts of each bin that is not empty."""
         yield from ((number * self.width, labels) for number, labels in sorted(self._bins.items()))
 
     def _bin(self, number: int) -> Labels[str]:
         return self._bins.setdefault(number, Labels(_MOST_LABELS))
 
     def _widen(self) -> None:
-        """Widen the bins until there are few enough of them."""
+        """Widen the bins until at most `MAX_BINS` bins are left."""
         while len(self._bins) > MAX_BINS:
             before, self._bins = list(self.bins()), {}
             self.width = WIDTHS[WIDTHS.index(self.width) + 1]
@@ -62,7 +63,7 @@ class TimeHistogram:
                 self._bin(time // self.width).merge(labels)
 
     def window(self, most: int) -> TimeWindow:
-        """Return at most this number of bins, also empty ones; times far from all others are left out."""
+        """Return at most ``most`` bins, including empty bins; times far from all other times are left out."""
         found = [(time, labels, labels.total) for time, labels in self.bins()]
         first, last = _span([(time, count) for time, _, count in found])
         fits = (width for width in WIDTHS if width >= self.width and last // width - first // width < most)
@@ -78,7 +79,7 @@ class TimeHistogram:
 
 
 def _span(times: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first and last of sorted times with counts; times far from all others are left out."""
+    """Return the first and last of sorted times with counts; times far from all other times are left out."""
     if not times:
         return 0, -1
     sums = list(accumulate(count for _, count in times))

@@ -1,11 +1,12 @@
-"""Java and jar files for the local Kafka and for Spark.
+"""Java and jar files, which the local Kafka and Spark need.
 
-`find_java` returns a suitable Java on this machine. `resolve` returns the jars of Maven coordinates from the
-user's cache; they are downloaded once, and each is compared with a checksum. It needs neither Maven nor Java.
-`cached` does not download.
+`find_java` returns a suitable Java on this machine. `resolve` returns the jars for Maven coordinates from the
+user's cache; each jar is downloaded once and compared with a checksum. `resolve` needs neither Maven nor
+Java. `cached` returns the same jars, but never downloads them.
 
-Read `_jars` first, then `_coordinates` (which jars are listed), `_repository` (which Maven repository),
-`_web` and `_checksums` (the download and its checks), `_resolver` (other jars), `_cache`; then `_java`.
+Read `_jars` first, then `_coordinates` (the listed jars), `_repository` (the choice of the Maven repository),
+`_web` and `_checksums` (the download and its checks), `_resolver` (jars that are not listed) and `_cache`;
+read `_java` last.
 """
 
 from cloudevents_kafka.jvm._cache import (

@@ -1,7 +1,7 @@
-"""The cache folder, shared by processes: each entry is complete or absent at any moment.
+"""The cache folder, which processes share; at any moment, each entry is either complete or absent.
 
-An entry is a folder. It is built under a lock, with another name, and renamed when it is complete,
-so Ctrl-C or a power cut leaves no partial entry.
+An entry is a folder. The folder is built under a lock and a temporary name, and is renamed when it is
+complete, so Ctrl-C or a power cut does not leave a partial entry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def cache_folder() -> Path:
 
 
 class CacheNotWritable(CloudEventsKafkaError):
-    """An entry is missing or damaged, and the cache folder cannot be written."""
+    """An entry is missing or damaged, and the cache folder is not writable."""
 
     def __str__(self) -> str:
         return (
@@ -41,7 +41,7 @@ class CacheNotWritable(CloudEventsKafkaError):
 
 
 def check_cache() -> None:
-    """Raise `CacheNotWritable` if this user cannot add an entry of jars; create nothing."""
+    """Raise `CacheNotWritable` if this user cannot add jars to the cache; do not create any file."""
     jars = cache_folder() / "jars"
     nearest = next(folder for folder in (jars, *jars.parents) if os.access(folder, os.F_OK))
     if not nearest.is_dir():
@@ -52,7 +52,7 @@ def check_cache() -> None:
 
 @contextmanager
 def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Yield with the lock of an entry; call ``waiting`` first if another process has it.
+    """Yield while the lock of an entry is locked; call ``waiting`` first if another process has locked it.
 
     Raises `CacheNotWritable` if the lock cannot be created.
     """
@@ -77,9 +77,9 @@ def _open_lock(entry: Path) -> BinaryIO:
 
 @contextmanager
 def building(entry: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; it replaces ``entry`` if the block ends without an error.
+    """Yield an empty folder to fill; if the block ends without an error, the folder replaces ``entry``.
 
-    The caller holds the lock of ``entry``. The partial folders of killed processes are removed first.
+    The caller must hold the lock of ``entry``. Partial folders that killed processes left are removed first.
     """
     for partial in entry.parent.glob(f".{entry.name}-*"):
         shutil.rmtree(partial, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Checksums of jars, and the check of a downloaded jar against one."""
+"""Checksums of jars, and the comparison of downloaded jars with these checksums."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def file_digest(path: Path, algorithm: str = "sha256") -> str:
 def published_digest(repository: Repository, path: str, algorithm: str) -> str | None:
     """Return the digest that a repository publishes for a file, or None.
 
-    A checksum file has the digest alone, before a file name, or after ``=``.
+    In a checksum file, the digest is alone, stands before a file name, or stands after ``=``.
     """
     try:
         text = repository.read(f"{path}.{algorithm}").decode("utf-8", "replace")
@@ -45,10 +45,10 @@ def published_digest(repository: Repository, path: str, algorithm: str) -> str |
 
 
 def check_jar(path: Path, coordinate: Coordinate, repository: Repository) -> None:
-    """Raise `BadJar` if a file is not a complete zip archive, or does not have the checksum of the jar.
+    """Raise `BadJar` if a file is not a complete zip archive, or does not have the jar's checksum.
 
-    The checksum is the SHA-256 that the package lists, else the strongest that the repository publishes.
-    Raises `FetchFailed` if there is none.
+    The checksum is the SHA-256 that this package lists, or else the strongest checksum that the repository
+    publishes. Raises `FetchFailed` if there is no checksum.
     """
     _check_zip(path)
     algorithm, expected, origin = _find_checksum(coordinate, repository)
@@ -61,7 +61,7 @@ def check_jar(path: Path, coordinate: Coordinate, repository: Repository) -> Non
 
 
 def _find_checksum(coordinate: Coordinate, repository: Repository) -> tuple[str, str, str]:
-    """Return an algorithm, the digest of a jar, and "package" or "repository"."""
+    """Return the algorithm and the digest of a jar's checksum, and its source: "package" or "repository"."""
     if coordinate in pinned_checksums():
         return "sha256", pinned_checksums()[coordinate], "package"
     for algorithm in ALGORITHMS:

@@ -1,7 +1,7 @@
-"""Maven coordinates, requests for their jars, and the listed sets of jars that answer requests.
+"""Maven coordinates, requests for jars, and the listed sets of jars that answer requests.
 
-The parts of a coordinate become names of files and folders. A pattern bounds them: no ``/``,
-no ``..``, no wildcard and no range of versions, at most 100 characters.
+The parts of a coordinate become names of files and folders. Therefore a pattern limits each part: ``/``,
+``..``, wildcards and version ranges are not allowed, and a part has at most 100 characters.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RULE: Final = (
 
 
 class Coordinate(msgspec.Struct, frozen=True, order=True):
-    """A jar in a Maven repository. Raises ValueError if a part does not match the pattern."""
+    """A coordinate of a jar in a Maven repository. Raises ValueError if a part breaks the pattern."""
 
     group: str
     artifact: str
@@ -47,17 +47,17 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
 
     @property
     def file_name(self) -> str:
-        """The name of the file, such as ``kafka-clients-4.3.1.jar``."""
+        """The name of the jar file, such as ``kafka-clients-4.3.1.jar``."""
         return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
 
     @property
     def path(self) -> str:
-        """The path of the file in a repository."""
+        """The path of the jar file in a repository."""
         return f"{self._folder}/{self.file_name}"
 
     @property
     def pom_path(self) -> str:
-        """The path of its POM file in a repository."""
+        """The path of the jar's POM file in a repository."""
         return f"{self._folder}/{self.artifact}-{self.version}.pom"
 
     @property
@@ -70,14 +70,14 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
 
 
 class JarRequest(msgspec.Struct, frozen=True):
-    """Coordinates of jars, and the dependencies that are excluded, sorted."""
+    """The sorted coordinates of jars, and the sorted dependencies that are excluded."""
 
     coordinates: tuple[str, ...]
     exclude: tuple[str, ...] = ()
 
     @classmethod
     def create(cls, coordinates: Sequence[str], exclude: Sequence[str] = ()) -> Self:
-        """Return a request; raise ValueError if a coordinate or an exclusion is invalid, or there is none."""
+        """Return a request; raise ValueError for invalid or missing coordinates or invalid exclusions."""
         if not coordinates:
             raise ValueError("coordinates must have one item or more, got none; add group:artifact:version")
         for text in coordinates:
@@ -98,10 +98,10 @@ class JarRequest(msgspec.Struct, frozen=True):
 
 @cache
 def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
-    """Return the jars that answer each request in ``jar_sets.toml``, with their SHA-256.
+    """Return the jars for each request in ``jar_sets.toml``, with their SHA-256 checksums.
 
-    There is a set for each version of Kafka, of Spark's Kafka connector, of Delta and of Iceberg that
-    the package offers. ``tests/support/pin_jars.py`` writes the file.
+    The file contains a set of jars for each version of Kafka, of Spark's Kafka connector, of Delta and of
+    Iceberg that the package offers. ``tests/support/pin_jars.py`` writes the file.
     """
     text = (files("cloudevents_kafka.jvm") / FILE_NAME).read_text(encoding="utf-8")
     return {
@@ -114,5 +114,5 @@ def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
 
 @cache
 def pinned_checksums() -> Mapping[Coordinate, str]:
-    """Return the SHA-256 of each jar of all sets."""
+    """Return the SHA-256 checksums of all jars in all sets."""
     return {jar: digest for jars in jar_sets().values() for jar, digest in jars.items()}

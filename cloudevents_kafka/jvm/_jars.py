@@ -1,4 +1,4 @@
-"""Jar files for Maven coordinates: downloaded once into the cache, checked on each use."""
+"""Jar files for Maven coordinates, which are downloaded once into the cache and checked on each use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ JAR_LIMIT: Final = 1 << 29  # bytes of a jar
 class NoJars(CloudEventsKafkaError):
     """The jars of ``coordinates`` are not in the cache and cannot be downloaded.
 
-    ``folder`` is their folder in the cache. ``reason`` and ``hint`` contain no credentials.
+    ``folder`` is the folder for these jars in the cache. ``reason`` and ``hint`` contain no credentials.
     """
 
     def __init__(self, coordinates: Sequence[str], folder: Path, reason: str, hint: str) -> None:
@@ -42,21 +42,21 @@ class NoJars(CloudEventsKafkaError):
 
 
 class PlainHttp(UserWarning):
-    """The Maven repository is read by http, without TLS."""
+    """The Maven repository is read over http, without TLS."""
 
 
 def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path]:
     """Return the jars of ``coordinates`` and of all their dependencies, sorted by name.
 
     A coordinate is ``group:artifact:version``, an exclusion ``group:artifact``. The jars are read from the
-    cache, or else downloaded. The file ``jar_sets.toml`` lists the jars of some sets of coordinates; jgo
-    resolves the dependencies of all others. Each jar must have the SHA-256 that the package lists, or else
-    the checksum that the repository publishes. Damaged jars are downloaded again. Several processes may call
-    this at once.
+    cache, or else downloaded. The file ``jar_sets.toml`` lists the jars for some sets of coordinates; for all
+    other coordinates, jgo resolves the dependencies. Each jar must have the SHA-256 checksum that the package
+    lists, or else the checksum that the repository publishes. Damaged jars are downloaded again. Several
+    processes may call this function at the same time.
 
     Raises `NoJars` if the download fails, `CacheNotWritable` if the cache folder cannot be written, and
-    `ValueError` if a coordinate or an exclusion has another form. Warns with `PlainHttp` if the repository
-    has no TLS.
+    `ValueError` if a coordinate or an exclusion is malformed. Warns with `PlainHttp` if the repository does
+    not use TLS.
     """
     request = JarRequest.create(coordinates, exclude)
     folder = cache_folder() / "jars" / request.folder_name
@@ -66,7 +66,7 @@ def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[
 
 
 def cached(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path] | None:
-    """Return the result of `resolve` if the cache has all jars undamaged, else None; do not download."""
+    """Return the result of `resolve` if the cache contains all jars undamaged, else None; never download."""
     request = JarRequest.create(coordinates, exclude)
     folder = cache_folder() / "jars" / request.folder_name
     return None if _problem(request, folder) else sorted(folder / name for name in _expected(request, folder))
@@ -81,7 +81,7 @@ def print_jars(jars: Callable[[], Iterable[Path]]) -> None:
 
 
 def _problem(request: JarRequest, folder: Path) -> str | None:
-    """Return what is missing or damaged in a folder, or None."""
+    """Return a description of what is missing or damaged in a folder, or None."""
     expected = _expected(request, folder)
     if not expected:
         return f"{MANIFEST} is missing or damaged"
@@ -95,7 +95,7 @@ def _problem(request: JarRequest, folder: Path) -> str | None:
 
 
 def _expected(request: JarRequest, folder: Path) -> Mapping[str, str]:
-    """Return the SHA-256 of each jar by file name: from the package, else from the manifest in the folder."""
+    """Return the SHA-256 of each jar by file name, from the package or else from the folder's manifest."""
     jars = jar_sets().get(request)
     if jars is None:
         try:
@@ -156,7 +156,7 @@ def _resolve(request: JarRequest, repository: Repository, progress: Progress) ->
 def _download_all(
     coordinates: Iterable[Coordinate], repository: Repository, folder: Path, progress: Progress
 ) -> dict[str, str]:
-    """Write jars into a folder; return the SHA-256 of each by coordinate."""
+    """Write jars into a folder; return a dictionary from coordinates to SHA-256 checksums."""
     by_name: dict[str, Coordinate] = {}
     for coordinate in coordinates:
         other = by_name.setdefault(coordinate.file_name, coordinate)

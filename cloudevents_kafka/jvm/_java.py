@@ -1,7 +1,7 @@
-"""Find a Java for Apache Kafka 4 and Spark 4: version 17 or 21, with jdk.incubator.vector.
+"""Find a Java for Apache Kafka 4 and Spark 4: Java 17 or 21, with the module jdk.incubator.vector.
 
-Spark 4 supports no later version. Some Java distributions (such as those in wheels) have fewer
-modules; without ``jdk.incubator.vector`` Spark does not start.
+Spark 4 does not support later Java versions. Some Java distributions (such as distributions in Python wheels)
+contain fewer modules; without ``jdk.incubator.vector``, Spark does not start.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ JAVA_HOMES: Final = (
 
 
 class NoJava(CloudEventsKafkaError):
-    """No suitable Java was found. ``searched`` has a line for each searched folder."""
+    """No suitable Java was found. ``searched`` contains one line for each folder that was searched."""
 
     def __init__(self, searched: Sequence[str]) -> None:
         super().__init__(searched)
@@ -57,7 +57,7 @@ class NoJava(CloudEventsKafkaError):
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java on this machine: its home folder, version text and module names."""
+    """A Java on this machine: the home folder, the version text and the names of the modules."""
 
     home: Path
     version: str
@@ -70,7 +70,7 @@ class Java:
 
     @property
     def problem(self) -> str | None:
-        """Why this Java is not suitable, or None."""
+        """The reason why this Java is not suitable, or None."""
         if not re.match(rf"({'|'.join(map(str, SUPPORTED))})\b", self.version):
             return f"version {self.version}"
         if NEEDED_MODULE not in self.modules:
@@ -79,9 +79,10 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return a suitable Java: from JAVA_HOME, then PATH, then the usual folders.
+    """Return a suitable Java, from JAVA_HOME, from PATH, or from the usual folders.
 
-    Raises `NoJava`, which lists every Java found and its problem.
+    The first suitable Java in this order is returned. Raises `NoJava`, which lists every Java that was found,
+    with its problem.
     """
     searched: dict[Path, str] = {}
     for origin, home in _homes():

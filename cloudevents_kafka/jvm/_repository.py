@@ -1,4 +1,4 @@
-"""The Maven repository to read: the environment variable, a mirror in Maven's settings, or jgo's default."""
+"""The Maven repository to read: an environment variable, a mirror in Maven's settings, or jgo's default."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _VARIABLE: Final = re.compile(r"\$\{(env\.[^}]+|user\.home)\}")
 
 
 def find_repository() -> Repository:
-    """Return the repository of the environment variable, of ``~/.m2/settings.xml``, or jgo's default.
+    """Return the repository from the environment variable, from ``~/.m2/settings.xml``, or from jgo.
 
-    Raises `FetchFailed` if the settings cannot be read, or if jgo is needed and not installed.
+    Raises `FetchFailed` if Maven's settings cannot be read, or if jgo is needed but is not installed.
     """
     if url := os.environ.get(MIRROR_VARIABLE):
         return _repository(url)
@@ -83,7 +83,7 @@ def _server_login(root: ET.Element, server_id: str, settings: Path) -> Login | N
 
 
 def _text(element: ET.Element, name: str) -> str:
-    """Return the text of a child element with ``${env.NAME}`` and ``${user.home}`` replaced."""
+    """Return the text of a child element, with ``${env.NAME}`` and ``${user.home}`` replaced."""
     text = (element.findtext(f"{{*}}{name}") or "").strip()
     values = {"user.home": str(Path.home()), **{f"env.{key}": value for key, value in os.environ.items()}}
     return _VARIABLE.sub(lambda match: values.get(match[1], match[0]), text)

@@ -1,7 +1,7 @@
-"""Resolve Maven coordinates to the list of jars that they depend on, by jgo.
+"""Resolve Maven coordinates to the jars that they depend on, with the help of jgo.
 
-jgo reads the POM files and applies Maven's rules. `Repository` downloads these files, so the login, the
-limits and the error messages are the same as for jars. Needs the package jgo.
+jgo reads the POM files and applies Maven's rules. `Repository` downloads the POM files, so the login, the
+limits and the error messages are the same as for jars. This module needs the package jgo.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SCOPES: Final = frozenset({None, "compile", "runtime"})
 
 
 def resolve_request(request: JarRequest, repository: Repository, progress: Progress) -> list[Coordinate]:
-    """Return the requested jars and their runtime dependencies, sorted.
+    """Return the requested jars and all jars that they need at run time, sorted.
 
     Raises `FetchFailed` if a POM file is missing or invalid.
     """
@@ -63,7 +63,7 @@ def _coordinate(artifact: Artifact) -> Coordinate:
 
 
 class _PomReader(PythonResolver):
-    """jgo's resolver, reading POM files from our repository."""
+    """A subclass of jgo's resolver that reads POM files with this package's `Repository`."""
 
     def __init__(self, repository: Repository, progress: Progress) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class _PomReader(PythonResolver):
         self._count = 0
 
     def download(self, artifact: Artifact) -> Path:
-        """Write a POM file and return its path; raise ValueError if its SHA-1 is not the published one."""
+        """Write a POM file and return its path; raise ValueError if its SHA-1 is not the published SHA-1."""
         pom = _coordinate(artifact).pom_path
         content = self._repository.read(pom)
         expected = published_digest(self._repository, pom, "sha1")  # some repositories publish none
@@ -88,15 +88,15 @@ class _PomReader(PythonResolver):
 
 
 class _Project(Project):
-    """jgo's project without the versions RELEASE and LATEST, for which jgo would use the network."""
+    """A subclass of jgo's project that refuses the versions RELEASE and LATEST, which need the network."""
 
     def update(self, max_age: int | None = None) -> None:  # noqa: ARG002  # jgo's signature
-        """Raise ValueError."""
+        """Raise ValueError, because these versions are not supported."""
         raise ValueError(f"the version of {self} must be fixed")
 
 
 class _Context(MavenContext):
-    """jgo's context with a limit on the number of parents."""
+    """A subclass of jgo's context that limits the number of parents."""
 
     _steps = 0
 

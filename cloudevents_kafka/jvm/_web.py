@@ -1,4 +1,4 @@
-"""Copy a file of a Maven repository from a URL of http, https or file; errors say what to do."""
+"""Copy a file in a Maven repository from an http, https or file URL; errors say what to do."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _NETWORK_ERRORS: Final[dict[type[Exception], tuple[str, str]]] = {
 
 
 class FetchFailed(Exception):
-    """A download failed; `resolve` raises `NoJars` for it. ``reason`` and ``hint`` contain no credentials."""
+    """A download failed; `resolve` then raises `NoJars`. ``reason`` and ``hint`` contain no credentials."""
 
     def __init__(self, reason: str, hint: str) -> None:
         self.reason, self.hint = mask_urls(reason), hint
@@ -102,28 +102,28 @@ class FetchFailed(Exception):
 
 
 class FileMissing(FetchFailed):
-    """The repository does not have the file."""
+    """The repository does not contain the file."""
 
 
 class Login(msgspec.Struct, frozen=True):
-    """A user name and a password, not percent-encoded."""
+    """A user name and a password, which are not percent-encoded."""
 
     user: str
     password: str
 
     def __repr__(self) -> str:
-        """Return the name without the password."""
+        """Return a text with the user name, but without the password."""
         return f"Login({self.user!r})"
 
 
 class Repository(msgspec.Struct, frozen=True):
-    """The URL of a Maven repository, without a slash at its end, and the login for it."""
+    """The URL of a Maven repository, without a final slash, and the login for the repository."""
 
     url: str
     login: Login | None = None
 
     def read(self, path: str) -> bytes:
-        """Return the content of a small file; raise `FetchFailed` as `copy` does."""
+        """Return the content of a small file; raise `FetchFailed`, as `copy` does."""
         buffer = io.BytesIO()
         self.copy(path, buffer, limit=TEXT_LIMIT)
         return buffer.getvalue()
@@ -131,10 +131,10 @@ class Repository(msgspec.Struct, frozen=True):
     def copy(
         self, path: str, target: BinaryIO, *, limit: int, on_block: Callable[[], object] = lambda: None
     ) -> None:
-        """Write a file to ``target``; call ``on_block`` for each block.
+        """Write a file to ``target``; call ``on_block`` after each block.
 
-        Raises `FileMissing` if the file does not exist, and `FetchFailed` for another status, a network
-        error, or more than ``limit`` bytes.
+        Raises `FileMissing` if the file does not exist, and `FetchFailed` for any other error status, for a
+        network error, or if the file has more than ``limit`` bytes.
         """
         url, size = f"{self.url}/{path}", 0
         with _open(url, self.login, limit) as answer:

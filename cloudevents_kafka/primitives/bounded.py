@@ -1,4 +1,4 @@
-"""Caches and windows of bounded size, because their keys are untrusted input."""
+"""Caches and windows with a bounded size, because their keys are untrusted input."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ V = TypeVar("V")
 MAX_ENTRIES: Final = 4096
 MAX_KEY_LENGTH: Final = 256
 OTHERS: Final = "(others)"
-"""The label of everything that has no label of its own in a count."""
+"""The label for all labels that are not counted separately."""
 
 
 def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES) -> V:
-    """Store a value in a cache, which is emptied if it is full, and return the value.
+    """Store a value in a cache, and return the value; if the cache is full, empty it first.
 
-    A text longer than `MAX_KEY_LENGTH` is not stored. A cache is a plain dictionary, the
-    fastest one to read.
+    A text longer than `MAX_KEY_LENGTH` is not stored. A cache is a plain dictionary, because reading it is
+    fastest.
     """
     if not isinstance(key, str) or len(key) <= MAX_KEY_LENGTH:
         if len(cache) >= max_entries:
@@ -28,7 +28,7 @@ def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES
 
 
 def remember_text(cache: set[str], text: str) -> None:
-    """Store a text in a cache, with the bounds of `remember`."""
+    """Store a text in a cache, with the same bounds as `remember`."""
     if len(text) <= MAX_KEY_LENGTH:
         if len(cache) >= MAX_ENTRIES:
             cache.clear()
@@ -36,7 +36,7 @@ def remember_text(cache: set[str], text: str) -> None:
 
 
 class Window(OrderedDict[K, V]):
-    """A dictionary of the entries that were set last; setting one more removes the oldest."""
+    """A dictionary of the most recently set entries; if it is full, setting an entry removes the oldest."""
 
     def __init__(self, max_entries: int) -> None:
         super().__init__()

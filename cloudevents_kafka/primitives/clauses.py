@@ -1,4 +1,4 @@
-"""Sections of the clauses that errors cite."""
+"""The sections of the specifications for the clauses that errors cite."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.resources import files
 
 @cache
 def sections() -> dict[str, str]:
-    """Return the document and section of each clause, from ``clauses.toml``."""
+    """Return the document and the section of each clause, which are read from ``clauses.toml``."""
     import tomllib  # takes milliseconds, which only a text of an error needs
 
     text = (files("cloudevents_kafka.primitives") / "clauses.toml").read_text(encoding="utf-8")

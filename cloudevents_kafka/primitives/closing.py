@@ -1,4 +1,4 @@
-"""`Closing`: the base class of context managers that close themselves."""
+"""`Closing`, the base class of context managers that close themselves at the end of the block."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Self
 
 
 class Closing:
-    """A context manager that calls ``close`` at its end."""
+    """A context manager that calls ``close`` at the end of its block."""
 
     def close(self) -> object:
-        """Release the resources of the object, and return; a subclass may return a result."""
+        """Release the resources of the object. A subclass may return a result."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -14,7 +14,7 @@ SECOND: Final = timedelta(seconds=1)
 def format_milliseconds(milliseconds: int) -> str:
     """Return milliseconds since the epoch as an RFC 3339 timestamp in UTC.
 
-    Raises `OverflowError` outside of the years 1 to 9999.
+    Raises `OverflowError` if the time does not lie in the years 1 to 9999.
     """
     moment = EPOCH + timedelta(milliseconds=milliseconds)
     return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

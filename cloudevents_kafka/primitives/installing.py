@@ -1,7 +1,7 @@
 """The command by which pip installs the package, for messages and pages.
 
-The package index does not have the package yet, and anybody could register its name there. So the command is
-only in this module.
+The package is not yet in the package index, and anybody could register its name there. So only this module
+contains the command, and all messages and pages use it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 SOURCE: Final = "git+https://github.com/cloudevents-kafka/cloudevents-kafka"
-"""Where pip finds the package; empty once the package index has it."""
+"""The source from which pip installs the package; empty once the package index contains the package."""
 
 
 def pip_install(extras: str, source: str = SOURCE) -> str:

@@ -1,4 +1,4 @@
-"""The lock for changes of the registered extensions, codecs and formats."""
+"""The lock that protects changes of the registered extensions, codecs and formats."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`Option`: the help, the flags and the values of a field in a struct of options.
+"""`Option`: the help, the flags and the allowed values of a field in a struct of options.
 
-A struct has fields of ``Annotated[type, Option(…)]``, so the name, the type, the default, the help, the flag
-and the check of an option are in one place. `fields_of` returns the fields. The checks of the struct, the
-command line and files of options derive from them.
+The fields of a struct have types such as ``Annotated[type, Option(…)]``, so the name, the type, the default,
+the help, the flag and the check of an option are in one place. `fields_of` returns the fields. The checks of
+the struct, the command line and options files are derived from these fields.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 Form = Literal["value", "list", "table"]
-"""The form of a field: one value, a list of values, or texts by name."""
+"""The form of a field: one value, a list of values, or a table from names to texts."""
 
 
 class Option(msgspec.Struct, frozen=True):
-    """A field as users see it; ``flags`` are its options, by default ``--name-of-the-field``.
+    """The description of a field for users; ``flags`` are its options, by default ``--name-of-the-field``.
 
-    ``check`` raises `ValueError` for the name of the field and a value that is not None. It is a function of
-    a module: in a lambda in an annotation msgspec does not find the names of the module. Numbers must be
-    ``least`` or more. ``instead`` has the values that were removed, and what to use instead. ``parse`` makes
-    a value of the struct from a text of a list or a table. ``path`` is for names of files, which the program
-    "reads" or "writes". An option ``of_settings`` has no flag: its entries are settings, under their own
-    names.
+    ``check`` takes the name of the field and a value that is not None, and raises `ValueError` for a wrong
+    value. It must be a function that is defined in a module: msgspec does not find the names of the module in
+    a lambda within an annotation. Numbers must be ``least`` or more. ``instead`` maps values that were
+    removed to the values to use instead. ``parse`` converts a text in a list or a table to a value of the
+    struct. ``path`` says whether the program "reads" or "writes" the file that the value names. An option
+    ``of_settings`` does not have a flag: its entries are settings, which are set under their own names.
     """
 
     help: str = ""
@@ -43,10 +43,10 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """A field of a struct of options: its `Option`, and what its annotation says.
+    """A field in a struct of options: its `Option`, and the properties that its annotation states.
 
-    ``types`` are the types of its value, or of the items of its list or table; ``choices`` are the only
-    values.
+    ``types`` are the types of the value, or of the items in the list or table; ``choices`` are the only
+    allowed values.
     """
 
     name: str
@@ -60,11 +60,11 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flag(self) -> str:
-        """The long flag of the command line."""
+        """The long flag of the option on the command line."""
         return self.option.flags.split()[-1] if self.option.flags else f"--{self.name.replace('_', '-')}"
 
     def check(self, value: Any) -> None:
-        """Raise `ValueError` if a value breaks a rule that is about this field alone."""
+        """Raise `ValueError` if a value breaks a rule that concerns this field alone."""
         least, check = self.option.least, self.option.check
         if value is None:
             return
@@ -78,7 +78,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
             check(self.name, value)
 
     def refusal(self, name: str, value: object, shown: str) -> str:
-        """Return the error for a value that is not one of the choices, with the name that the user wrote."""
+        """Return the error for a value that is not an allowed choice, with the name that the user wrote."""
         instead = self.option.instead.get(str(value))
         words = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
         return f"{name} must be {words}, got {shown}{f'. {instead}' if instead else ''}"
@@ -86,18 +86,18 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """Return the fields of a struct that have an `Option`, in their order."""
+    """Return the fields of a struct that have an `Option`, in the order of the struct."""
     return tuple(_field(info, option) for info in msgspec.structs.fields(struct) for option in _options(info))
 
 
 def check_fields(options: msgspec.Struct) -> None:
-    """Raise `ValueError` for the first value of a struct that breaks a rule of its own field."""
+    """Raise `ValueError` for the first value in a struct that breaks a rule of its own field."""
     for field in fields_of(type(options)):
         field.check(getattr(options, field.name))
 
 
 def must_be(rule: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
-    """Return a check of an `Option`, whose error says what a value must be."""
+    """Return a check for an `Option`; the error of the check says what a value must be."""
 
     def check(name: str, value: Any) -> None:
         if not holds(value):

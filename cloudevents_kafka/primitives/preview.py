@@ -1,4 +1,4 @@
-"""Values, names and exceptions in the messages of errors, short and without data."""
+"""Values, names and exceptions as they appear in error messages: short and without data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAX_NAME: Final = 60
 
 
 def preview(value: object, limit: int = 60) -> str:
-    """Return a value for an error message: its `repr`, cut to `limit` characters.
+    """Return a value as text for an error message: its `repr`, cut to `limit` characters.
 
     A container or a large integer is described by its size, since its `repr` is unbounded.
     """
@@ -23,13 +23,13 @@ def preview(value: object, limit: int = 60) -> str:
 
 
 def preview_name(name: str | None) -> str:
-    r"""Return a name unquoted, or its `preview` if it is long or not printable."""
+    r"""Return a name without quotes, or its `preview` if the name is long or not printable."""
     name = str(name)
     return name if len(name) <= _MAX_NAME and name.isprintable() else preview(name, _MAX_NAME)
 
 
 def message_without_data(error: Exception) -> str:
-    r"""Return the message of a codec's error, without the byte or character of data that it quotes."""
+    r"""Return the message of a codec's error, without the quoted byte or character of the data."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} cannot be decoded ({error.reason})"
     if isinstance(error, UnicodeEncodeError):

@@ -1,10 +1,10 @@
-"""Mask secrets in settings, URLs and texts before they are printed.
+"""Mask secrets in settings, URLs and other texts before these texts are printed.
 
-In doubt, text is masked. A URL may have secrets before its last ``@``, because a password may have any
+In doubt, text is masked. A URL may contain secrets before its last ``@``, because a password may contain any
 character, and after its first ``?`` or ``#``. A setting is not masked if ``known_settings.toml`` lists it as
-harmless and its value has the right form. All others are masked: an unknown name may be mistyped or new, and
-a password may be under a wrong name. The file has the names of librdkafka and of Kafka's Java client, also
-with the prefix ``kafka.``.
+harmless and its value has the right form. All other settings are masked: an unknown name may be mistyped or
+new, and a password may be written under a wrong name. The file lists the settings of librdkafka and of
+Kafka's Java client; a name may have the prefix ``kafka.``.
 
 Texts from servers and clients may have any size. So a text is cut before it is masked, and each regular
 expression takes time that is linear in the length of the text.
@@ -74,33 +74,33 @@ _MIN_LINE_LENGTH: Final = 8  # characters of a line of a PEM key that is masked 
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text without these secrets, and without those that the other functions mask."""
+    """Return a text in which these secrets, and those that the other functions recognize, are masked."""
     return mask_urls(mask_assignments(_replace(text, dict.fromkeys(secrets, MASK))))
 
 
 def mask_urls(text: str) -> str:
-    """Return a text with the credentials and queries of its URLs masked.
+    """Return a text in which the credentials and the queries of URLs are masked.
 
-    Without a scheme, ``user:password@host`` is masked and ``user@host`` is not.
+    In URLs without a scheme, ``user:password@host`` is masked, and ``user@host`` is not masked.
     """
     return _WORD.sub(lambda word: mask_url(word[0]), _LOGIN.sub(_mask_login, _cut(text)))
 
 
 def mask_credentials(text: str) -> str:
-    """Return a text with the credentials of its URLs masked, but not their queries."""
+    """Return a text in which the credentials of URLs are masked, but not their queries."""
     text = _LOGIN.sub(_mask_login, _cut(text))
     return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
 
 
 def _mask_login(match: re.Match[str]) -> str:
-    """Return a login masked if it was cut or has several words; `mask_url` masks other logins."""
+    """Return a login, masked if it was cut or consists of several words; `mask_url` masks other logins."""
     if not match[0].endswith("@"):
         return MASK
     return match[0] if _WORD.fullmatch(match[0]) else f"{MASK}@"
 
 
 def mask_url(url: str) -> str:
-    """Return one URL masked; its password may have white space and quotes."""
+    """Return one URL, masked; a password in the URL may contain white space and quotes."""
     scheme, has_scheme, rest = url.partition("://")
     if not has_scheme:
         user, _, password = url.partition(":")
@@ -131,9 +131,9 @@ def mask_setting(name: str, value: str) -> str:
 
 
 def mask_name(name: str) -> str:
-    """Return a setting's name, or `MASK` if it does not resemble a name.
+    """Return a setting's name, or `MASK` if it does not resemble the name of a setting.
 
-    A secret may be in place of a name: base64 may end with ``=``, which also ends a name.
+    A user may have written a secret in place of a name: base64 may end with ``=``, which also ends a name.
     """
     first = re.split(r"[._]", name, maxsplit=1)[0]
     if name in _known_names() or _PLAIN_NAME.fullmatch(name):
@@ -142,22 +142,23 @@ def mask_name(name: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a setting's name is that of a secret; settings with other names may be secrets too."""
+    """Return whether a setting's name is a secret's name; settings with other names may be secrets too."""
     return _SECRET_NAME.search(name) is not None
 
 
 def mask_settings(text: str, settings: Mapping[str, str]) -> str:
-    """Return a text, such as a client's error, with values of settings masked as by `mask_setting`."""
+    """Return a text, such as a client's error, in which `mask_setting` has masked the values of settings."""
     masks = {piece: mask for item in settings.items() for piece, mask in _pieces(*item)}
     masks |= {name: MASK for name in settings if len(name) >= _MIN_LENGTH and mask_name(name) == MASK}
     return mask_text(_replace(text, masks))
 
 
 def mask_assignments(text: str) -> str:
-    """Return a text in which values after the names of secrets are masked, and tokens and keys.
+    """Return a text in which tokens, keys, and the values after the names of secrets are masked.
 
-    Such a value ends at the end of its line, because it may have any character. ``name=value`` is an
-    assignment, as are ``"name": value`` and the assignments of JSON, forms, headers, XML and command lines.
+    The value of a secret ends at the end of the line, because a secret may contain any character.
+    ``name=value`` is recognized as an assignment, as are ``"name": value`` and the assignments in JSON,
+    forms, headers, XML and command lines.
     """
     text, parts, at = _PEM.sub(rf"\1{MASK}", _cut(text)), list[str](), 0
     for match in _ASSIGNMENT.finditer(text):
@@ -168,7 +169,7 @@ def mask_assignments(text: str) -> str:
 
 
 def _is_of_secret(match: re.Match[str]) -> bool:
-    """Return whether the text after a name and an equals sign or colon is a secret."""
+    """Return whether the text after a name and an equals sign or colon is a secret's value."""
     name, sign = match["name"], match["sign"].strip()
     if not sign and not name.startswith("--"):
         return False
@@ -185,14 +186,14 @@ def _is_prose(match: re.Match[str]) -> bool:
 
 
 def _replace(text: str, masks: Mapping[str, str]) -> str:
-    """Return a text with known secrets masked, the longest first; called before a text is cut."""
+    """Return a text with known secrets masked, the longest first; this must be done before a text is cut."""
     for piece in sorted(filter(None, masks), key=len, reverse=True):
         text = text.replace(piece, masks[piece])
     return text
 
 
 def _cut(text: str) -> str:
-    """Return a text, cut if it is too long; the word at the cut is removed, as it may be part of a secret."""
+    """Return a text, cut if it is too long, without the last word, as that may be part of a secret."""
     return text if len(text) <= _LONGEST else " ".join(text[:_LONGEST].rsplit(maxsplit=1)[:-1]) + _CUT
 
 
@@ -223,7 +224,7 @@ def _is_harmless(name: str, value: str) -> bool:
 
 
 def _is_plain(value: str) -> bool:
-    """Return whether a value is a number, or known words of settings."""
+    """Return whether a value is a number, or consists of known words in settings."""
     words = (part.strip().lower() for part in value.split(","))
     return _NUMBER.fullmatch(value.strip()) is not None or all(word in _listed("words") for word in words)
 
@@ -238,7 +239,7 @@ def _hosts(value: str) -> str:
 
 
 def _pieces(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield the secret parts of a value, in the forms in which clients print them, and their replacements."""
+    """Yield the secret parts of a value, in the forms that clients print, and the texts that replace them."""
     replacement, is_secret = mask_setting(name, value), is_secret_name(name)
     shortest = _MIN_LENGTH_OF_SPARK if name.startswith("spark.") and not is_secret else _MIN_LENGTH
     if replacement == value or len(value) < shortest or (_is_plain(value) and not is_secret):

@@ -1,4 +1,4 @@
-"""Spans of time as texts: ``90m``, ``1h``, ``7 days``."""
+"""Time spans as texts, such as ``90m``, ``1h`` or ``7 days``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SPAN: Final = re.compile(r"([0-9]{1,9}) ?([smhd]|(?:sec(?:ond)?|min(?:ute)?|hou
 
 
 def parse_span(text: str, name: str) -> int:
-    """Return a span in seconds; raise `ValueError`, with the name of the argument, unless it has a unit."""
+    """Return a time span in seconds; raise `ValueError`, which names the argument, unless it has a unit."""
     match = _SPAN.fullmatch(text)
     if match is None:
         raise ValueError(

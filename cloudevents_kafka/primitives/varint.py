@@ -1,7 +1,7 @@
-"""Non-negative integers of variable length, as in Protobuf and in Kafka's compact lengths.
+"""Variable-length encoding of non-negative integers, as in Protobuf and in Kafka's compact lengths.
 
-Each byte has seven bits of the number, the lowest bits first; its eighth bit says whether another byte
-follows. Signed integers use `zigzag`.
+Each byte contains seven bits of the number, the lowest bits first; the eighth bit of a byte says whether
+another byte follows. Signed integers use `zigzag`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 MAX_BYTES: Final = {16: 3, 32: 5, 64: 10}
-"""The length of the longest encoding, by number of bits."""
+"""The maximum number of bytes of an encoding, by the number of bits of the integer."""
 
 
 def encode(number: int) -> bytes:
@@ -26,7 +26,7 @@ def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
     """Return the integer at an index, and the index after it.
 
     Raises `IndexError` if the data ends too early, and `OverflowError` if the integer has more than ``bits``
-    bits, or more bytes than these need.
+    bits, or if the encoding has more bytes than such integers need.
     """
     byte = data[at]
     if byte < 0x80:
@@ -46,5 +46,5 @@ def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
 
 
 def size(number: int) -> int:
-    """Return the number of bytes of the encoding."""
+    """Return the number of bytes in the encoding of an integer."""
     return max(1, -(-number.bit_length() // 7))

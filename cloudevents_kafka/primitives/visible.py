@@ -1,9 +1,9 @@
 r"""Untrusted text for people: characters that a terminal would obey or hide are shown as codes.
 
-These characters are: controls (also U+009B, which starts a command as ESC [ does); format characters, such as
-those that change the direction of text; characters that programs may ignore in display
-(``Default_Ignorable_Code_Point`` of Unicode: fillers, joiners, variation selectors, tags); line and paragraph
-separators; and lone surrogates.
+These characters are: control characters (also U+009B, which starts a terminal command like ESC [); format
+characters, such as characters that change the direction of text; characters that programs may ignore in
+display (``Default_Ignorable_Code_Point`` of Unicode: fillers, joiners, variation selectors, tags); line and
+paragraph separators; and lone surrogates.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ UNSAFE: Final = re.compile(
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""A character that is shown as a code."""
+"""A pattern that matches a character which is shown as a code."""
 
 
 def escape(text: str) -> str:
-    r"""Return text with such characters escaped as in Python: ``\x1b``, ``\u202e``."""
+    r"""Return text in which unsafe characters are escaped as in Python: ``\x1b``, ``\u202e``."""
     return text if text.isascii() and text.isprintable() else UNSAFE.sub(_code, text)
 
 

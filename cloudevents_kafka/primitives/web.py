@@ -1,7 +1,7 @@
-"""`open_url`: the one function that opens URLs of http and https.
+"""`open_url`, the only function in this package that opens http and https URLs.
 
-Credentials are sent only with the first request, and not when a redirect is followed, even to the same
-server. Proxies are read from the environment, as by urllib.
+Credentials are sent only with the first request; they are not sent when a redirect is followed, even to the
+same server. Proxies are read from the environment, as urllib does.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _HANDLERS: Final = (
 
 
 class RefusedRedirect(HTTPError):
-    """A redirect that must not be followed; ``reason`` says why, without a URL. It is closed."""
+    """A redirect that must not be followed; ``reason`` says why, without a URL. The answer is closed."""
 
     def __init__(self, url: str, status: int, reason: str, headers: Message) -> None:
         super().__init__(url, status, reason, headers, BytesIO())
         self.close()
 
     def read(self, size: int | None = -1) -> bytes:  # noqa: ARG002  # a file's signature
-        """Return nothing: the body was not read."""
+        """Return an empty result, because the body was not read."""
         return b""
 
 
 class TooLarge(ValueError):
-    """An answer has more bytes than the limit."""
+    """An answer contains more bytes than the limit."""
 
 
 class Answer:
-    """An open answer or file, a context manager, of which at most ``limit`` bytes are read."""
+    """An open answer or file, usable in a with-block; at most ``limit`` bytes of it are read."""
 
     def __init__(self, stream: Any, limit: int, length: str = "") -> None:
         self._stream: Final = stream
@@ -56,7 +56,7 @@ class Answer:
         """The size that the server states, in bytes."""
 
     def read(self, size: int | None = None) -> bytes:
-        """Return at most ``size`` bytes, all by default; raise `TooLarge`."""
+        """Return at most ``size`` bytes, by default all bytes; raise `TooLarge` if there are too many."""
         left = self._limit - self._size + 1
         block = bytes(self._stream.read(left if size is None else min(size, left)))
         self._size += len(block)
@@ -82,10 +82,10 @@ def open_url(
 ) -> Answer:
     """Return the answer to a GET, or to a POST of a ``form``.
 
-    ``login`` is ``user:password``; without it, that of the URL is sent, percent-decoded. ``timeout`` is in
-    seconds, for each wait. Raises `HTTPError` for a status other than 2xx, and `RefusedRedirect` for a
-    redirect from https to http, to another scheme, in a loop, or in answer to a form. May also raise
-    `InvalidURL`, `OSError` or `HTTPException`.
+    ``login`` is ``user:password``; without ``login``, the login in the URL is sent, percent-decoded.
+    ``timeout`` limits each wait, in seconds. Raises `HTTPError` for a status other than 2xx, and
+    `RefusedRedirect` for a redirect from https to http, to another scheme, in a loop, or in answer to a form.
+    The function may also raise `InvalidURL`, `OSError` or `HTTPException`.
     """
     opener = _opener(trusted)
     request = _first_request(url, login, form)
@@ -126,13 +126,13 @@ def _first_request(url: str, login: str | None, form: bytes | None) -> urllib.re
 
 
 def _bare_request(parts: SplitResult, form: bytes | None = None) -> urllib.request.Request:
-    """Return a request without credentials, also without the credentials in the URL."""
+    """Return a request without credentials; credentials in the URL are removed too."""
     bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
     return urllib.request.Request(bare, form, {"User-Agent": "cloudevents-kafka"})  # noqa: S310  # by split_url
 
 
 def split_url(url: str) -> SplitResult:
-    """Return the parts of a URL; raise `InvalidURL`, without the URL in it."""
+    """Return the parts of a URL; raise `InvalidURL`, whose message does not contain the URL."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in _SCHEMES and parts.hostname and parts.port != 0
@@ -145,7 +145,7 @@ def split_url(url: str) -> SplitResult:
 
 
 def _target(request: urllib.request.Request, error: HTTPError) -> SplitResult | None:
-    """Return the URL of a redirect, None for another answer; raise `RefusedRedirect`."""
+    """Return the URL of a redirect, or None for another answer; raise `RefusedRedirect`."""
     location = error.headers.get("Location")
     if error.code not in _STATUSES or location is None:
         return None
@@ -157,7 +157,7 @@ def _target(request: urllib.request.Request, error: HTTPError) -> SplitResult | 
 
 
 def _refusal(request: urllib.request.Request, status: int, location: str) -> str | None:
-    """Return why a redirect must not be followed, None if it may be."""
+    """Return the reason why a redirect must not be followed, or None if it may be followed."""
     if request.data is not None and status in _REPEATS:
         return "redirects a request with a form, which is not sent to another URL"
     try:

@@ -1,4 +1,4 @@
-"""Signed integers of variable length, as in Avro and in the records of Kafka's batches.
+"""Variable-length encoding of signed integers, as in Avro and in the records of Kafka's batches.
 
 Zigzag maps 0, -1, 1, -2, 2 to 0, 1, 2, 3, 4, so that integers around 0 have short
 encodings; the result is written as a `varint`.
@@ -20,7 +20,7 @@ def encode(value: int) -> bytes:
 
 
 def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
-    """Return the integer at an index, and the index after it; raise as `varint.decode` does."""
+    """Return the integer at an index, and the index after it; raise the exceptions of `varint.decode`."""
     number, end = data[at], at + 1
     if number > 0x7F:
         number, end = varint.decode(data, at, bits)
@@ -28,5 +28,5 @@ def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
 
 
 def size(value: int) -> int:
-    """Return the number of bytes of the encoding."""
+    """Return the number of bytes in the encoding of an integer."""
     return varint.size(fold(value))

@@ -1,16 +1,17 @@
-"""The Kafka functions of the official SDK, implemented by this library: a program changes one import.
+"""The official SDK's Kafka functions, implemented by this library: a program only changes one import.
 
-This module has the functions of ``cloudevents.core.bindings.kafka`` of the SDK's version 2, and `v1` those of
-version 1 (``cloudevents.kafka``, and ``cloudevents.v1.kafka`` in version 2), with their names and signatures.
-They take and return the SDK's own events and messages, read what the SDK reads, and raise errors that are
-subclasses of this library's errors and of the SDK's. Events of specversion 0.3 are passed to the SDK. `v1`
-works with the SDK of either version. This module needs version 2; if version 1 is installed, an error says so
-when a name is used. Read the modules in this order:
+This module contains the functions of the module ``cloudevents.core.bindings.kafka`` in the SDK's version 2.
+`v1` contains the functions of version 1 (``cloudevents.kafka``, and ``cloudevents.v1.kafka`` in version 2).
+All functions have the SDK's names and signatures. They take and return the SDK's own events and messages,
+read all messages that the SDK reads, and raise errors that are subclasses both of this library's errors and
+of the SDK's errors. Events with specversion 0.3 are passed to the SDK. `v1` works with either version of the
+SDK. This module needs version 2; if version 1 is installed, using a name of this module raises an error that
+says so. Read the modules in this order:
 
 * `_installed`: the modules of the installed SDK;
-* `_errors`: errors that are also the SDK's;
+* `_errors`: errors that are also errors of the SDK;
 * `_reading` and `_writing`: read and write the attributes and the data of a message, for both versions;
-* `_v1_reading` and `_v2_reading`: make an event of the SDK's version;
+* `_v1_reading` and `_v2_reading`: create an event of the SDK's version 1 or 2;
 * `v1` and `_v2`: the functions of each version.
 """
 

@@ -1,4 +1,4 @@
-"""Errors that are also errors of the SDK's versions 1 and 2, so that handlers for those catch them."""
+"""Errors that are also errors of the SDK's versions 1 and 2, so that handlers for SDK errors catch them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 class _Listed(CloudEventValidationError):
-    """The error of version 2 for wrong attributes; ``errors`` has the SDK's errors by attribute."""
+    """The SDK's version 2 error for wrong attributes; ``errors`` lists the SDK's errors by attribute."""
 
     @property
     def errors(self) -> dict[str, list[BaseCloudEventException]]:  # type: ignore[override]  # it assigns it
@@ -45,7 +45,7 @@ def _sdk_error(name: str, problem: errors.Problem) -> BaseCloudEventException:
 
 
 class _Unread(_Listed, v1.MissingRequiredFields, v1.DataUnmarshallerError, ValueError):
-    """The errors of the SDK for a message that it cannot read."""
+    """The errors of the SDK's versions for a message that they cannot read."""
 
 
 class InvalidEvent(errors.InvalidEvent, _Listed, v1.InvalidRequiredFields, v1.DataMarshallerError):
@@ -82,7 +82,7 @@ _KINDS: Final[dict[type, Any]] = {
 
 
 def raises_sdk_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that raises errors of this library as errors that are also the SDK's."""
+    """Return a function that raises this library's errors as errors that are also errors of the SDK."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

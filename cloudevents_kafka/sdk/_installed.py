@@ -1,7 +1,7 @@
-"""The modules of the installed SDK.
+"""The modules of the SDK that is installed.
 
-Version 2 has the modules of version 1 in ``cloudevents.v1``. Version 1 has them in ``cloudevents``, and has
-no ``cloudevents.core``.
+Version 2 of the SDK contains the modules of version 1 in ``cloudevents.v1``. Version 1 contains these modules
+in ``cloudevents``, and does not contain ``cloudevents.core``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The attributes and the data of a message, as the SDK reads them.
 
-The SDK checks few attributes or none. So `texts_in` and `members_in`, one for each mode, check nothing: they
-return the text of each header of an attribute, or the value of each member. If they return None, `binding`
-reads the message; it knows all event formats, and its errors say what is wrong.
+The SDK checks only a few attributes or none. So `texts_in` (binary mode) and `members_in` (structured mode)
+do not check anything: they return the text of each attribute's header, or the value of each member. If they
+return None, `binding` reads the message; `binding` knows all event formats, and its errors say what is wrong.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 class _Names(dict[str, str | None]):
-    """A cache from the name of a header, in capital or small letters, to its attribute, or to None."""
+    """A cache from header names, in capital or small letters, to the attributes that they carry, or None."""
 
     def __missing__(self, header: str) -> str | None:
         folded = str(header).lower()
@@ -44,22 +44,22 @@ _names: Final = _Names()
 
 
 def record_of(message: Any) -> Record:
-    """Return a message of the SDK as a record."""
+    """Return a message of the SDK as a `Record`."""
     if type(message.headers) is dict:
         return Record(key=message.key, value=message.value, headers=[*message.headers.items()])
     return Record.of(message)
 
 
 def headers_of(message: Any) -> dict[str, Any]:
-    """Return the headers of a message of the SDK, which may be those of a client: pairs, or None."""
+    """Return the headers of an SDK's message; a client's message may have a list of pairs, or None."""
     return message.headers if type(message.headers) is dict else dict(Record.of(message).headers)
 
 
 def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the texts of the attributes in headers; None if a value is not UTF-8.
+    """Return the texts of the attributes in headers, or None if a value is not UTF-8.
 
-    A null header is an absent attribute. If names differ only in capital and small letters, the exact name
-    counts.
+    A header whose value is null means that the attribute is absent. If several names differ only in capital
+    and small letters, the header with the exact name counts.
     """
     texts: dict[str, str] = {}
     names = _names
@@ -74,7 +74,7 @@ def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the texts of attributes in headers that may be null or have nearly the same name."""
+    """Return the texts of attributes in headers that may be null or may have nearly the same name."""
     texts: dict[str, str] = {}
     exact = {header for header, value in headers.items() if value is not None and header == _exact(header)}
     for header, value in headers.items():
@@ -89,13 +89,13 @@ def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _exact(header: str) -> str:
-    """Return the binding's name of a header; a copy of the content type has the name content-type (K-04)."""
+    """Return the binding's name for a header; a copy of the content type has the name content-type (K-04)."""
     name = _names[header]
     return _CONTENT_TYPE if name == "datacontenttype" else f"ce_{name}"
 
 
 def members_in(value: Any) -> dict[str, Any] | None:
-    """Return the members of a JSON object, without nulls, or None for another value."""
+    """Return the members of a JSON object that are not null, or None for other values."""
     try:
         members = _decode_json(value)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):
@@ -110,7 +110,7 @@ def members_in(value: Any) -> dict[str, Any] | None:
 
 
 def is_complete(attributes: Mapping[str, Any]) -> bool:
-    """Return whether attributes have all required names, and the specversion is 1.0."""
+    """Return whether attributes include all required names, and the specversion is 1.0."""
     return (
         attributes.get("specversion") == SPECVERSION
         and "id" in attributes
@@ -120,7 +120,7 @@ def is_complete(attributes: Mapping[str, Any]) -> bool:
 
 
 def split(members: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
-    """Return members without the data, and the data; None if data occurs twice or is not base64."""
+    """Return the members except data, and the data; None if data occurs twice or is not base64."""
     data = members.pop("data", None)
     if "data_base64" not in members:
         return members, data
@@ -134,7 +134,7 @@ def split(members: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
 
 
 def content_type_in(headers: Mapping[str, Any]) -> str | None:
-    """Return the content type in headers, whose name may have capital letters, or None."""
+    """Return the value of the content-type header, whose name may have capital letters, or None."""
     value = headers.get(_CONTENT_TYPE)
     if value is None:
         values = [value for name, value in headers.items() if name.lower() == _CONTENT_TYPE and value]
@@ -143,7 +143,7 @@ def content_type_in(headers: Mapping[str, Any]) -> str | None:
 
 
 def in_binary_mode(headers: Mapping[str, Any], content_type: str | None) -> bool:
-    """Return whether a message is in binary mode: it has ce_ headers, and its type names no event format."""
+    """Return whether a message is in binary mode: it has ce_ headers and no event format's content type."""
     names = _names
     return not names_format(content_type) and any(names[name] not in _NOT_CE for name in headers)
 
@@ -154,15 +154,15 @@ def names_format(content_type: str | None) -> bool:
 
 
 def is_for_json(content_type: str | None) -> bool:
-    """Return whether a value is read as a JSON event, since its content type names no other event format."""
+    """Return whether a value is read as a JSON event, as its content type does not name another format."""
     media = media_type(content_type or "")
     return not media.cloudevents or media.format == "json" or media.essence == CLOUDEVENTS
 
 
 def read_binary(record: Record) -> Event | None:
-    """Return the event that `binding` reads of a record in binary mode; None if its specversion is 0.3.
+    """Return the event that `binding` reads from a record in binary mode; None if its specversion is 0.3.
 
-    Raises a `DecodeError`, with this record, if it is not a valid event.
+    Raises a `DecodeError`, which contains this record, if the record is not a valid event.
     """
     headers = {_exact(name): value for name, value in record.headers if _names[name]}
     headers |= {name: value for name, value in record.headers if name in headers and value is not None}
@@ -175,9 +175,9 @@ def read_binary(record: Record) -> Event | None:
 
 
 def read_structured(record: Record, content_type: str | None) -> Event | None:
-    """Return the event that `binding` reads of a record's value; None if its specversion is 0.3.
+    """Return the event that `binding` reads from a record's value; None if its specversion is 0.3.
 
-    Raises a `DecodeError`, with this record, if it is not a valid event.
+    Raises a `DecodeError`, which contains this record, if the record is not a valid event.
     """
     named = JSON_EVENT if is_for_json(content_type) else str(content_type).encode()
     try:
@@ -192,7 +192,7 @@ def read_structured(record: Record, content_type: str | None) -> Event | None:
 
 
 def _read(record: Record, headers: Headers) -> Event:
-    """Return the event of a record with other headers; an error has the record itself."""
+    """Return the event of a record after replacing its headers; an error contains the unchanged record."""
     try:
         return from_record(structs.replace(record, headers=headers))
     except DecodeError as error:
@@ -205,25 +205,25 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _is_of_another_value(problem: Problem) -> bool:
-    """Return whether a problem shows that a value is not meant as an event."""
+    """Return whether a problem shows that a value was not meant as an event."""
     return problem.attribute is None or (problem.attribute, problem.clause) == ("specversion", "R-01")
 
 
 def texts_of(event: Event) -> dict[str, Any]:
-    """Return the attributes of an event as texts, as the SDK reads headers."""
+    """Return the attributes of an event as texts, in the form in which the SDK reads headers."""
     return {
         name: one if type(one) is str else canonical_text(one) for name, one in raw_parts(event)[0].items()
     }
 
 
 def members_of(event: Event) -> dict[str, Any]:
-    """Return the attributes of an event as values of JSON."""
+    """Return the attributes of an event as JSON values."""
     attributes = raw_parts(event)[0]
     return {name: canonical_text(one) if type(one) is bytes else one for name, one in attributes.items()}
 
 
 def key_text(key: Any) -> str | None:
-    """Return a key as the text of an attribute, or None if it cannot be such a text."""
+    """Return a key as the text of an attribute, or None if the key is not a valid text."""
     try:
         text = key.decode() if isinstance(key, bytes) else key
     except UnicodeDecodeError:
@@ -232,7 +232,7 @@ def key_text(key: Any) -> str | None:
 
 
 def binary_data(payload: bytes | None, content_type: str | None) -> Any:
-    """Return the data of a value as the value of JSON, else as a text, else as bytes; b"" if empty."""
+    """Return the data in a value: a JSON value, or else a text, or else bytes; b"" if it is empty."""
     if not payload:
         return payload
     if implies_json(content_type):
@@ -244,9 +244,9 @@ def binary_data(payload: bytes | None, content_type: str | None) -> Any:
 
 
 def json_value(payload: bytes, content_type: str | None) -> Any:
-    """Return the value of JSON in the charset of its content type, or in UTF-8, which the SDK always writes.
+    """Return a JSON value, read in the content type's charset, or in UTF-8, which the SDK always writes.
 
-    Raises `DataError` if it is not JSON.
+    Raises `DataError` if the payload is not JSON.
     """
     try:
         return decode_json(to_utf8(payload, content_type))
@@ -257,7 +257,7 @@ def json_value(payload: bytes, content_type: str | None) -> Any:
 
 
 def text_or_bytes(payload: bytes, content_type: str | None) -> str | bytes:
-    """Return a payload as a text in the charset of its content type, or unchanged if it is not text."""
+    """Return a payload as text in the charset of a content type, or unchanged if it is not such text."""
     try:
         return decode_text(payload, content_type)
     except DataError:
@@ -265,7 +265,7 @@ def text_or_bytes(payload: bytes, content_type: str | None) -> str | bytes:
 
 
 def structured_data(event: Event, record: Record) -> Any:
-    """Return the data of a structured event: a JSON value, a text, or bytes if it was base64."""
+    """Return the data of a structured event: a JSON value, a text, or bytes if the data was in base64."""
     payload, content_type = event.payload, event.datacontenttype
     if payload is None or event.kind not in (DataKind.JSON, DataKind.TEXT):
         return payload

@@ -17,17 +17,17 @@ KafkaMessage = kafka.KafkaMessage
 _IS_PLAIN: Final = vars(http.CloudEvent({"source": "/", "type": "t"})).keys() == {"_attributes", "data"}
 _new: Final = object.__new__
 _folded: Final[set[str]] = set()
-"""The names of members without capital letters."""
+"""The known names of members that do not contain capital letters."""
 _DATA = {"data", "data_base64"}
 
 
 def is_binary_event(attributes: dict[str, Any]) -> bool:
-    """Return whether the texts of headers are those of an event, in binary mode."""
+    """Return whether the texts of headers describe an event in binary mode."""
     return _reading.is_complete(attributes) and not _reading.names_format(attributes.get("datacontenttype"))
 
 
 def read_value(message: KafkaMessage, content_type: str | None) -> tuple[dict[str, Any], Any] | None:
-    """Return the attributes and the data in the value of a message; None for an event of 0.3."""
+    """Return the attributes and the data in a message's value; None if the event's specversion is 0.3."""
     members = _reading.members_in(message.value) if _reading.is_for_json(content_type) else None
     if members is not None:
         members = members if _folded.issuperset(members) else _fold(members)
@@ -39,7 +39,7 @@ def read_value(message: KafkaMessage, content_type: str | None) -> tuple[dict[st
 
 
 def _fold(members: dict[str, Any]) -> dict[str, Any]:
-    """Return members by names in lower case, and cache the names that are in lower case."""
+    """Return members by their names in lower case; cache the names that already are in lower case."""
     for name in members:
         if name == name.lower():
             remember_text(_folded, name)
@@ -47,7 +47,7 @@ def _fold(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def call(function: Callable[[Any], Any], value: Any, error_of: Callable[[str], Exception]) -> Any:
-    """Return the result of a user's function; an exception of it becomes an error with its name."""
+    """Return the result of a user's function; if it raises, raise an error with the exception's name."""
     try:
         return function(value)
     except Exception as error:
@@ -68,7 +68,7 @@ def _broken_data(reason: str, attributes: dict[str, Any], message: KafkaMessage)
 
 
 def default_data(payload: bytes | None, attributes: dict[str, Any], message: KafkaMessage) -> Any:
-    """Return the data of a value as version 1 reads it: as JSON, else as the content type says."""
+    """Return the data in a value as version 1 reads it: as JSON, or else as the content type demands."""
     if not payload:
         return payload
     content_type = attributes.get("datacontenttype")
@@ -84,7 +84,7 @@ def default_data(payload: bytes | None, attributes: dict[str, Any], message: Kaf
 def open_envelope(
     unmarshaller: Callable[[Any], Any], message: KafkaMessage
 ) -> tuple[dict[str, Any], Any] | None:
-    """Return the attributes and the data that a user's function reads; None for an event of 0.3."""
+    """Return the attributes and data that a user's function reads; None if the specversion is 0.3."""
 
     def error_of(what: str) -> BrokenEvent:
         rule = f"the value must be an event, but reading it by envelope_unmarshaller {what}"
@@ -106,7 +106,7 @@ def open_envelope(
 def create(
     event_type: type[AnyCloudEvent] | None, attributes: dict[str, Any], data: Any, message: KafkaMessage
 ) -> http.CloudEvent | AnyCloudEvent:
-    """Return an event of the SDK with these attributes and the message's key; no time is invented."""
+    """Return an SDK event with these attributes and the message's key; no time is added."""
     if message.key is not None and "partitionkey" not in attributes:
         attributes["partitionkey"] = message.key
     if event_type is not None and event_type is not http.CloudEvent:

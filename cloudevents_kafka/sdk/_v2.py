@@ -1,4 +1,4 @@
-"""The functions of the module ``cloudevents.core.bindings.kafka`` of the SDK's version 2."""
+"""The functions of the SDK's version 2 module ``cloudevents.core.bindings.kafka``."""
 
 # Annotations are the SDK's objects, so that the signatures are equal.
 
@@ -14,7 +14,7 @@ from cloudevents_kafka.sdk._v2_reading import read
 from cloudevents_kafka.sdk._writing import accepted, default_key, event_of, event_with, write_binary
 
 KafkaMessage = kafka.KafkaMessage
-"""The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``; without data the value is None.
+"""The SDK's message: ``headers`` is a dictionary; ``key`` and ``value`` are None if they are absent.
 
 Examples:
     >>> from cloudevents_kafka.sdk import KafkaMessage
@@ -23,7 +23,7 @@ Examples:
 """
 
 KeyMapper = kafka.KeyMapper
-"""A function from an event of the SDK to the key of its message, or None.
+"""A function that takes an event of the SDK and returns the key of its message, or None.
 
 Examples:
     >>> from cloudevents.core.v1.event import CloudEvent
@@ -40,9 +40,9 @@ def to_binary(
 ) -> KafkaMessage:
     """Return an event of the SDK as a message in binary mode.
 
-    If ``event_format`` is the SDK's ``JSONFormat``, this library writes the data; any other format writes it
-    itself. The key is the result of ``key_mapper``, or ``partitionkey``. Raises an `InvalidEvent` that is
-    also a ``CloudEventValidationError`` if the event breaks a rule.
+    If ``event_format`` is the SDK's ``JSONFormat``, this library writes the data; any other format writes the
+    data itself. The key is the result of ``key_mapper``, or ``partitionkey``. Raises an `InvalidEvent` that
+    is also a ``CloudEventValidationError`` if the event breaks a rule.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -68,12 +68,12 @@ def to_binary(
 def from_binary(
     message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
 ) -> BaseCloudEvent:
-    """Return the SDK's event of a message in binary mode.
+    """Return the SDK's event from a message in binary mode.
 
-    If ``event_format`` is the SDK's ``JSONFormat``, this library reads the data; any other format reads it
-    itself. ``event_factory`` makes the event, by default the SDK's ``CloudEvent``. No attribute is invented;
-    the key is ``partitionkey`` if the event has none. Raises a `DecodeError` that is also a
-    ``CloudEventValidationError`` and a `ValueError`.
+    If ``event_format`` is the SDK's ``JSONFormat``, this library reads the data; any other format reads the
+    data itself. ``event_factory`` creates the event; the default is the SDK's ``CloudEvent``. No attribute is
+    invented, except that ``partitionkey`` is set to the message's key if the event has no ``partitionkey``.
+    Raises a `DecodeError` that is also a ``CloudEventValidationError`` and a `ValueError`.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -90,7 +90,7 @@ def from_binary(
 def to_structured(
     event: BaseCloudEvent, event_format: Format, key_mapper: KeyMapper | None = None
 ) -> KafkaMessage:
-    """Return an event of the SDK as a message in structured mode; the arguments are those of `to_binary`.
+    """Return an event of the SDK as a message in structured mode; the arguments are as in `to_binary`.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -115,10 +115,10 @@ def to_structured(
 def from_structured(
     message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
 ) -> BaseCloudEvent:
-    """Return the SDK's event in the value of a message; the arguments are those of `from_binary`.
+    """Return the SDK's event in the value of a message; the arguments are as in `from_binary`.
 
     If ``event_format`` is the SDK's ``JSONFormat``, this library reads the event, in the format that the
-    content type names. A message without a content type is read if its value is a JSON event.
+    content type names. A message without a content type can be read if its value is an event in JSON.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -135,7 +135,7 @@ def from_structured(
 def from_kafka(
     message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
 ) -> BaseCloudEvent:
-    """Return the SDK's event of a message in either mode; the arguments are those of `from_binary`.
+    """Return the SDK's event from a message in either mode; the arguments are as in `from_binary`.
 
     The message is in structured mode if its content type names an event format, or if no header begins with
     ``ce_``.
@@ -156,7 +156,7 @@ def from_kafka(
 def to_binary_event(
     event: BaseCloudEvent, event_format: Format | None = None, key_mapper: KeyMapper | None = None
 ) -> KafkaMessage:
-    """Return what `to_binary` returns, by default with the SDK's ``JSONFormat``.
+    """Return the result of `to_binary`; the default format is the SDK's ``JSONFormat``.
 
     Examples:
         >>> from cloudevents.core.v1.event import CloudEvent
@@ -168,7 +168,7 @@ def to_binary_event(
 
 
 def from_binary_event(message: KafkaMessage, event_format: Format | None = None) -> BaseCloudEvent:
-    """Return what `from_binary` returns, by default with the SDK's ``JSONFormat``.
+    """Return the result of `from_binary`; the default format is the SDK's ``JSONFormat``.
 
     Examples:
         >>> from cloudevents.core.v1.event import CloudEvent
@@ -183,7 +183,7 @@ def from_binary_event(message: KafkaMessage, event_format: Format | None = None)
 def to_structured_event(
     event: BaseCloudEvent, event_format: Format | None = None, key_mapper: KeyMapper | None = None
 ) -> KafkaMessage:
-    """Return what `to_structured` returns, by default with the SDK's ``JSONFormat``.
+    """Return the result of `to_structured`; the default format is the SDK's ``JSONFormat``.
 
     Examples:
         >>> from cloudevents.core.v1.event import CloudEvent
@@ -195,7 +195,7 @@ def to_structured_event(
 
 
 def from_structured_event(message: KafkaMessage, event_format: Format | None = None) -> BaseCloudEvent:
-    """Return what `from_structured` returns, by default with the SDK's ``JSONFormat``.
+    """Return the result of `from_structured`; the default format is the SDK's ``JSONFormat``.
 
     Examples:
         >>> from cloudevents.core.v1.event import CloudEvent
@@ -208,7 +208,7 @@ def from_structured_event(message: KafkaMessage, event_format: Format | None = N
 
 
 def from_kafka_event(message: KafkaMessage, event_format: Format | None = None) -> BaseCloudEvent:
-    """Return what `from_kafka` returns, by default with the SDK's ``JSONFormat``.
+    """Return the result of `from_kafka`; the default format is the SDK's ``JSONFormat``.
 
     Examples:
         >>> from cloudevents.core.v1.event import CloudEvent
@@ -223,6 +223,6 @@ def from_kafka_event(message: KafkaMessage, event_format: Format | None = None) 
 def _message(
     event: BaseCloudEvent, key_mapper: KeyMapper | None, headers: dict[str, bytes], value: bytes | None
 ) -> KafkaMessage:
-    """Return a message; the mapper is called last, so changes that it makes to the event are not written."""
+    """Return a message; the mapper is called last, so changes that it makes to the event are not sent."""
     key = default_key(event.get_attributes()) if key_mapper is None else key_mapper(event)
     return KafkaMessage(headers=headers, key=key, value=value)  # type: ignore[arg-type]  # a tombstone

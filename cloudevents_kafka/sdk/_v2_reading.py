@@ -28,7 +28,7 @@ _Parts = tuple[dict[str, Any], Any]
 _TEXTS: Final = ("id", "source", "type", "datacontenttype", "dataschema", "subject")
 _is_name: Final = re.compile("[a-z0-9]+$").match  # as the SDK: it accepts a line break at the end
 _names: Final[set[str]] = set()
-"""Names of attributes that the SDK's class accepts."""
+"""Known names of attributes that the SDK's event class accepts."""
 _IS_PLAIN = vars(CloudEvent({"source": "/", "type": "t"})).keys() == {"_attributes", "_data"}
 
 
@@ -39,7 +39,7 @@ def read(
     event_format: Format,
     event_factory: EventFactory | None,
 ) -> BaseCloudEvent:
-    """Return the event that a function of the SDK returns."""
+    """Return the event that one of the SDK's functions returns."""
     headers = _reading.headers_of(message)
     content_type = _reading.content_type_in(headers)
     if is_binary is None:
@@ -61,7 +61,7 @@ def read(
 
 
 def _read_binary(message: KafkaMessage, content_type: str | None) -> _Parts | None:
-    """Return the attributes in the headers of a message, and None as data; None for an event of 0.3."""
+    """Return the attributes in a message's headers, and None as data; None if the specversion is 0.3."""
     texts = _reading.texts_in(_reading.headers_of(message))
     if texts is not None and _accept(texts) and not _reading.names_format(content_type):
         return texts, None
@@ -70,7 +70,7 @@ def _read_binary(message: KafkaMessage, content_type: str | None) -> _Parts | No
 
 
 def _read_structured(message: KafkaMessage, content_type: str | None) -> _Parts | None:
-    """Return the attributes and the data in the value of a message; None for an event of 0.3."""
+    """Return the attributes and the data in a message's value; None if the specversion is 0.3."""
     members = _reading.members_in(message.value) if _reading.is_for_json(content_type) else None
     if members is not None and (found := _reading.split(members)) is not None and _accept(found[0]):
         if not (_reading.names_format(content_type) or implies_json(content_type)):
@@ -84,7 +84,7 @@ def _read_structured(message: KafkaMessage, content_type: str | None) -> _Parts 
 def _read_by(
     event_format: Format, message: KafkaMessage, event_factory: EventFactory | None
 ) -> BaseCloudEvent:
-    """Return the event that a user's format reads; the format checks the attributes."""
+    """Return the event that a user's format reads; the format itself checks the attributes."""
     is_old = False
 
     def make(attributes: dict[str, Any], data: Any = None) -> BaseCloudEvent:
@@ -101,7 +101,7 @@ def _read_by(
 
 
 def _accept(attributes: dict[str, Any]) -> bool:
-    """Return whether the SDK's class accepts attributes; the text of ``time`` becomes a datetime."""
+    """Return whether the SDK's class accepts the attributes; replace the text of ``time`` by a datetime."""
     if not (_reading.is_complete(attributes) and _have_texts(attributes)):
         return False
     try:
@@ -119,7 +119,7 @@ def _accept(attributes: dict[str, Any]) -> bool:
 
 
 def _have_texts(attributes: dict[str, Any]) -> bool:
-    """Return whether all attributes that must be texts are texts, and not empty."""
+    """Return whether all attributes that must be texts are texts, and are not empty."""
     for name in _TEXTS:
         if name in attributes:
             value = attributes[name]
@@ -129,7 +129,7 @@ def _have_texts(attributes: dict[str, Any]) -> bool:
 
 
 def _to_time(value: Any) -> datetime:
-    """Return a time with an offset, as the SDK reads it. Raises `TypeError` or `ValueError` for others."""
+    """Return a time with a UTC offset, as the SDK reads it. Raises `TypeError` or `ValueError`."""
     if isinstance(value, str):
         value = to_datetime(value) if is_timestamp(value) else isoparse(value)
     if not isinstance(value, datetime) or value.tzinfo is None:
@@ -140,9 +140,10 @@ def _to_time(value: Any) -> datetime:
 def _sdk_event(
     attributes: dict[str, Any], data: Any, message: KafkaMessage, event_factory: EventFactory | None
 ) -> BaseCloudEvent:
-    """Return an event of the SDK with these attributes and the message's key as ``partitionkey``.
+    """Return an SDK event with these attributes and with the message's key as ``partitionkey``.
 
-    It is made without the SDK's constructor, which would check the attributes again, and invent a time.
+    The event is created without the SDK's constructor, which would check the attributes again, and add a time
+    that was not sent.
     """
     time, key = attributes.get("time"), message.key
     if isinstance(time, str):
@@ -162,7 +163,7 @@ def _sdk_event(
 
 
 def _key(key: str | bytes) -> str | bytes:
-    """Return a key as a text, as the SDK does, or unchanged if it is not UTF-8."""
+    """Return a key as text, as the SDK does, or unchanged if the key is not UTF-8."""
     try:
         return key.decode() if isinstance(key, bytes) else key
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""Write the attributes and the data of an event of the SDK.
+"""Write the attributes and the data of an event of the official SDK.
 
-`accepted` and `write_binary` write a valid event in one pass. For another event an `Event` is made, whose
-error has all problems.
+`accepted` and `write_binary` write a valid event in one pass. For an invalid event, this module tries to
+create an `Event`; the error lists all problems.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _TEXT_OR_BYTES: Final = (str, bytes, bytearray, memoryview, type(None))
 
 
 _headers: Final[dict[str, str]] = {}
-"""The headers of the attributes of earlier events; a plain dictionary is the fastest to read."""
+"""The header names of attributes in earlier events; a plain dictionary is the fastest to read."""
 
 
 def accepted(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return attributes in canonical form as a new dictionary, or None if they break a rule."""
+    """Return attributes in canonical form as a new dictionary, or None if an attribute breaks a rule."""
     try:
         values: dict[str, Any] = attributes | {}  # type: ignore[operator]  # dict() copies a proxy slowly
     except TypeError:  # not all mappings have the operator
@@ -54,10 +54,10 @@ def write_binary(
     data: Any,
     quotes: bool,  # noqa: FBT001  # a call by position is faster
 ) -> tuple[dict[str, bytes], bytes | None]:
-    """Return the headers and the value of an event in binary mode; raise an error with all problems.
+    """Return the headers and value of an event in binary mode; raise an error that lists all problems.
 
-    ``values`` are what `accepted` returns for the attributes. With ``quotes`` a text with a JSON content type
-    becomes a JSON string, even if it is valid JSON.
+    ``values`` is the result of `accepted` for the attributes. With ``quotes``, a text with a JSON content
+    type becomes a JSON string, even if the text is valid JSON.
     """
     if values is not None:
         content_type = values.get("datacontenttype")
@@ -91,7 +91,7 @@ def _header(name: str) -> str:
 def _payload_of(
     data: Any, content_type: str | None, attributes: Mapping[str, Any], *, quotes: bool
 ) -> tuple[bytes | None, DataKind]:
-    """Return the payload of data and its kind. Raises `DataError` if it cannot be written."""
+    """Return the payload for data, and its kind. Raises `DataError` if the data cannot be written."""
     if isinstance(data, str):
         data = data if quotes else as_document(data, content_type, attributes)
     elif not (implies_json(content_type) or _is_writable(data, content_type, attributes)):
@@ -100,16 +100,16 @@ def _payload_of(
 
 
 def _is_writable(data: Any, content_type: Any, attributes: Mapping[str, Any]) -> bool:
-    """Return whether data is text or bytes, or has a codec."""
+    """Return whether data is text or bytes, or a codec is registered for it."""
     return (
         isinstance(data, _TEXT_OR_BYTES) or find(content_type or "application/json", attributes) is not None
     )
 
 
 def json_bytes(data: Any) -> bytes:
-    """Return data as JSON; names that are not texts are written as the SDK writes them.
+    """Return data as JSON in bytes; member names that are not texts are written as the SDK writes them.
 
-    Raises `DataError` if JSON cannot express it.
+    Raises `DataError` if JSON cannot express the data.
     """
     try:
         return encode_json(data)
@@ -121,7 +121,7 @@ def json_bytes(data: Any) -> bytes:
 
 
 def json_of(data: Any) -> bytes:
-    """Return data as JSON. Raises `InvalidEvent` if JSON cannot express it."""
+    """Return data as JSON. Raises `InvalidEvent` if JSON cannot express the data."""
     try:
         return json_bytes(data)
     except DataError as error:
@@ -129,10 +129,10 @@ def json_of(data: Any) -> bytes:
 
 
 def event_of(event: Any) -> Event:
-    """Return an event of the SDK. Raises `InvalidEvent` if it breaks a rule.
+    """Return an `Event` for an event of the SDK. Raises `InvalidEvent` if the event breaks a rule.
 
-    A ``partitionkey`` that cannot be an attribute is used as the key alone. Data other than text and bytes is
-    JSON for any content type without a codec.
+    A ``partitionkey`` whose value is not valid for an attribute is used only as the key. Data other than text
+    and bytes is written as JSON for any content type without a codec.
     """
     attributes = event.get_attributes()
     if type(attributes.get(_KEY)) is not bytes:
@@ -144,7 +144,7 @@ def event_of(event: Any) -> Event:
 
 
 def event_with(attributes: Mapping[str, Any], data: Any) -> Event:
-    """Return the event of attributes and other data, as `event_of` does."""
+    """Return the `Event` with these attributes and other data, created as in `event_of`."""
     changed = dict(attributes)
     if isinstance(key := changed.get(_KEY), str | bytes):
         changed[_KEY] = key_text(key)  # None if it cannot be an attribute: it is only the key (K-14)
@@ -159,6 +159,6 @@ def event_with(attributes: Mapping[str, Any], data: Any) -> Event:
 
 
 def default_key(attributes: Mapping[str, Any]) -> str | bytes | None:
-    """Return the SDK's default key, ``partitionkey``; a text or bytes are unchanged."""
+    """Return the SDK's default key, the ``partitionkey``; a key that is text or bytes is unchanged."""
     key = attributes.get(_KEY)
     return key if key is None or isinstance(key, str | bytes) else str(key)

@@ -23,7 +23,7 @@ from cloudevents_kafka.sdk._installed import (
 from cloudevents_kafka.sdk._writing import accepted, default_key, event_with, json_of, write_binary
 
 KafkaMessage = kafka.KafkaMessage
-"""The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``; without data the value is None.
+"""The SDK's message: ``headers`` is a dictionary; ``key`` and ``value`` are None if they are absent.
 
 Examples:
     >>> from cloudevents_kafka.sdk.v1 import KafkaMessage
@@ -32,7 +32,7 @@ Examples:
 """
 
 KeyMapper = kafka.KeyMapper  # type: ignore[type-arg]
-"""A function from an event of the SDK to the key of its message, or None.
+"""A function that takes an event of the SDK and returns the key of its message, or None.
 
 Examples:
     >>> from cloudevents.v1.http import CloudEvent
@@ -44,7 +44,7 @@ Examples:
 
 
 class KeyMapperError(EncodeError, kafka_exceptions.KeyMapperError):
-    """The function for the key raised an error, which is the cause.
+    """The function that returns the key raised an exception, which is the cause of this error.
 
     Examples:
         >>> from cloudevents.v1.http import CloudEvent
@@ -70,10 +70,10 @@ def to_binary(
 ) -> KafkaMessage:
     """Return an event of the SDK as a message in binary mode.
 
-    ``data_marshaller`` returns the data as text or bytes; by default bytes are written unchanged, a text as
-    the content type demands, and other values as JSON. The key is the result of ``key_mapper``, or
-    ``partitionkey``. Raises errors of this library that are also the SDK's ``DataMarshallerError``,
-    ``InvalidRequiredFields`` or ``KeyMapperError``.
+    ``data_marshaller`` returns the data as text or bytes. By default, bytes are written unchanged, a text is
+    written as the content type demands, and other values are written as JSON. The key is the result of
+    ``key_mapper``, or ``partitionkey``. Raises errors of this library that are also the SDK's errors
+    ``DataMarshallerError``, ``InvalidRequiredFields`` or ``KeyMapperError``.
 
     Examples:
         >>> from cloudevents.v1.http import CloudEvent
@@ -113,12 +113,13 @@ def from_binary(
     event_type: Type[AnyCloudEvent] | None = None,  # noqa: UP006
     data_unmarshaller: _Unmarshaller = None,
 ) -> http.CloudEvent | AnyCloudEvent:
-    """Return the SDK's event of a message in binary mode.
+    """Return the SDK's event from a message in binary mode.
 
-    ``data_unmarshaller`` reads the value, if there is one. By default it is read as JSON; if it is not JSON
-    and the content type is another, as a text or bytes. ``event_type`` is the class of the event. No
-    attribute is invented; the key is ``partitionkey`` if the event has none. Raises a `DecodeError` that is
-    also the SDK's ``MissingRequiredFields`` and ``DataUnmarshallerError``.
+    ``data_unmarshaller`` reads the value, if there is a value. By default, the value is read as JSON; if the
+    value is not JSON and the content type is not JSON either, the value is read as text or bytes.
+    ``event_type`` is the class of the event. No attribute is invented, except that ``partitionkey`` is set to
+    the message's key if the event has no ``partitionkey``. Raises a `DecodeError` that is also the SDK's
+    ``MissingRequiredFields`` and ``DataUnmarshallerError``.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_binary
@@ -151,10 +152,10 @@ def to_structured(
 ) -> KafkaMessage:
     """Return an event of the SDK as a message in structured mode.
 
-    Bytes, also those that ``data_marshaller`` returns, become the member ``data_base64``.
-    ``envelope_marshaller`` gets the dictionary of all members and writes it, by default as JSON. If the value
-    is JSON, the content type is the media type of the JSON event format; else the message has none. Errors
-    and the key are those of `to_binary`.
+    Bytes, including bytes that ``data_marshaller`` returns, become the member ``data_base64``.
+    ``envelope_marshaller`` receives the dictionary of all members and returns the value; by default, the
+    value is JSON. If the value is JSON, the content type is the media type of the JSON event format;
+    otherwise, the message has no content type. The errors and the key are the same as in `to_binary`.
 
     Examples:
         >>> from cloudevents.v1.http import CloudEvent
@@ -213,11 +214,12 @@ def from_structured(
 ) -> http.CloudEvent | AnyCloudEvent:
     """Return the SDK's event in the value of a message.
 
-    ``envelope_unmarshaller`` returns a dictionary of the members; by default the value is read in the event
-    format that the content type names, and as a JSON event if it names none. ``data_unmarshaller``
-    gets the member ``data``, or the bytes of ``data_base64``. Headers are not attributes, but the content
-    type of a record that version 1 wrote is ``datacontenttype``. Errors, ``event_type`` and
-    the key are those of `from_binary`.
+    ``envelope_unmarshaller`` receives the value and returns a dictionary of the members; by default, the
+    value is read in the event format that the content type names, and as a JSON event if the content type
+    does not name an event format. ``data_unmarshaller`` receives the member ``data``, or the bytes in
+    ``data_base64``. Headers are not read as attributes, except that the content type of a record that version
+    1 wrote is read as ``datacontenttype``. The errors, ``event_type`` and the key are the same as in
+    `from_binary`.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_structured
@@ -255,5 +257,5 @@ def _marshal(marshaller: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _bytes_of(written: Any) -> Any:
-    """Return the result of a marshaller as bytes; a text is encoded as UTF-8."""
+    """Return the result of a marshaller as bytes; if it is a text, encode it as UTF-8."""
     return written.encode() if isinstance(written, str) else written

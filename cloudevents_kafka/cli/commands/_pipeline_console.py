@@ -1,4 +1,4 @@
-"""The output of ``pipeline``: its batches and warnings, and the summary at the end."""
+"""The output of ``pipeline``: a line for each batch and each warning, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEARTBEAT_SECONDS: Final = 60.0
 
 
 class Console:
-    """The output of a run on stderr: a line for each batch and warning, and one a minute without batches."""
+    """The output of a run on stderr: lines for batches and warnings, and one each minute without batches."""
 
     def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
         self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet
@@ -56,7 +56,7 @@ class Console:
             _write_summary(self._running.summary(), self._path)
 
     def _stop(self) -> bool:
-        """Return whether to stop; print a line if no line was printed for a minute."""
+        """Return whether the run must stop; print a line if no line was printed for a minute."""
         self._has_started = True
         if self._interrupts.requested and not self._announced:
             self._waiting.clear()
@@ -72,7 +72,7 @@ class Console:
 
 
 def _write_summary(summary: pipeline.Summary, path: Path) -> None:
-    """Write a summary in one step, so that a reader sees a whole one."""
+    """Write a summary in one step, so that a reader never sees only a part of it."""
     if not path.exists() or path.is_file():
         draft = path.with_name(f"{path.name}.part")
         draft.write_text(summary.to_json() + "\n", encoding="utf-8")
@@ -82,7 +82,7 @@ def _write_summary(summary: pipeline.Summary, path: Path) -> None:
 
 
 def print_summary(summary: pipeline.Summary, summary_json: str | None) -> None:
-    """Print a summary, or write it to a file of JSON."""
+    """Print a summary, or write the summary to a JSON file."""
     if summary_json == "-":
         print(escape_json(summary.to_json()))
         return

@@ -1,4 +1,4 @@
-"""The options of ``pipeline``, from the command line and from a file, and those of the pipeline itself."""
+"""The options of ``pipeline`` on the command line and in a file, and the options of the pipeline itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DECIDING: Final = ("to", "topic_pattern")
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """The options that only the command has: about its output."""
+    """The options about output, which only the command has, not the pipeline."""
 
     summary_json: Annotated[
         str | None,
@@ -53,13 +53,14 @@ class RunOptions(msgspec.Struct, frozen=True):
 
 _OF_PIPELINE: Final = fields_of(pipeline.PipelineOptions)
 FIELDS: Final = (*_OF_PIPELINE, *fields_of(SettingFiles), *fields_of(RunOptions))
-"""The options that a command line, or a file of options, may have."""
+"""The options that a command line or an options file may contain."""
 
 
 class ChosenOptions(msgspec.Struct, frozen=True):
-    """The options of a command line, and of the file at ``path`` that it names, by the names of fields.
+    """The options of a command line, and of the options file at ``path`` that the command line names.
 
-    An option of the command line replaces the option in the file. Settings are replaced one by one.
+    Both are dictionaries by field name. An option on the command line replaces the same option in the file.
+    Settings are replaced one by one.
     """
 
     line: Mapping[str, Any]
@@ -69,7 +70,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, ctx: click.Context) -> ChosenOptions:
-        """Return the options of a command line, and of the file that it names. Raises `BadUsage`."""
+        """Return the options of a command line and of the file that it names. Raises `BadUsage`."""
         path, pairs = ctx.params["options_file"], ctx.params["options"]
         removed = {name: removed_text(name, name) for name in OPTIONS}
         file = read_options(path, FIELDS, removed) if path else {}
@@ -78,11 +79,11 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         return cls(passed_options(ctx, FIELDS), file, path or "", pairs)
 
     def values(self, environment: Mapping[str, str]) -> dict[str, Any]:
-        """Return the values of the fields that have one, without settings."""
+        """Return the values of the fields that have a value, except the settings."""
         return resolve({**self.file, **self.line}, FIELDS, self.path, environment)
 
     def settings(self, values: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
-        """Return the settings of all sources; the command line and the file are one source."""
+        """Return the settings of all sources; the command line and the options file count as one source."""
         of_file = read_settings(self.file.get(SETTINGS, {}), self.path, environment)
         if "bootstrap_servers" in self.file and "bootstrap_servers" not in self.line:
             of_file["bootstrap.servers"] = values["bootstrap_servers"]
@@ -96,7 +97,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         )
 
     def pipeline_options(self, values: Mapping[str, Any], settings: Settings) -> pipeline.PipelineOptions:
-        """Return the options of the pipeline. Raises `BadUsage`."""
+        """Return the options of the pipeline. Raises `BadUsage` for wrong options."""
         effective = settings.split(REGISTRY)[0].effective
         source = _starting(effective, ("kafka.", *_SOURCE_SETTINGS))
         spark = _starting(effective, ("spark.",))
@@ -110,7 +111,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
             raise BadUsage(settings.redact(self._place(str(error)))) from None
 
     def to_toml(self) -> str:
-        """Return the file of these options; raise `BadUsage` for wrong ones, and for what may be a secret."""
+        """Return an options file with these options; raise `BadUsage` for wrong ones and possible secrets."""
         settings: Written = {
             **self.file.get(SETTINGS, {}),
             **settings_of_pairs((pair, "-X") for pair in self.pairs),
@@ -125,7 +126,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         return text
 
     def _place(self, error: str) -> str:
-        """Return an error with the name of the file, if its option is in the file."""
+        """Return an error with the name of the options file, if the wrong option is in that file."""
         name = re.match(r"\w*", error)
         is_of_file = name is not None and name[0] in self.file.keys() - self.line.keys()
         return f"{self.path}: {error}" if is_of_file else error
@@ -141,7 +142,7 @@ def _starting(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[st
 
 
 def _check(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
-    """Raise `ValueError` for options that no value of references or other sources makes right."""
+    """Raise `ValueError` for options that are wrong with any values of references and other sources."""
     source, spark = _starting(settings, ("kafka.",)), _starting(settings, ("spark.",))
     _checked({"out": "-", **options}, "-", kafka_options=source, conf=spark)
 

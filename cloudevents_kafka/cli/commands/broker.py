@@ -1,4 +1,4 @@
-"""``broker``: run a local Kafka in the foreground."""
+"""``broker``: run a local Kafka broker in the foreground."""
 
 from __future__ import annotations
 

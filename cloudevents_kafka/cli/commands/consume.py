@@ -1,4 +1,4 @@
-"""``consume``: read a topic, or a range of it, as JSON lines or text."""
+"""``consume``: read a topic, or a range of a topic, as JSON lines or text."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def command(
 def _registry(
     settings: Settings, url: str | None, interrupts: Interrupts
 ) -> tuple[Settings, RegistryData | None]:
-    """Return the settings without those of a schema registry, and the registry that they name."""
+    """Return the settings without the settings of a schema registry, and the registry that these name."""
     settings, own = settings.split(REGISTRY)
     url = url or own.pop("url", None)
     return settings, RegistryData(url, own, interrupts) if url else None

@@ -1,4 +1,4 @@
-"""``decode``: explain records, events or not."""
+"""``decode``: explain records, whether they are events or not."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
 
 
 def _explain(record: Record | BadData, show: Callable[[Item, Item], None]) -> bool:
-    """Print the explanation of a record, or the error of a line; return whether it is an event."""
+    """Print the explanation of a record, or the error of a line; return whether it is a valid event."""
     if isinstance(record, BadData):
         record.show()
         return False
@@ -106,7 +106,7 @@ def _read_records(files: tuple[str, ...]) -> Iterator[Record | BadData]:
 def _record(
     headers: Headers, key: bytes | None, value: bytes | None, value_hex: str | None, value_file: str | None
 ) -> Record:
-    """Return the record of the options."""
+    """Return the record that the options describe."""
     if sum(option is not None for option in (value, value_hex, value_file)) > 1:
         raise click.UsageError("--value, --value-hex and --value-file exclude each other")
     if value_file is not None:
@@ -134,7 +134,7 @@ def _advice(record: Record, event: Event) -> list[Problem]:
 
 
 def _type_name(event: Event, name: str) -> str:
-    """Return the name of an attribute's type: the registered type, else that of its value."""
+    """Return the name of an attribute's type: the registered type, or else the type of the value."""
     known = type_of(name)
     if name in CORE or known is not AttributeType.STRING:
         return known.value
@@ -230,7 +230,7 @@ def _typed_row(name: str, type_name: str, text: str) -> str:
 
 
 def _error_lines(error: DecodeError) -> list[str]:
-    """Return the lines of every rule that a record breaks, or of the reason why it is not an event."""
+    """Return lines about every rule that a record breaks, or about the reason why it is not an event."""
     name = "problem" if isinstance(error, BrokenData) else "because"
     reason = [row(name, styled(escape(error.reason), "error"))]
     hint = [row("hint", styled(escape(error.hint), "warning"))] if error.hint else []

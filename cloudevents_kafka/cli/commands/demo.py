@@ -1,4 +1,4 @@
-"""``demo``: run the library on a local Kafka and Spark."""
+"""``demo``: run this library on a local Kafka and Spark."""
 
 from __future__ import annotations
 

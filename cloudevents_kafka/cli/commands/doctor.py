@@ -1,4 +1,4 @@
-"""``doctor``: what is installed here, what is missing, and which commands would work."""
+"""``doctor``: print which parts are installed here, which are missing, and which commands would work."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "spark-jar": ("extra spark",),
     "protocol produce --compression": ("extra protocol",),
 }
-"""The parts that commands need, and options that need more than their command does."""
+"""The parts that commands need; options that need further parts have entries of their own."""
 _BROKER: Final = "broker"
 _OF_BROKER: Final = frozenset({"consume", "produce", "topics", "groups", "stats", "replay", "pipeline"})
-"""The commands that need the broker of -b."""
+"""The commands that need the broker that -b names."""
 _PACKAGES: Final = ("cloudevents", "confluent-kafka", "fastavro", "msgspec", "click")
 
 
@@ -114,7 +114,7 @@ def command(
 
 
 def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the needs of the commands, and of their options; of all commands, if none is named."""
+    """Return the needs of the commands and of their options; if no command is named, of all commands."""
     names = list(dict.fromkeys(map(_program, COMMAND_NEEDS)))
     for name in commands:
         if name not in COMMAND_NEEDS:
@@ -128,7 +128,7 @@ def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def _program(name: str) -> str:
-    """Return the first word of a command, which may have a subcommand or an option."""
+    """Return the first word of a command, which a subcommand or an option may follow."""
     return name.partition(" ")[0]
 
 
@@ -137,7 +137,7 @@ def _needs_of(names: Iterable[str]) -> set[str]:
 
 
 def _ask(server: Callable[[], str] | None, option: str) -> Finding:
-    """Return the answer of a server, or its error, so that the answers of other servers are printed."""
+    """Return the answer of a server, or its error, so that the answers of other servers are still printed."""
     try:
         return Finding(f"not asked; pass {option}" if server is None else server())
     except BrokerFailure as error:
@@ -178,12 +178,12 @@ def _state(finding: Finding) -> str:
 
 
 def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]:
-    """Return the needs that a command cannot fetch by itself."""
+    """Return the needs that are missing and that a command cannot download by itself."""
     return [need for need in needs if findings[need].problem and not findings[need].later]
 
 
 def _outlook(findings: Mapping[str, Finding], needs: tuple[str, ...], silent: list[str]) -> str:
-    """Return whether a command would work, or why not; ``silent`` are servers that do not answer."""
+    """Return whether a command would work, or why not; ``silent`` lists servers that do not answer."""
     if missing := [*silent, *_missing(needs, findings)]:
         return f"no: {', '.join(missing)}"
     later = [need for need in needs if findings[need].later]

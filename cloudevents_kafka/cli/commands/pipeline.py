@@ -1,4 +1,4 @@
-"""``pipeline``: write topics of events to tables with Spark."""
+"""``pipeline``: write topics with events to tables with Spark."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WRONG_USE: Final = (
 
 
 def _removed_option(name: str) -> Callable[[_Command], _Command]:
-    """Return a hidden option whose error says what to do instead."""
+    """Return a hidden option for an option that was removed; its error says what to use instead."""
     option = f"--{name.replace('_', '-')}"
 
     def refuse(ctx: click.Context, param: click.Parameter, value: object) -> None:  # noqa: ARG001
@@ -129,7 +129,7 @@ def _require(values: dict[str, Any]) -> None:
 
 
 def _check_folder(options: pipeline.PipelineOptions) -> None:
-    """Raise `BadUsage` for a folder that does not suit the tables, even if no broker answers."""
+    """Raise `BadUsage` if a folder does not suit the tables, even if no broker answers."""
     try:
         check_renames(options)
     except pipeline.WrongStore as error:
@@ -139,10 +139,11 @@ def _check_folder(options: pipeline.PipelineOptions) -> None:
 def _refuse_unknown_topics(
     settings: Settings, options: pipeline.PipelineOptions, interrupts: Interrupts
 ) -> None:
-    """Raise `BadUsage` for a topic that does not exist, before Spark starts, which takes long.
+    """Raise `BadUsage` if a topic does not exist, before Spark is started, which takes long.
 
-    Other problems are left to Spark, whose client may have other settings; so are folders of earlier runs,
-    whose notes say more about a topic that was deleted.
+    Spark reports all other problems, since its client may use other settings. Topics are not checked here if
+    the pipeline's folder exists, because the notes of earlier runs in the folder say more about a topic that
+    was deleted.
     """
     others, java = settings.split("kafka.")
     others = others.split("spark.")[0].split(REGISTRY)[0]
@@ -164,7 +165,7 @@ def _refuse_unknown_topics(
 
 
 def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Settings:
-    """Return settings by which Java fetches the tokens of a command from an endpoint in this process."""
+    """Return settings with which Java fetches a command's tokens from an endpoint in this process."""
     command = token_command(settings)
     if command is None:
         return settings

@@ -1,4 +1,4 @@
-"""``produce``: send JSON lines, or one event from options."""
+"""``produce``: send events from JSON lines, or one event from options."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is
 
 
 class _Options(msgspec.Struct, kw_only=True):
-    """The options of `produce` for records; those for one event, and for the client, are not in it."""
+    """The options of `produce` for records, without the options for one event and for the client."""
 
     files: tuple[str, ...]
     topic: str | None
@@ -217,7 +217,7 @@ def _run(
 def _send_lines(
     options: _Options, overrides: Overrides, sender: TopicSender, interrupts: Interrupts
 ) -> Iterator[tuple[str, Exception | None]]:
-    """Send the lines of files or stdin; yield the file and line of each bad one, and its error."""
+    """Send the lines of files or stdin; yield the file and line of each bad line, with its error."""
     for line in read_lines(options.files, interrupts, while_waiting=sender.poll):
         try:
             sender.send(_place(resolve_line(read_line(line.text), overrides), options), line.where)
@@ -230,7 +230,7 @@ def _send_lines(
 
 
 def _place(record: Record, options: _Options) -> Record:
-    """Return a record with the topic, the partition and the timestamp that the options ask for."""
+    """Return a record with the topic, the partition and the timestamp that the options set."""
     placed = msgspec.structs.replace(
         record,
         topic=options.topic or record.topic,
@@ -244,7 +244,7 @@ def _place(record: Record, options: _Options) -> Record:
 
 @contextmanager
 def _flush_at_end(sender: TopicSender) -> Iterator[None]:
-    """Return a context manager that waits for the brokers, also after an error or the first Ctrl-C."""
+    """Return a context manager that waits for the brokers, even after an error or the first Ctrl-C."""
     try:
         yield
     except (BadData, BadUsage):

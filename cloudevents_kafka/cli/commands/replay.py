@@ -1,4 +1,4 @@
-"""``replay``: send dead letters back to where they came from, or elsewhere."""
+"""``replay``: send dead letters back to the topics that they came from, or to another topic."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MAX_NAME: Final = 60
 
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The dead letters to send, and where to; one of the globs ``errors`` must match."""
+    """The dead letters to send, and their destination; one of the globs in ``errors`` must match."""
 
     topic: str | None
     to: str | None
@@ -126,12 +126,12 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
 
 
 def _print_failure(where: str, reason: str) -> None:
-    """Print why a record was not sent."""
+    """Print the reason why a record was not sent."""
     print_message(escape(f"{where}: {reason}"))
 
 
 class _Replay:
-    """Reads dead letters, sends those that are chosen, and counts them by destination and error."""
+    """Reads dead letters, sends those that match the choice, and counts them by destination and error."""
 
     def __init__(self, choice: _Choice, filter: Filter, resender: Resender | None) -> None:
         self._choice = choice
@@ -142,9 +142,9 @@ class _Replay:
         self._without_origin = self._without_value = 0
 
     def run(self, batches: Iterator[list[Record]]) -> Iterator[dict[Partition, int]]:
-        """Send each batch, and yield the offsets after records that were sent or refused.
+        """Send each batch, and yield the offsets after the records that were sent or refused.
 
-        Raises `BrokerFailure` after the batch of a record that may be sent later.
+        Raises `BrokerFailure` after a batch with a record that was not sent but may be sent later.
         """
         for batch in batches:
             offsets: dict[Partition, int] = {}
@@ -164,14 +164,14 @@ class _Replay:
     def _send(
         self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]
     ) -> dict[Partition, int]:
-        """Send records, and return offsets that are not after a record that may be sent later."""
+        """Send records; return offsets none of which lies after a record that may be sent later."""
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0
             offsets[partition] = min(offset, offsets[partition])
         return offsets
 
     def _take(self, record: Record) -> Record | None:
-        """Return the record to send for a dead letter, None if it is not chosen or cannot be sent."""
+        """Return the record to send for a dead letter, or None if it is not chosen or cannot be sent."""
         self._read += 1
         letter = DeadLetter.of(record) or DeadLetter()
         if not self._matches(record, letter):
@@ -200,7 +200,7 @@ class _Replay:
         return any(fnmatchcase(name, glob) for glob in self._choice.drop_headers)
 
     def print_report(self, *, sent: int | None) -> None:
-        """Print the counts, and the number of sent records; None if nothing was to be sent."""
+        """Print the counts and the number of sent records; pass None if the command does not send."""
         if self._counts.total:
             most, _ = self._counts.most_common(_MAX_ROWS)
             rows = [[topic, error, f"{count:,}"] for (topic, error), count in sorted(most)]
@@ -210,7 +210,7 @@ class _Replay:
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if matching records were refused, or have no known topic, or no value."""
+        """Raise `BadData` if matching records were refused, or have no known topic or no value."""
         if texts := [*self._stayed(group)]:
             raise BadData("\n".join(texts))
 

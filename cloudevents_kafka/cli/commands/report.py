@@ -1,4 +1,4 @@
-"""``report``: one HTML file about a topic, tables, or a run of the pipeline."""
+"""``report``: write one HTML file about a topic, about tables, or about a run of the pipeline."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> Page
 
 
 def _counts_of(summary: Summary) -> tuple[RecordCounts, dict[tuple[str, int], int]]:
-    """Return the counts of a run, which have no sizes, times and samples, and the next offsets.
+    """Return the counts of a run, which contain no sizes, times or samples, and the next offsets.
 
     Raises `ValueError` if a partition is not a number.
     """

@@ -1,4 +1,4 @@
-"""``spark-zip``: write the package to a zip, for Spark's Python workers that do not have it."""
+"""``spark-zip``: write the package to a zip file for Spark's Python workers without the package."""
 
 from __future__ import annotations
 

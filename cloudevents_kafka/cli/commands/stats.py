@@ -1,4 +1,4 @@
-"""``stats``: count the records of topics; bars on a terminal, JSON elsewhere."""
+"""``stats``: count the records of topics; print bars on a terminal, and JSON elsewhere."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def command(
 
 
 def _print(counts: Mapping[str, RecordCounts], output: str | None) -> None:
-    """Print the counts of each topic: as a line of JSON, or as text with an empty line in between."""
+    """Print the counts of each topic as a line of JSON, or as text with an empty line between topics."""
     as_json = is_listed_as_json(output)
     for number, item in enumerate(counts.items()):
         if as_json:

@@ -1,4 +1,4 @@
-"""``topics``: the topics of a cluster, with their partitions and offsets."""
+"""``topics``: print the topics of a cluster, with their partitions and offsets."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def command(
 
 
 def _range(marks: list[Watermarks]) -> list[object]:
-    """Return the first and the last offset of partitions, and their size; no last one if empty."""
+    """Return the first and last offset of partitions, and their size; no last offset if they are empty."""
     low, high = min((one.low for one in marks), default=0), max((one.high for one in marks), default=0)
     size = sum(one.high - one.low for one in marks)
     return [low, high - 1 if size else "", size]

@@ -1,6 +1,6 @@
-"""A demo on a local Kafka and Spark: send events, read them back, write them to tables, compare.
+"""A demo with local Kafka and Spark, which sends events, reads them back, writes tables and compares.
 
-Read `run` first: its `run_demo` does all of it, and `format_report` formats the result. `traffic` mixes
-events with invalid records, sends them and reads them back; `_shop` generates events. This package
-imports none of them: `run` needs Spark.
+Read `run` first: `run_demo` runs all steps, and `format_report` formats the result. `traffic` mixes events
+with invalid records, sends all these records and reads them back; `_shop` generates events. This package does
+not import its modules, because `run` needs Spark.
 """

@@ -1,7 +1,7 @@
-"""The events of a small shop: orders are placed, paid, shipped, delivered, cancelled or returned.
+"""The events of a small shop, whose orders are placed, paid, shipped, delivered, cancelled or returned.
 
-The same seed generates the same events, byte for byte. Their times run over some days of March
-2026, and the events are in the order of their times.
+The same seed generates the same events, byte for byte. The times of the events lie in some days of March
+2026, and the events are sorted by time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Draft = tuple[str, int, dict[str, Any]]  # a type, how many steps after the ord
 
 
 def generate_events(seed: int, count: int) -> Iterator[Event]:
-    """Yield the first ``count`` events of the shop, in the order of their times."""
+    """Yield the first ``count`` events of the shop, sorted by time."""
     random = Random(seed)
     pending: list[
         tuple[datetime, int, str, dict[str, Any]]
@@ -55,7 +55,7 @@ def generate_events(seed: int, count: int) -> Iterator[Event]:
 
 
 def _order(random: Random, order: str) -> Iterator[_Draft]:
-    """Yield all events of an order, which is their partition key, and sometimes one of a warehouse."""
+    """Yield all events of an order, whose id is the partition key, and sometimes an event of a warehouse."""
     shop = {"source": "/shop/web", "subject": order, "partitionkey": order}
     for name, steps, data, attributes in _order_events(random, order):
         source = {"source": "/payments"} if name in {"order.paid", "payment.failed"} else {}

@@ -1,4 +1,4 @@
-"""Run the demo: start Kafka, send and read back the traffic, run the pipeline, compare, report."""
+"""Run the demo: start Kafka, send and read back the records, run the pipeline, compare and report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct):
-    """The counts, the pipeline's summary and the checks of a run."""
+    """The counts, the summary of the pipeline, and the checks of one run of the demo."""
 
     sent: traffic.TrafficCounts
     back: traffic.TrafficCounts
@@ -60,8 +60,8 @@ class Outcome(msgspec.Struct):
 def run_demo(out: Path, *, seed: int, count: int, events: Path | None = None) -> Outcome:
     """Run the demo, stop all processes that it started, and return the outcome.
 
-    ``out`` is the folder of the tables; ``events`` is a file of events to send instead of the
-    shop's. Progress goes to stderr.
+    ``out`` is the folder for the tables; ``events`` is a file with events that are sent instead of the shop's
+    events. Progress goes to stderr.
     """
     from cloudevents_kafka.testing import LocalBroker
 
@@ -105,7 +105,7 @@ def _counter(progress: Progress, label: str) -> Callable[[int], None]:
 
 
 def _read_file(path: Path, invalid_lines: list[traffic.InvalidLine]) -> Iterator[traffic.Item]:
-    """Yield the events of a file; print the invalid lines and append them to a list."""
+    """Yield the events in a file; print the invalid lines, and append them to a list."""
     with path.open("rb") as lines:
         for item in traffic.file_traffic(str(path), lines):
             if isinstance(item, traffic.InvalidLine):
@@ -121,7 +121,7 @@ def _read_file(path: Path, invalid_lines: list[traffic.InvalidLine]) -> Iterator
 def run_checks(
     sent: traffic.TrafficCounts, back: traffic.TrafficCounts, summary: Summary, folder: Path
 ) -> list[Check]:
-    """Return the checks of the records read back, of the pipeline's counts and of the Parquet files."""
+    """Return the checks of the records that were read back, of the pipeline's counts and of Parquet files."""
     counts = summary.counts
     sent_by_mode = Counter((type_, encoding.split()[0]) for type_, encoding in sent.events.elements())
     in_table = {(type_, mode): n for type_, modes in counts.by_type.items() for mode, n in modes.items()}
@@ -141,9 +141,9 @@ def run_checks(
 
 
 def read_rows(folder: Path) -> dict[tuple[int, int], tuple[str, bytes | None]]:
-    """Return the id and the data of each row of a table, by partition and offset.
+    """Return the id and the data of each row of a table, as a dictionary by partition and offset.
 
-    A second row of the same offset is stored under a negative partition, so that the check fails.
+    A second row for the same offset is stored under a negative partition number, so that the check fails.
     """
     import pyarrow.parquet as pq
 
@@ -168,7 +168,7 @@ def _compare(description: str, expected: object, actual: object) -> Check:
 
 
 def _difference(expected: Mapping[object, object], actual: Mapping[object, object]) -> str:
-    """Return the first entries that differ, and the number of further differences."""
+    """Return the first entries that differ, and the number of further entries that differ."""
     keys = [key for key in sorted({*expected, *actual}, key=str) if expected.get(key) != actual.get(key)]
     text = "; ".join(
         f"{key}: expected {_preview(expected.get(key))}, got {_preview(actual.get(key))}"
@@ -208,7 +208,7 @@ def _event_table(outcome: Outcome) -> str:
     encodings = list(map(str, traffic.ENCODINGS))
 
     def row(type_: str | None) -> list[int]:
-        """Return the numbers of a type, or of all types: by encoding, sent, read back, in the table."""
+        """Return the numbers of a type, or of all types: by encoding, sent, read back, and in the table."""
         of_type = {key: n for key, n in sent.items() if type_ in {None, key[0]}}
         by_encoding = [sum(n for key, n in of_type.items() if key[1] == encoding) for encoding in encodings]
         read = sum(n for key, n in back.items() if type_ in {None, key[0]})

@@ -1,6 +1,6 @@
 """The records of the demo: events in every content mode and format, mixed with invalid records.
 
-`send_traffic` sends them with `EventProducer`, and `read_back` reads them with `EventConsumer`.
+`send_traffic` sends the records with `EventProducer`, and `read_back` reads the records with `EventConsumer`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _WEIGHTS: Final = (6, 2, 2)  # how often each encoding is used
 
 
 class InvalidRecord(msgspec.Struct, frozen=True):
-    """A record that is not a valid event, with its name and its verdict."""
+    """A record that is not a valid event, with a name for it and the expected verdict of the reader."""
 
     name: str
     verdict: str
@@ -70,21 +70,21 @@ class InvalidRecord(msgspec.Struct, frozen=True):
 
 
 class InvalidLine(CloudEventsKafkaError):
-    """A line of a file is not a valid event."""
+    """A line in a file that is not a valid event."""
 
 
 Item = tuple[Event, Encoding] | InvalidRecord
 """An event with its encoding, or an invalid record."""
 
 OnProgress = Callable[[int], None]
-"""A function that is called with the number of records so far."""
+"""A function that is called with the number of records that were handled so far."""
 
 
 class TrafficCounts(msgspec.Struct):
-    """Numbers of records: of events by type and encoding, of other records by verdict and name.
+    """Numbers of records: events by type and encoding, and other records by verdict and name.
 
-    For records that were read, the reason of the error replaces the name, and ``payloads`` maps
-    partition and offset to an event's id and data.
+    If records were read back, the error's reason replaces the name of an invalid record, and ``payloads``
+    maps the partition and the offset of an event to its id and data.
     """
 
     events: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
@@ -100,7 +100,7 @@ class TrafficCounts(msgspec.Struct):
 
     @property
     def verdicts(self) -> Counter[str]:
-        """The numbers of other records by verdict."""
+        """The numbers of records that are not valid events, by verdict."""
         return Counter(verdict for verdict, _ in self.others.elements())
 
 
@@ -123,7 +123,7 @@ def shop_traffic(seed: int, count: int) -> Iterator[Item]:
 
 
 def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLine]:
-    """Yield the events of JSON lines, with the encodings in turn, and an `InvalidLine` for other lines."""
+    """Yield the events in JSON lines, with each encoding in turn, and an `InvalidLine` for other lines."""
     headers: Headers = [("content-type", content_type_of("json"))]
     turn = 0
     for number, line in enumerate(map(bytes.strip, lines), 1):
@@ -141,7 +141,7 @@ def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLi
 
 
 def _next_encoding(event: Event, turn: int) -> Encoding:
-    """Return the next encoding that can encode the event; encodings are used in turn."""
+    """Return the next encoding that can encode the event; the encodings are used in turn."""
     start = turn % len(ENCODINGS)
     for encoding in (*ENCODINGS[start:], *ENCODINGS[:start]):
         with suppress(EncodeError):
@@ -154,9 +154,10 @@ def _next_encoding(event: Event, turn: int) -> Encoding:
 def send_traffic(
     servers: str, topic: str, items: Iterable[Item], on_progress: OnProgress = lambda _: None
 ) -> TrafficCounts:
-    """Send events with `EventProducer` and invalid records with the bare client; return the counts.
+    """Send events with `EventProducer` and invalid records with the plain client; return the counts.
 
-    The key of a record is the event's partition key. Raises `DeliveryError` unless all are delivered.
+    The key of an event's record is the event's partition key. Raises `DeliveryError` unless all records are
+    delivered.
     """
     sent = TrafficCounts()
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "compression.type": "lz4"})
@@ -180,9 +181,9 @@ def send_traffic(
 def read_back(
     servers: str, topic: str, partitions: int, expected: int, on_progress: OnProgress
 ) -> TrafficCounts:
-    """Read ``expected`` records from the start of a topic, and return their counts.
+    """Read ``expected`` records from the start of a topic, and return the counts of these records.
 
-    Raises `ConsumeError` if there are fewer.
+    Raises `ConsumeError` if the topic contains fewer records.
     """
     counts = TrafficCounts()
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "demo", "log_level": 0})
@@ -220,7 +221,7 @@ def _count(counts: TrafficCounts, item: Decoded | Undecodable) -> None:
 
 
 def _binary(**changes: bytes | None) -> Record:
-    """Return a binary event with changed headers; None removes a header."""
+    """Return a binary event with changed headers; the value None removes a header."""
     headers: Headers = [
         (name, text) for name, text in {**_VALID_HEADERS, **changes}.items() if text is not None
     ]

@@ -1,5 +1,6 @@
-"""confluent-kafka for the commands: settings, a session with a cluster, reading and sending.
+"""The use of confluent-kafka by the commands: settings, sessions with a cluster, reading and sending.
 
-Read `settings` first, with `references` to secrets, then `session`, `reader`, `sender` and `resending`. The
-package loads no client: confluent-kafka is imported when a client is created.
+Read `settings` and `references` (which refers to secrets) first, then `session`, `reader`, `sender` and
+`resending`. Importing the package does not import confluent-kafka, which is imported when a client is
+created.
 """

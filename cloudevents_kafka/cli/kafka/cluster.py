@@ -1,4 +1,4 @@
-"""The topics of a cluster with their offsets, and its groups with their members, by the admin client."""
+"""The topics of a cluster with their offsets, and its groups with their members, from the admin client."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 _Key = TypeVar("_Key")
 Partition = tuple[str, int]
-"""A topic and the number of one of its partitions."""
+"""A partition: the name of a topic and the number of the partition."""
 
 
 class Watermarks(NamedTuple):
-    """The first offset of a partition, and the offset after its last."""
+    """The first offset of a partition, and the offset after the partition's last record."""
 
     low: int
     high: int
 
 
 class Group(NamedTuple):
-    """A consumer group: its state, its members, and the lag of each partition that it has committed."""
+    """A consumer group: its state, its members, and its lag in each partition with a committed offset."""
 
     name: str
     state: str
@@ -36,12 +36,12 @@ class Group(NamedTuple):
 
     @property
     def behind(self) -> int:
-        """The number of offsets that the group has not read."""
+        """The number of offsets that the group has not yet read."""
         return sum(lag.behind for lag in self.lags.values())
 
 
 class ClusterView:
-    """The topics and groups of a cluster; each method raises `BrokerFailure` if it does not answer."""
+    """The topics and groups of a cluster; its methods raise `BrokerFailure` if no broker answers."""
 
     def __init__(self, session: BrokerSession) -> None:
         from confluent_kafka.admin import AdminClient
@@ -50,7 +50,7 @@ class ClusterView:
         self._client = session.create(AdminClient)
 
     def topics(self) -> dict[str, list[int]]:
-        """Return the topics by name, in order, with the numbers of their partitions."""
+        """Return a dictionary from the sorted names of the topics to the numbers of their partitions."""
         with self._session.client_errors():
             for _ in self._session.poll_until_timeout(self._client):
                 if found := self._session.metadata(self._client):
@@ -58,21 +58,21 @@ class ClusterView:
         raise self._session.no_answer()
 
     def partitions(self, topic: str) -> list[int]:
-        """Return the partitions of a topic. Raises `BadUsage` if it does not exist."""
+        """Return the partitions of a topic. Raises `BadUsage` if the topic does not exist."""
         topics = self.topics()  # a question about one topic may create it
         if topic not in topics:
             raise BadUsage(f"broker {self._session.address} has no topic {topic!r}{near(topic, topics)}")
         return topics[topic]
 
     def watermarks(self, partitions: Sequence[Partition]) -> dict[Partition, Watermarks]:
-        """Return the offsets of partitions."""
+        """Return the first and the end offset of each of these partitions."""
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is documented
 
         low, high = (self._offsets(partitions, spec()) for spec in (OffsetSpec.earliest, OffsetSpec.latest))  # type: ignore[no-untyped-call]
         return {one: Watermarks(low[one], high[one]) for one in partitions}
 
     def offsets_at(self, partitions: Sequence[Partition], time: int) -> dict[Partition, int]:
-        """Return the offset of the first record at or after a time in ms, of partitions that have one."""
+        """Return, for partitions with such a record, the offset of the first record since a time in ms."""
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is documented
 
         found = self._offsets(partitions, OffsetSpec.for_timestamp(time))
@@ -86,14 +86,14 @@ class ClusterView:
         return {(one.topic, one.partition): answer.offset for one, answer in found.items()}
 
     def group_names(self) -> list[str]:
-        """Return the names of the groups, in order."""
+        """Return the sorted names of the consumer groups."""
         found = self._ask(lambda **timeout: {"": self._client.list_consumer_groups(**timeout)})[""]
         for error in found.errors:
             raise self._session.failure("does not list its groups", error.args[0])
         return sorted(group.group_id for group in found.valid)
 
     def groups(self, names: Sequence[str]) -> list[Group]:
-        """Return groups by their names; a group that does not exist has the state ``DEAD``."""
+        """Return the groups with these names; a group that does not exist has the state ``DEAD``."""
         described = self._ask(self._client.describe_consumer_groups, list(names)) if names else {}
         topics = self.topics()  # groups keep the offsets of topics that were deleted
         committed = {
@@ -136,7 +136,7 @@ class ClusterView:
         return partitions
 
     def _ask(self, call: Callable[..., Mapping[_Key, Future[Any]]], *arguments: object) -> dict[_Key, Any]:
-        """Return the results of a call of the client, once its brokers can be reached."""
+        """Return the results of a call of the client; wait until one of the brokers can be reached."""
         self.topics()
         with self._session.client_errors():
             futures = call(*arguments, request_timeout=self._session.timeout)

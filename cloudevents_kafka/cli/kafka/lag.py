@@ -1,4 +1,4 @@
-"""Lag: how far a reader of topics, such as a group or a pipeline, is from the ends of the partitions."""
+"""Lag: the distance of a reader of topics, such as a group or a pipeline, from the partitions' ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Lag(NamedTuple):
-    """A partition, such as ``orders[0]``, the offset that is read next, and the offset after its last."""
+    """A partition, such as ``orders[0]``, the next offset to read, and the offset after the last record."""
 
     partition: str
     next_offset: int
@@ -20,12 +20,12 @@ class Lag(NamedTuple):
 
     @property
     def behind(self) -> int:
-        """The number of offsets that were not read."""
+        """The number of offsets that were not yet read."""
         return max(0, self.end - self.next_offset)
 
 
 def committed(consumer: Consumer, session: BrokerSession, topic: str) -> dict[tuple[str, int], int]:
-    """Return the offsets of the consumer's group in a topic, by topic and partition; -1001 if it has none."""
+    """Return the offsets in a topic that the consumer's group has committed; -1001 if there is none."""
     from confluent_kafka import TopicPartition
 
     partitions = [TopicPartition(topic, number) for number in session.partitions(consumer, topic)]
@@ -37,7 +37,7 @@ def committed(consumer: Consumer, session: BrokerSession, topic: str) -> dict[tu
 
 
 def lags(consumer: Consumer, session: BrokerSession, positions: Mapping[tuple[str, int], int]) -> list[Lag]:
-    """Return the lag of each partition, by its next offset; without one, the reader is at the start."""
+    """Return the lag of each partition from its next offset; without one, the reader is at the start."""
     from confluent_kafka import TopicPartition
 
     found = []

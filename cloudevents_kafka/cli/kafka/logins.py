@@ -1,4 +1,4 @@
-"""Logins of the client: a setting for tokens that a command prints, and what to check if a login fails."""
+"""Logins of the client: tokens that a command prints, and advice what to check if a login fails."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.oauth import TokenCommand
 
 TOKEN_COMMAND: Final = "sasl.oauthbearer.token.command"  # noqa: S105  # the name of a setting
-"""A setting of the command line: the command that prints a token."""
+"""A setting of this command line, whose value is the command that prints a token."""
 
 MECHANISMS: Final = ("sasl.mechanism", "sasl.mechanisms")
-"""The two names of the setting of the mechanism."""
+"""The two names of the setting that selects the SASL mechanism."""
 OAUTH: Final = "OAUTHBEARER"
 
 _EXTENSIONS: Final = "sasl.oauthbearer.extensions"
@@ -26,7 +26,7 @@ _NO_TOKEN: Final = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105
 CHECK_ISSUER: Final = (
     "check that its issuer, audience and scope are those that the broker expects, and the clocks"
 )
-"""What to do about a token that a broker refuses."""
+"""Advice about a token that a broker refuses."""
 _NO_SOURCE: Final = (
     f"{OAUTH} needs a token: set {TOKEN_COMMAND}, or sasl.oauthbearer.method to oidc and its token endpoint"
 )
@@ -37,9 +37,9 @@ _CHECK_ENDPOINT: Final = (
 
 
 def token_command(settings: Settings) -> TokenCommand | None:
-    """Return the command that prints tokens, None if none is set.
+    """Return the command that prints tokens, or None if no such command is set.
 
-    Raises `BadUsage` if it is not a command line, or if other settings contradict it.
+    Raises `BadUsage` if the setting is not a valid command line, or if other settings contradict it.
     """
     effective = settings.effective
     if not effective.get(TOKEN_COMMAND):
@@ -57,7 +57,7 @@ def token_command(settings: Settings) -> TokenCommand | None:
 
 
 def client_settings(settings: Settings, command: TokenCommand | None) -> dict[str, Any]:
-    """Return the settings of confluent-kafka's client, with the callback that runs the command."""
+    """Return the settings for confluent-kafka's client, with a callback that runs the token command."""
     effective: dict[str, Any] = settings.split(REGISTRY)[0].effective  # a profile may have these, too
     effective.pop(TOKEN_COMMAND, None)
     if command is not None:
@@ -69,12 +69,12 @@ def client_settings(settings: Settings, command: TokenCommand | None) -> dict[st
 
 
 def has_no_token(reason: str) -> bool:
-    """Return whether an error of the client is about a token that it could not fetch."""
+    """Return whether an error of the client says that it could not fetch a token."""
     return _NO_TOKEN in reason
 
 
 def explain_login(settings: Settings, command: TokenCommand | None, reason: str) -> tuple[str, str]:
-    """Return the reason of a failed login, with the token endpoint or the command, and what to check."""
+    """Return the reason of a failed login, with the token endpoint or the token command, and advice."""
     if mechanism(settings.effective) != OAUTH and command is None:
         return reason, "check sasl.username, sasl.password and security.protocol (--show-config)"
     if not has_no_token(reason):
@@ -85,10 +85,10 @@ def explain_login(settings: Settings, command: TokenCommand | None, reason: str)
 
 
 def explain_silence(settings: Settings) -> str | None:
-    """Return what to check if no broker was asked, and the client reports no error.
+    """Return what to check if no broker was contacted and the client does not report an error.
 
-    If a token endpoint has an internal error, librdkafka repeats the request for minutes. Without a source of
-    tokens it waits.
+    If a token endpoint returns an internal error, librdkafka repeats the request for minutes. If no source of
+    tokens is configured, librdkafka waits.
     """
     effective = settings.effective
     if effective.get("sasl.oauthbearer.method") != "oidc":
@@ -102,11 +102,11 @@ def _endpoint(settings: Settings) -> str:
 
 
 def mechanism(effective: Mapping[str, str]) -> str:
-    """Return the mechanism, or an empty text if it is not set."""
+    """Return the SASL mechanism, or an empty text if it is not set."""
     return next((effective[name] for name in MECHANISMS if effective.get(name)), "")
 
 
 def extensions(effective: Mapping[str, str]) -> dict[str, str]:
-    """Return the SASL extensions by name."""
+    """Return the SASL extensions as a dictionary by name."""
     pairs = [pair.partition("=") for pair in effective.get(_EXTENSIONS, "").split(",") if pair.strip()]
     return {name.strip(): value.strip() for name, _, value in pairs}

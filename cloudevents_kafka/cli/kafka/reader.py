@@ -1,8 +1,8 @@
-"""Read a range of offsets from the partitions of topics; positions such as ``earliest``, -N, ``@time``.
+"""Read a range of offsets from the partitions of topics, between positions such as ``-10`` or ``@time``.
 
-The end of each partition is looked up once, at the start. A partition is finished when its last
-offset has been read, or when the client reports its end: the last offsets may have no record
-(transaction markers, aborted transactions, compaction).
+The end of each partition is looked up once, at the start. Reading of a partition is finished when its last
+offset has been read, or when the client reports the end of the partition: the last offsets may not belong to
+any record, because of transaction markers, aborted transactions or compaction.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _BATCH_SECONDS: Final = 0.1  # the time to gather a batch, and the longest delay
 class Position(msgspec.Struct, frozen=True):
     """A position that applies to any partition.
 
-    ``number`` is the offset, the number of last records, or a time in milliseconds since the epoch.
+    ``number`` is an offset, the number of records before the end, or a time in milliseconds since the epoch.
     """
 
     kind: Literal["earliest", "latest", "offset", "last", "time", "stored"]
     number: int = 0
 
     def is_after(self, end: Position) -> bool:
-        """Return whether this position is after another one in every partition."""
+        """Return whether this position is after another position in every partition."""
         if self.kind == end.kind:
             return self.number < end.number if self.kind == "last" else self.number > end.number
         ranks = {"earliest": -1, "latest": 1}
@@ -69,7 +69,7 @@ class Position(msgspec.Struct, frozen=True):
 
 
 def parse_position(text: str) -> Position:
-    """Return the position of a text such as ``-10``. Raises `ValueError`, which has the grammar."""
+    """Return the position for a text such as ``-10``. Raises `ValueError`, which shows the grammar."""
     if text in _NAMED:
         return Position(text)  # type: ignore[arg-type]  # one of the three
     if _NUMBER.fullmatch(text):
@@ -93,12 +93,12 @@ def parse_position(text: str) -> Position:
 
 
 class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """The type of parameters that are a `Position`."""
+    """The type of command-line parameters whose value is a `Position`."""
 
     name = "position"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Position:
-        """Return the position of a text."""
+        """Return the position that a text denotes."""
         if isinstance(value, Position):
             return value
         try:
@@ -112,7 +112,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
         param: click.Parameter,  # noqa: ARG002  # the same
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the positions that are names; the others are numbers and times."""
+        """Return the positions that are names; all other positions are numbers and times."""
         return [CompletionItem(name) for name in _NAMED if name.startswith(incomplete)]
 
 
@@ -125,7 +125,7 @@ def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[s
 
 
 def partitions_option(help: str) -> Callable[[_Command], _Command]:
-    """Return the decorator for the option -p, whose value is numbers of partitions."""
+    """Return the decorator for the option -p, whose value is a list of partition numbers."""
     return click.option(
         "-p", "--partitions", multiple=True, callback=_parse_partitions, metavar="N,…", help=help
     )
@@ -143,7 +143,7 @@ range_options: Final = option_group(
 
 
 def consumer_settings(settings: Settings, command: str, group: str | None) -> Settings:
-    """Return the settings of a command's consumer, which commits only what the command asks for."""
+    """Return the settings for a command's consumer, which commits only if the command requests it."""
     overrides = {
         "enable.auto.commit": "false",
         "enable.partition.eof": "true",
@@ -154,11 +154,12 @@ def consumer_settings(settings: Settings, command: str, group: str | None) -> Se
 
 
 def resolve_offset(position: Position, watermarks: tuple[int, int], known: int | None) -> int:
-    """Return the offset of a position in a partition, limited to its watermarks.
+    """Return the offset of a position in a partition, limited to the partition's watermarks.
 
-    The watermarks are the first offset, and the offset after the last. ``known`` is the broker's answer for a
-    time, or the stored offset of a group. None means the end of the partition for a time (all records are
-    older), and its start for a group (it has no offset).
+    The watermarks are the first offset, and the offset after the last record. ``known`` is the broker's
+    answer for a time, or the stored offset of a group. If ``known`` is None for a time, all records are
+    older, and the result is the end of the partition. If ``known`` is None for a group, the group has not
+    committed an offset, and the result is the start of the partition.
     """
     low, high = watermarks
     offset = {
@@ -173,7 +174,7 @@ def resolve_offset(position: Position, watermarks: tuple[int, int], known: int |
 
 
 def check_partitions(topic: str, wanted: Iterable[int], existing: Sequence[int]) -> None:
-    """Raise `BadUsage` if a topic does not have one of the wanted partitions."""
+    """Raise `BadUsage` if a wanted partition does not exist in a topic."""
     missing = sorted(set(wanted) - set(existing))
     if missing:
         last = max(existing, default=0)
@@ -185,10 +186,10 @@ def check_partitions(topic: str, wanted: Iterable[int], existing: Sequence[int])
 
 
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Topics, their partitions (all if empty), and the positions to read between.
+    """Topics, their partitions (all partitions if empty), and the start and end positions of reading.
 
-    Without ``begin``, reading starts at the offsets of the group, or at the start. ``topics`` may have globs,
-    and all topics whose names match ``topic_pattern`` are read, too.
+    Without ``begin``, reading starts at the offsets of the group, or at the start of each partition.
+    ``topics`` may contain globs, and all topics whose names match ``topic_pattern`` are read as well.
     """
 
     topics: tuple[str, ...]
@@ -201,7 +202,7 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_request(request: ReadRequest) -> None:
-    """Raise `BadUsage` for ``stored`` without a group, for two ends, and for an end before the start."""
+    """Raise `BadUsage` for ``stored`` without a group, for two ends, or for an end before the start."""
     begin, end = request.begin, request.end
     if request.follow and end is not None:
         raise BadUsage("--follow and --until exclude each other")
@@ -212,7 +213,7 @@ def check_request(request: ReadRequest) -> None:
 
 
 class RangeReader:
-    """A reader of the records of a request, in batches."""
+    """A reader that returns the records of a request in batches."""
 
     def __init__(self, consumer: Consumer, session: BrokerSession, request: ReadRequest) -> None:
         self._consumer = consumer
@@ -224,7 +225,7 @@ class RangeReader:
         # The offset before which reading ends, by topic and partition; None is endless.
         self._stops: dict[Partition, int | None] = {}
         self.topics: Sequence[str] = ()
-        """The topics that are read, once `start` has found them."""
+        """The topics that are read; `start` sets them."""
 
     def start(self) -> None:
         """Look up the offsets to read and assign the partitions."""
@@ -252,9 +253,10 @@ class RangeReader:
         return topics, chosen
 
     def batches(self) -> Iterator[list[Record]]:
-        """Yield batches of records until all ranges are read; with ``follow``, forever.
+        """Yield batches of records until all ranges are read; with ``follow``, yield batches forever.
 
-        Raises `BrokerFailure` if the broker does not answer within the timeout, and `Interrupted`.
+        Raises `BrokerFailure` if the broker does not answer within the timeout, and `Interrupted` after a
+        signal.
         """
         last_answer = time.monotonic()
         while self._stops:
@@ -271,7 +273,7 @@ class RangeReader:
                 raise self._session.no_answer()
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
-        """Commit the next offset of each partition for the group, and wait for the broker."""
+        """Commit the next offset of each partition for the group, and wait for the broker's answer."""
         with self._session.client_errors():
             partitions = [_to_client(*item) for item in offsets.items()]
             for partition in self._consumer.commit(offsets=partitions, asynchronous=False) or ():
@@ -280,7 +282,7 @@ class RangeReader:
                     raise self._session.failure(what, partition.error)
 
     def _record(self, message: Any) -> Record | None:
-        """Return the record of a message; None for an event of the client or outside the range."""
+        """Return the record in a message; None for a client event or for a record outside the range."""
         error = message.error()
         partition, offset = (message.topic(), message.partition()), message.offset()
         if error is not None:
@@ -328,10 +330,11 @@ class RangeReader:
     def _last(
         self, number: int, found: dict[Partition, int], watermarks: Mapping[Partition, tuple[int, int]]
     ) -> dict[Partition, int]:
-        """Return the offsets before the last records, of which each partition has ``number``.
+        """Return the offsets before the last ``number`` records of each partition.
 
-        An offset may have no record: it is a marker of a transaction, or its record was aborted or compacted.
-        So the records are counted, and earlier ones, too, until there are enough of them.
+        Some offsets do not belong to a record, because of transaction markers, aborted transactions or
+        compaction. So the method counts the records of the last offsets, and then the records of earlier
+        offsets, until there are enough records.
         """
         counts = Counter[Partition]()
         stops = {one: high for one, (_, high) in watermarks.items()}
@@ -355,7 +358,7 @@ class RangeReader:
     def _places(
         self, starts: Mapping[Partition, int], stops: Mapping[Partition, int]
     ) -> Iterator[tuple[Partition, int]]:
-        """Yield the partition and the offset of each record in some ranges."""
+        """Yield the partition and the offset of each record in some ranges of offsets."""
         self._stops = dict(stops)
         self._consumer.assign([_to_client(one, starts[one]) for one in stops])
         for batch in self.batches():
@@ -363,7 +366,7 @@ class RangeReader:
         self._consumer.resume([_to_client(one) for one in stops])  # a partition that is read is paused
 
     def _look_up(self, position: Position, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Return the broker's offset for a time or of the group, for each partition that has one."""
+        """Return the broker's offset for a time, or the group's offset, for each partition that has one."""
         timeout = self._session.timeout
         if position.kind == "time":
             at = max(0, position.number)  # a broker takes negative times for its first or last offset

@@ -1,7 +1,7 @@
-"""Settings as users write them, in which secrets are references to files or variables.
+"""Settings as users write them, with references to files or variables in place of secrets.
 
-In TOML (profiles and files of options) a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and a text
-that may be a secret is refused. In lines, and in ``-X``, a reference is ``name@=file``.
+In TOML (profiles and options files), a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and a text that
+may be a secret is refused. In properties files, and with ``-X``, a reference is ``name@=file``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
-"""Settings whose own names end with .file: a table of the name without it is not a reference."""
+"""Settings whose names end with .file; in TOML, their last part ``file`` is not that of a reference."""
 # Settings whose names resemble those of secrets, by a word such as auth; a file may have their values.
 _NO_SECRETS: Final = frozenset(
     {
@@ -47,20 +47,20 @@ _CONTAINER: Final = re.compile(r"\b(?:abfs|wasb)s?://[a-z0-9$-]{1,63}@")
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The place of a value's text: a file (without the line end at its end) or a variable."""
+    """The source of a value's text: a file, whose final line end is removed, or an environment variable."""
 
     kind: Literal["file", "env"]
     name: str
 
     @classmethod
     def of(cls, value: object) -> Reference | None:
-        """Return the reference in a table of TOML; None for other values."""
+        """Return the reference that a TOML table describes; None for other values."""
         if isinstance(value, dict) and value.keys() in ({"file"}, {"env"}):
             return next(cls(kind, str(name)) for kind, name in value.items())
         return None
 
     def read(self, shown: str, where: str, environment: Mapping[str, str]) -> str:
-        """Return the text; raise `BadUsage`, which has the name as it may be shown, and no name of a file."""
+        """Return the text; raise `BadUsage`, which names the setting as ``shown`` and no file."""
         if self.kind == "file":
             return read_value(self.name, f"{where}: {shown}")
         text = environment.get(self.name)
@@ -71,11 +71,11 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 Written = Mapping[str, str | Reference]
-"""Settings by name, as they are written."""
+"""Settings by name, as the user writes them."""
 
 
 def read_settings(settings: Written, where: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return settings with the texts of references."""
+    """Return settings in which the referenced texts replace the references."""
     return {
         name: value if isinstance(value, str) else value.read(mask_name(name), where, environment)
         for name, value in settings.items()
@@ -85,7 +85,7 @@ def read_settings(settings: Written, where: str, environment: Mapping[str, str])
 def settings_of_table(
     table: Mapping[str, Any], where: str, prefix: str = ""
 ) -> Iterator[tuple[str, str | Reference]]:
-    """Yield the settings of a table: TOML reads a dotted name as nested tables. Raises `BadUsage`."""
+    """Yield the settings in a table; TOML reads a dotted name as nested tables. Raises `BadUsage`."""
     for key, value in table.items():
         name = f"{prefix}{key}"
         what = f"{where}: {mask_name(name)}"
@@ -105,7 +105,7 @@ def settings_of_table(
 
 
 def settings_of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str | Reference]:
-    """Return the settings of pairs of ``name=value`` or ``name@=file`` and their places."""
+    """Return the settings from pairs of a place and a text ``name=value`` or ``name@=file``."""
     settings: dict[str, str | Reference] = {}
     for pair, where in pairs:
         name, equals, value = (part.strip() for part in pair.partition("="))
@@ -120,26 +120,26 @@ def settings_of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str | Refer
 
 
 def may_be_secret(name: str, text: str) -> bool:
-    """Return whether a setting may be a secret, which must not be in a file that others can read."""
+    """Return whether a setting may be a secret, which must not be stored in a file that others can read."""
     if name in _NO_SECRETS:
         return False
     return has_secret(text) or (is_secret_name(name) and mask_setting(name, text) == MASK)
 
 
 def has_secret(text: str) -> bool:
-    """Return whether a text has a login, a token or a key in it, as a URL with a password has."""
+    """Return whether a text contains a login, a token or a key, as does a URL with a password."""
     text = _CONTAINER.sub("abfs://", text)
     return mask_credentials(mask_assignments(text)) != text
 
 
 def check_name(name: str, where: str) -> None:
-    """Raise `BadUsage` for a setting that only Python can set."""
+    """Raise `BadUsage` for a setting whose value only Python code can set."""
     if name.endswith("_cb") or name in ("logger", "on_delivery"):
         raise BadUsage(f"{where}: {mask_name(name)} is a Python function and cannot be set here")
 
 
 def read_toml(path: str, failure: str) -> dict[str, Any]:
-    """Return the content of a TOML file; raise `BadUsage`, with ``failure`` if it cannot be read."""
+    """Return the content of a TOML file; raise `BadUsage` with ``failure`` if the file cannot be read."""
     try:
         return tomllib.loads(read_file(path, failure))
     except tomllib.TOMLDecodeError as error:
@@ -149,7 +149,7 @@ def read_toml(path: str, failure: str) -> dict[str, Any]:
 
 
 def read_value(path: str, where: str) -> str:
-    """Return the content of a file, without the line end at its end."""
+    """Return the content of a file without its final line end."""
     advice = (
         "; the name is not shown, since it may be the secret; to set a value directly, leave out @ or _FILE"
     )
@@ -157,7 +157,7 @@ def read_value(path: str, where: str) -> str:
 
 
 def read_file(path: str, failure: str, advice: str = "") -> str:
-    """Return the text of a file; the reason of an error does not contain the name of the file."""
+    """Return the text of a file; the message of an error does not contain the file's name."""
     try:
         return Path(path).expanduser().read_text(encoding="utf-8-sig")  # programs on Windows write a mark
     except OSError as error:

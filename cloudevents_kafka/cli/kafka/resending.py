@@ -1,13 +1,15 @@
-"""Send records of which some may be bad: each good one is sent once, and each bad one is reported.
+"""Send records of which some may be bad: each good record is sent once, and each bad record is reported.
 
-The law:
+The rules:
 
-1. A record is refused if its topic cannot exist, does not exist or may not be written, or if the client
-   or the broker does not take it when it is alone. A broker refuses a whole batch because of one
-   record, and writes no record of it. So all records of the batch are sent again, one at a time.
-2. A refused record is reported once, stays where it is, and does not delay other records.
-3. All other failures, such as a broker that does not answer, may be temporary. They end the sending,
-   and the caller knows which records were not delivered.
+1. A record is refused if its topic cannot exist, does not exist or may not be written, or if the client or
+   the broker does not accept the record when it is sent alone. A broker refuses a whole batch because of one
+   record, and does not write any record of the batch. So all records of the batch are sent again, one at a
+   time.
+2. A refused record is reported once, stays in the topic from which it was read, and does not delay other
+   records.
+3. All other failures, such as a broker that does not answer, may be temporary. Such a failure ends the
+   sending, and the caller receives the records that were not delivered.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ OnOutcome = Callable[[str, str], None]
 
 @dataclass
 class _Letter:
-    """A record to send, the record that it came from, and its outcome."""
+    """A record to send, the original record that it was made from, and the outcome of sending."""
 
     origin: Record
     record: Record
@@ -56,18 +58,18 @@ class _Letter:
 
 
 class Resender:
-    """Sends records; ``refused`` is the number of refused ones, ``failure`` the error that ended sending."""
+    """Sends records; ``refused`` counts the refused records, ``failure`` is the error that ended sending."""
 
     def __init__(self, sender: TopicSender, report: OnOutcome) -> None:
-        """``report`` is called with the place of a record that is not sent, and the reason."""
+        """``report`` is called with the position of a record that is not sent, and with the reason."""
         self._sender, self._report = sender, report
         self.refused = 0
         self.failure: BrokerFailure | None = None
 
     def send(self, records: Iterable[tuple[Record, Record]]) -> list[Record]:
-        """Send the second record of each pair; return the first records of pairs that may be sent later.
+        """Send the second record of each pair; return the first record of each pair that may be sent later.
 
-        Those are neither delivered nor refused, and ``failure`` says why.
+        The second records of the returned pairs were neither delivered nor refused, and ``failure`` says why.
         """
         letters = [_Letter(origin, record) for origin, record in records]
         try:

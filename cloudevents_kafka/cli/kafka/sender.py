@@ -28,10 +28,10 @@ _WAIT_SECONDS: Final = 0.2  # the longest call of the client, which signals do n
 
 
 class TopicSender:
-    """A sender of records in order; ``sent``, ``delivered`` and ``failed`` are the counts so far.
+    """A sender that keeps the order of records; ``sent``, ``delivered`` and ``failed`` are counts so far.
 
-    ``report`` is called with the origin (file and line) of an undelivered record, and the reason, and
-    ``on_delivered`` with the place of each delivered one, such as ``orders[0]@17``.
+    ``report`` is called with the origin (file and line) of each undelivered record and the reason.
+    ``on_delivered`` is called with the position of each delivered record, such as ``orders[0]@17``.
     """
 
     def __init__(
@@ -59,15 +59,15 @@ class TopicSender:
 
     @property
     def advice(self) -> str:
-        """What to do about the records that were not delivered, after a semicolon; empty if unknown."""
+        """Advice about the records that were not delivered, after a semicolon; empty if unknown."""
         known = [advice for name, advice in _ADVICE.items() if name in self._errors]
         return "".join(f"; {advice}" for advice in dict.fromkeys(known))
 
     def check_topic(self, topic: str, partition: int | None = None) -> None:
-        """Raise `BadUsage` if a topic or its partition does not exist, and `BrokerFailure` if it is refused.
+        """Raise `BadUsage` for a missing topic or partition, and `BrokerFailure` for a refused topic.
 
-        Each topic is looked up once. A topic that the user may not describe passes, as sending may be
-        allowed.
+        Each topic is looked up only once. If the user is not allowed to describe a topic, no error is raised,
+        because sending to the topic may be allowed.
         """
         if topic not in self._topics:
             try:
@@ -87,11 +87,11 @@ class TopicSender:
     def send(
         self, record: Record, origin: str, on_answer: Callable[[KafkaError | None], None] | None = None
     ) -> None:
-        """Send a record to its topic; wait if the client's queue is full.
+        """Send a record to its topic; if the client's queue is full, wait.
 
-        ``on_answer`` is called with the error of the record, or None, in place of the report.
-        Raises `BadUsage` if the topic or the partition does not exist, `BrokerFailure` if no broker answers
-        within the timeout.
+        If ``on_answer`` is passed, it is called with the error of the record, or None; the record is then not
+        reported. Raises `BadUsage` if the topic or the partition does not exist, and `BrokerFailure` if no
+        broker answers within the timeout.
         """
         self.check_topic(record.topic or "", record.partition)
 
@@ -140,7 +140,7 @@ class TopicSender:
                 return
 
     def poll(self) -> bool:
-        """Report the answers that have arrived; return whether records are without an answer."""
+        """Report the answers that have arrived; return whether answers are still missing."""
         self._producer.poll(0)
         return self.unanswered > 0
 

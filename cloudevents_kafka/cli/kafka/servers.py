@@ -1,4 +1,4 @@
-"""Whether a broker and a schema registry answer, for ``doctor``."""
+"""Checks whether a broker and a schema registry answer, for ``doctor``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ANSWER_LIMIT = 1 << 24  # bytes of the list of subjects
 
 
 def ask_broker(settings: Settings, timeout: float) -> str:
-    """Return the address of a cluster, and its numbers of brokers and topics.
+    """Return the address of a cluster, and the numbers of its brokers and topics.
 
     Raises `BrokerFailure` if none of its brokers answers within ``timeout`` seconds.
     """
@@ -40,10 +40,10 @@ def ask_broker(settings: Settings, timeout: float) -> str:
 
 
 def ask_registry(url: str, timeout: float) -> str:
-    """Return the URL of a schema registry, without a login in it, and its number of subjects.
+    """Return the URL of a schema registry, without a login, and the number of the registry's subjects.
 
-    Raises `BrokerFailure` if the server does not answer as a registry does, and `BadUsage` for a URL
-    that no registry can have.
+    Raises `BrokerFailure` if the server does not answer like a schema registry, and `BadUsage` for a URL that
+    is not valid for a registry.
     """
     shown = mask_url(url)
     try:
@@ -69,6 +69,6 @@ def ask_registry(url: str, timeout: float) -> str:
 
 
 def _read(url: str, timeout: float) -> bytes:
-    """Return the list of subjects, as a registry sends it."""
+    """Return the list of subjects that a registry sends."""
     with open_url(f"{url.rstrip('/')}/subjects", timeout=timeout, limit=_ANSWER_LIMIT) as answer:
         return answer.read()

@@ -1,8 +1,8 @@
-"""A session with a cluster: confluent-kafka's clients, their errors, and a limit to waiting.
+"""A session with a cluster: confluent-kafka's clients, their errors, and a limit for waiting.
 
-The clients log nothing (``log_level`` 0). Their errors arrive by a callback and end in one message that has
-the broker's address, the cause and what to check. Only the client's log says why a connection was closed, so
-the session reads the log.
+The clients do not write a log (``log_level`` 0). They pass their errors to a callback; the session combines
+these errors into one message with the broker's address, the cause and advice what to check. Only the client's
+log says why a connection was closed, so the session reads the log.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SYSLOG_INFO: Final = 6
 _CREATION_SECONDS: Final = 3.0  # the time for a broker to create a missing topic, if the user asks for it
 _REFUSED_SECONDS: Final = 0.5  # a name may have several addresses, of which one is tried after the other
 _REFUSED: Final = {"_TRANSPORT": "Connection refused", "_RESOLVE": ""}
-"""Errors, with a part of their texts, after which a longer wait is of no use."""
+"""Errors after which waiting longer is useless, each with a part of the error's text."""
 _Client = TypeVar("_Client", "AdminClient", "Consumer", "Producer")
 
 # Errors by `KafkaError.name()`, as librdkafka documents them: its codes would need the client here.
@@ -56,11 +56,11 @@ _ADVICE: Final = {
 }
 ASK_FOR_PERMISSION: Final = "ask for this permission, or use other credentials"
 CREATE_TOPICS: Final = "allow.auto.create.topics"
-"""The setting by which a client asks the brokers to create a missing topic."""
+"""The setting that makes a client ask the brokers to create a missing topic."""
 
 
 class ConnectionsRefused(BrokerFailure):
-    """Nothing listens at the addresses of the brokers."""
+    """No process listens at the addresses of the brokers."""
 
 
 class TopicNotAllowed(BrokerFailure):
@@ -68,7 +68,7 @@ class TopicNotAllowed(BrokerFailure):
 
 
 class _Log:
-    """The client's log; ``reason`` is why the last connection failed, or empty."""
+    """The client's log; ``reason`` says why the last connection failed, or is empty."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -82,11 +82,11 @@ class _Log:
 class BrokerSession:
     """The settings, the timeout, the signals and the last error of one cluster.
 
-    Its clients create no topic, by any request, unless ``allow.auto.create.topics`` is set.
+    The session's clients do not create topics, by any request, unless ``allow.auto.create.topics`` is set.
 
-    ``address`` is the addresses of its brokers, without credentials. ``on_lost`` is called when all
-    brokers become unreachable, and again only after `mark_connected`. Raises `BadUsage` if there is
-    no address.
+    ``address`` contains the addresses of the brokers, without credentials. ``on_lost`` is called when all
+    brokers become unreachable; it is called again only after `mark_connected`. Raises `BadUsage` if the
+    address is missing.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class BrokerSession:
     def create(self, client: Callable[[dict[str, Any]], _Client]) -> _Client:
         """Return a consumer or a producer.
 
-        Raises `BadUsage` for settings that the client refuses, and `BrokerFailure` if a command prints no
-        token.
+        Raises `BadUsage` for settings that the client refuses, and `BrokerFailure` if the token command does
+        not print a token.
         """
         from confluent_kafka import KafkaException
 
@@ -130,7 +130,7 @@ class BrokerSession:
         raise BadUsage(f"the client does not accept these settings: {self._settings.redact(reason)}")
 
     def _check_token(self) -> None:
-        """Run the command for the first token: the client would wait ten seconds, and not say why."""
+        """Run the token command once now; the client would wait ten seconds and not report the reason."""
         if self._tokens is None:
             return
         from cloudevents_kafka.clients.oauth import TokenError
@@ -141,7 +141,7 @@ class BrokerSession:
             raise BrokerFailure(f"there is no login for broker {self.address}: {error}") from None
 
     def on_error(self, error: KafkaError) -> None:
-        """Store an error of the client; its ``error_cb``."""
+        """Store an error of the client; the client calls this method as its ``error_cb``."""
         # Without a new token the client goes on with the last one, and tries again.
         if error.name() in _PERMANENT and not (self._connected and has_no_token(error.str())):
             self._permanent_error = error
@@ -155,7 +155,7 @@ class BrokerSession:
 
     @property
     def _is_refused(self) -> bool:
-        """Whether nothing listens at any of the addresses, or none of their hosts is known."""
+        """Whether no process listens at any of the addresses, or no host in them is known."""
         error = self._last_error
         if error is None or not self._lost or self._connected:
             return False
@@ -168,23 +168,23 @@ class BrokerSession:
 
     @property
     def connected(self) -> bool:
-        """Whether a broker could be reached before."""
+        """Whether a broker was reached before."""
         return self._connected
 
     def mark_connected(self) -> None:
-        """Record that a broker can be reached, or reached again."""
+        """Record that a broker was reached, or was reached again."""
         self._connected = True
         self._lost = False
 
     def check(self) -> None:
-        """Raise `Interrupted` after a signal, and `BrokerFailure` after an error that is permanent."""
+        """Raise `Interrupted` after a signal, and `BrokerFailure` after a permanent error."""
         self._interrupts.check()
         if self._permanent_error is not None:
             raise self.failure("refuses", self._permanent_error)
 
     @contextmanager
     def client_errors(self) -> Iterator[None]:
-        """Return a context manager that converts exceptions of the client to `BrokerFailure`."""
+        """Return a context manager that converts the client's exceptions to `BrokerFailure`."""
         from confluent_kafka import KafkaException
 
         try:
@@ -209,14 +209,14 @@ class BrokerSession:
         return BrokerFailure(f"broker {self.address} {what}: {self._settings.redact(reason)}; {advice}")
 
     def no_answer(self) -> BrokerFailure:
-        """Return the error of a broker that did not answer within the timeout."""
+        """Return the error for a broker that did not answer within the timeout."""
         return self.failure(f"did not answer within {self.timeout:g} s")
 
     def partitions(self, client: AdminClient | Consumer | Producer, topic: str) -> list[int]:
-        """Return the partitions of a topic, sorted.
+        """Return the partitions of a topic, sorted by number.
 
-        Raises `BadUsage` if it does not exist, `TopicNotAllowed`, and `BrokerFailure` if the broker does not
-        answer.
+        Raises `BadUsage` if the topic does not exist, `TopicNotAllowed` if the user may not describe it, and
+        `BrokerFailure` if the broker does not answer.
         """
         created = self._settings.effective.get(CREATE_TOPICS) == "true"
         grace_ends = time.monotonic() + _CREATION_SECONDS * created
@@ -238,7 +238,7 @@ class BrokerSession:
         raise self.no_answer()
 
     def topics(self, client: AdminClient | Consumer | Producer) -> list[str]:
-        """Return the names of the topics that the user may see, sorted.
+        """Return the sorted names of the topics that the user may see.
 
         Raises `BrokerFailure` if no broker answers.
         """
@@ -249,14 +249,14 @@ class BrokerSession:
         raise self.no_answer()
 
     def _known_topics(self, client: AdminClient | Consumer | Producer) -> Iterable[str]:
-        """Return the topics that the user may see, as far as the broker lists them."""
+        """Return the topics that the user may see, as far as the broker lists these topics."""
         with suppress(CommandError), self.client_errors():
             cluster = self.metadata(client)
             return tuple(cluster.topics) if cluster else ()
         return ()
 
     def topic_error(self, error: KafkaError, topic: str, names: Iterable[str] = ()) -> CommandError:
-        """Return the error of a topic that the broker refuses; ``names`` are the topics that it has."""
+        """Return the error for a topic that the broker refuses; ``names`` are the topics on the broker."""
         if error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             return BadUsage(
                 f"broker {self.address} has no topic {topic!r}{near(topic, names) or '; check -t'}"
@@ -269,7 +269,7 @@ class BrokerSession:
         return refusal
 
     def poll_until_timeout(self, client: AdminClient | Consumer | Producer) -> Iterator[None]:
-        """Yield until the timeout; poll the client for errors and check for signals in between."""
+        """Yield again and again until the timeout; in between, poll for errors and check for signals."""
         started = time.monotonic()
         announced = not sys.stderr.isatty()
         while time.monotonic() - started < self.timeout:
@@ -283,7 +283,7 @@ class BrokerSession:
                 announced = True
 
     def metadata(self, client: Any, topic: str | None = None) -> Any:
-        """Return the metadata of a cluster, by default of all topics; None if no broker answers."""
+        """Return the metadata of one topic or of all topics of a cluster; None if no broker answers."""
         from confluent_kafka import KafkaException
 
         try:
@@ -295,6 +295,6 @@ class BrokerSession:
 
 
 def is_transient(error: KafkaError) -> bool:
-    """Return whether an error may end by itself: a topic is being created, or a broker is away."""
+    """Return whether an error may end by itself, because a topic is being created or a broker is away."""
     names = ("LEADER_NOT_AVAILABLE", "_WAIT_CACHE", *_UNREACHABLE)
     return not error.fatal() and (error.retriable() or error.name() in names)

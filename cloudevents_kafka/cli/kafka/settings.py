@@ -2,23 +2,23 @@
 
 Any librdkafka setting is accepted under its own name. Later sources override earlier ones:
 
-1. ``--profile name`` (or ``CE_KAFKA_PROFILE``): a table of the file ``profiles.toml`` in the user's folder
-  for configurations, or of the file that ``CE_KAFKA_PROFILES`` names; a secret in it is a reference (see
-  `references`);
+1. ``--profile name`` (or ``CE_KAFKA_PROFILE``): a table in the file ``profiles.toml`` in the user's
+   configuration folder, or in the file that ``CE_KAFKA_PROFILES`` names; secrets in the table are written as
+   references (see `references`);
 2. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): lines of
    ``name=value``; a line that starts with ``#`` or ``!`` is a comment;
 3. the environment: ``CE_KAFKA_`` and the name in capitals, with underscores for dots, such as
    ``CE_KAFKA_BOOTSTRAP_SERVERS``;
-4. for ``pipeline``, the file of ``--options``;
+4. for ``pipeline``, the options file that ``--options`` names;
 5. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
 
-In addition ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
+In addition, the setting ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
 
-The value of a secret can be read from a file: ``name@=path``, in a file or with -X, and
-``CE_KAFKA_SASL_PASSWORD_FILE=path``. A line end at the end of that file is removed.
+The value of a secret can be read from a file: write ``name@=path`` in a properties file or with -X, or set
+``CE_KAFKA_SASL_PASSWORD_FILE=path``. A line end at the end of the file with the secret is removed.
 
-Output and errors contain only values that `redaction` lists as harmless, and no text that may be a
-secret by mistake: a setting without ``=``, or the name of a file with a secret.
+Output and errors contain only values that `redaction` lists as harmless, and do not contain texts into which
+a user may have written a secret by mistake: a setting without ``=``, or the name of a file with a secret.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _WITH_UNDERSCORE: Final = {"log.level": "log_level"}
 
 
 class SettingFiles(msgspec.Struct, frozen=True):
-    """The files of settings, which the environment and the command line override."""
+    """The files with settings, which the environment and the command line override."""
 
     config: Annotated[
         str | None,
@@ -91,7 +91,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def effective(self) -> dict[str, str]:
-        """The settings in force, by name."""
+        """The settings in force, as a dictionary by name."""
         merged: dict[str, str] = {}
         for _, settings in self.sources:
             merged |= settings
@@ -99,7 +99,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of the first brokers. Raises `BadUsage` if they are missing or have credentials."""
+        """The addresses of the first brokers. Raises `BadUsage` if there are none or with credentials."""
         servers = self.named_servers
         if not servers:
             raise BadUsage(_NO_BROKER)
@@ -120,11 +120,11 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def named_servers(self) -> str | None:
-        """The addresses of the first brokers, unchecked; None if there are none."""
+        """The addresses of the first brokers, without a check; None if there are no addresses."""
         return self.effective.get("bootstrap.servers") or self.effective.get("metadata.broker.list")
 
     def check(self, *, show: bool, broker: bool = True, **missing: object) -> None:
-        """Raise one `BadUsage` for all options that are missing, and by default the broker.
+        """Raise one `BadUsage` for all missing options, which by default include the broker.
 
         With ``show``, print the settings in force instead, and end the command.
         """
@@ -138,19 +138,19 @@ class Settings(msgspec.Struct, frozen=True):
             raise BadUsage("; ".join(texts))
 
     def with_defaults(self, name: str, settings: Mapping[str, str]) -> Settings:
-        """Return settings in which all present sources override the new one.
+        """Return settings with a new source, which all present sources override.
 
-        The client's log is off, unless ``debug`` is set.
+        The client's log is turned off unless ``debug`` is set.
         """
         quiet = {} if "debug" in self.effective else {"log_level": "0"}
         return Settings(((name, {**quiet, **settings}), *self.sources))
 
     def with_overrides(self, name: str, settings: Mapping[str, str]) -> Settings:
-        """Return settings in which the new source overrides all present ones."""
+        """Return settings with a new source, which overrides all present sources."""
         return Settings((*self.sources, (name, settings)))
 
     def without(self, name: str) -> Settings:
-        """Return settings without one of them."""
+        """Return settings without the setting that has this name."""
         kept = (
             (source, {key: settings[key] for key in settings if key != name})
             for source, settings in self.sources
@@ -158,7 +158,7 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return the settings whose names do not begin with a prefix, and the others, without the prefix."""
+        """Return the settings without a prefix in their names, and those with it, after removing it."""
         own = {name: value for name, value in self.effective.items() if name.startswith(prefix)}
         rest = self
         for name in own:
@@ -177,11 +177,11 @@ class Settings(msgspec.Struct, frozen=True):
         return text
 
     def redact(self, text: str) -> str:
-        """Return a text, such as an error of the client, with possible secrets masked."""
+        """Return a text, such as an error of the client, in which possible secrets are masked."""
         return mask_settings(text, self.effective)
 
     def __repr__(self) -> str:
-        """Return the names of the sources only: tracebacks may show it."""
+        """Return only the names of the sources, since tracebacks may show this text."""
         return f"Settings({', '.join(name for name, _ in self.sources)})"
 
 
@@ -194,7 +194,7 @@ def load_settings(
     *,
     file: tuple[str, Mapping[str, str]] | None = None,
 ) -> Settings:
-    """Return the settings of all sources; ``file`` is a file of options. Raises `BadUsage`."""
+    """Return the settings of all sources; ``file`` is an options file. Raises `BadUsage`."""
     path, profile = config or environment.get(_CONFIG_VARIABLE), profile or environment.get(_PROFILE_VARIABLE)
     sources = [(f"profile {profile}", _from_profile(profile, environment))] if profile else []
     sources += [(path, _from_file(path))] if path else []
@@ -227,7 +227,7 @@ def _profiles(path: str) -> dict[str, Any]:
 
 
 def _profile_names() -> Iterable[str]:
-    """Return the names of the profiles; none if the file cannot be read."""
+    """Return the names of the profiles; return an empty list if the file cannot be read."""
     with suppress(BadUsage):
         return _profiles(_profiles_file(os.environ))
     return ()
@@ -293,7 +293,7 @@ kafka_options: Final = option_group(
 
 
 def pop_settings(options: dict[str, Any]) -> Settings:
-    """Remove the values of `kafka_options` from a command's options; return all settings."""
+    """Remove the values of `kafka_options` from a command's options; return the settings of all sources."""
     brokers = options.pop("bootstrap_servers")
     config, pairs, profile = (options.pop(name) for name in ("config", "options", "profile"))
     return load_settings(config, os.environ, pairs or (), brokers, profile)

@@ -1,4 +1,4 @@
-"""The options that name topics, the topics that they choose, and the completion of names in a shell."""
+"""The options that name topics, the topics that these options select, and completion of names in a shell."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _INTERNAL: Final = "__"
 def choose_topics(
     session: BrokerSession, client: Consumer, names: Iterable[str], pattern: re.Pattern[str] | None = None
 ) -> list[str]:
-    """Return topics by name, by glob, and by ``pattern``, which must match the whole name; each once.
+    """Return the topics that names, globs or ``pattern`` select; ``pattern`` must match the whole name.
 
-    Globs and patterns find Kafka's internal topics only if they begin with ``__``. Raises `BadUsage` if a
-    glob or the pattern matches no topic.
+    Each topic is returned once. Globs and patterns match Kafka's internal topics only if the glob or pattern
+    begins with ``__``. Raises `BadUsage` if a glob or the pattern matches no topic.
     """
     patterns = {name: re.compile(translate(name)) for name in names if _GLOB.search(name)}
     if pattern is not None:
@@ -50,7 +50,7 @@ def choose_topics(
 
 
 class RegexType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """A regular expression of Python."""
+    """The type of command-line parameters whose value is a regular expression of Python."""
 
     name = "regex"
 
@@ -70,7 +70,7 @@ def complete_topics(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def complete_groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
-    """Return the consumer groups whose names begin with a text, as `complete_topics` does."""
+    """Return the consumer groups whose names begin with a text, or none if no broker answers in time."""
     return _complete(ctx, incomplete, ClusterView.group_names)
 
 

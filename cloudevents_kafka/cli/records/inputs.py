@@ -1,4 +1,4 @@
-"""Input of the commands: lines of files or stdin, and one event from options."""
+"""Input of the commands: lines from files or stdin, and one event from options."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WAIT_SECONDS: Final = 0.02  # for input, between two calls of ``while_waiting``
 
 
 class InputLine(msgspec.Struct, frozen=True):
-    """A line and its place, such as ``stdin:3``."""
+    """A line of input and its position, such as ``stdin:3``."""
 
     where: str
     text: bytes
@@ -45,9 +45,9 @@ def read_lines(
     expected: str = "JSON lines",
     while_waiting: Callable[[], bool] = lambda: False,
 ) -> Iterator[InputLine]:
-    """Yield the lines of files, ``-`` for stdin, without empty ones; a signal ends a wait for input.
+    """Yield the non-empty lines of files, ``-`` for stdin; a signal ends a wait for input.
 
-    While there is no input, ``while_waiting`` is called again and again until it returns False.
+    While there is no input, ``while_waiting`` is called repeatedly until it returns False.
     """
     for path in files or (_STDIN,):
         with ExitStack() as stack:
@@ -85,7 +85,7 @@ def _lines(
 
 
 def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
-    """Return whether a stream has input or ends, also if the system does not say; wait shortly for it."""
+    """Return whether a stream has input or has ended, or the system cannot say; wait shortly for input."""
     try:
         with interrupts.waiting():
             return bool(select.select([stream], [], [], _WAIT_SECONDS)[0])
@@ -94,7 +94,7 @@ def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
 
 
 def _refuse_utf16(text: bytes, name: str) -> None:
-    """Raise one `BadData` for a file in UTF-16, which PowerShell writes, instead of one for each line."""
+    """Raise one `BadData` for a whole file in UTF-16, which PowerShell writes, not one for each line."""
     if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise BadData(
             f"{name}:1: the file must be UTF-8, got UTF-16; save it as UTF-8, or convert it by iconv"
@@ -102,7 +102,7 @@ def _refuse_utf16(text: bytes, name: str) -> None:
 
 
 def _refuse_long_document(text: bytes, name: str, path: str) -> None:
-    """Raise one `BadData` if the first line begins JSON of several lines, instead of one for each."""
+    """Raise one `BadData` for a JSON document of several lines, instead of one for each line."""
     start = text.strip()
     if start[:1] in (b"{", b"[") and start[-1:] in (b"{", b"[", b",") and not is_json(start):
         each = ".[]" if start[:1] == b"[" else "."
@@ -150,7 +150,7 @@ def event_from_options(
     extensions: Sequence[tuple[str, str]] = (),
     **attributes: str,
 ) -> Event:
-    """Return the event of the options. Raises `BadUsage` with all rules that it breaks."""
+    """Return the event that options describe. Raises `BadUsage` with all rules that the event breaks."""
     if data is not None and data_file is not None:
         raise BadUsage("--data and --data-file exclude each other")
     if core := [name for name, _ in extensions if name in CORE]:
@@ -175,7 +175,7 @@ def event_from_options(
 
 
 def _with_option(problem: Problem) -> Problem:
-    """Return a problem whose hint names the option in place of an argument of `Event`."""
+    """Return a problem whose hint names an option of the command instead of an argument of `Event`."""
     name, hint = problem.attribute, problem.hint or ""
     argument = f"pass {name}="
     if name == "time":
@@ -187,7 +187,7 @@ def _with_option(problem: Problem) -> Problem:
 
 
 def _data_from_text(text: str, content_type: str | None) -> Any:
-    """Return the data of --data: JSON with its text unchanged, or text in the charset of the content type."""
+    """Return the data in --data: JSON text unchanged, or other text in the charset of the content type."""
     if content_type is not None and not media_type(content_type).is_json:
         try:
             return encode_text(text, content_type)
@@ -203,7 +203,7 @@ def _data_from_text(text: str, content_type: str | None) -> Any:
 
 
 def _read_data_file(path: str, content_type: str | None) -> Any:
-    """Return the bytes of a file; without a content type, JSON text becomes JSON data."""
+    """Return the bytes of a file; without a content type, a file with JSON text becomes JSON data."""
     with read_errors(f"--data-file {path}"):
         raw = read_stdin("the data") if path == _STDIN else Path(path).read_bytes()
     return msgspec.Raw(raw) if content_type is None and is_json(raw) else raw

@@ -12,28 +12,28 @@ r"""JSON lines: the format that `consume` writes and `produce` reads, one JSON o
                  ["trace", {"base64": "/wA="}], ["note", null]],
      "value": "{\"total\": 12.50}"}
 
-``key``, ``headers`` and ``value`` are the exact record: text if the bytes are UTF-8 without NUL,
-else ``{"base64": …}``, and null for null (a tombstone has the value null, an empty value is ``""``).
-``headers`` has all headers in order, with repeats. ``timestamp`` is in milliseconds since the epoch,
-or null.
+``key``, ``headers`` and ``value`` represent the exact record: bytes are written as text if they are UTF-8
+without NUL, else as ``{"base64": …}``; null is written as null (a tombstone has the value null, and an empty
+value is ``""``). ``headers`` contains all headers in order, with repeats. ``timestamp`` is in milliseconds
+since the epoch, or null.
 
-``mode``, ``format`` and ``event`` are the decoded event: the mode is ``binary`` or ``structured``,
-the latter with a format; the event is in the JSON event format, its ``data`` with the text unchanged
-(line ends between tokens become spaces). JSON data that parsers refuse (a lone surrogate, or nested
-too deeply) is in ``data_base64``. With --lenient, ``tolerated`` lists the problems that were
-tolerated, and ``left_out`` the names and whole values of what the event is read without, in order:
-a value is text, or ``{"base64": …}`` if it is not UTF-8. A record that is not an event has ``error``
-instead::
+``mode``, ``format`` and ``event`` represent the decoded event. The mode is ``binary`` or ``structured``;
+``format`` is present if the mode is ``structured``. ``event`` is in the JSON event format; the text of its
+``data`` is unchanged, except that line ends between tokens become spaces. JSON data that parsers refuse (a
+lone surrogate, or nested too deeply) is written as ``data_base64``. With --lenient, ``tolerated`` lists the
+problems that were tolerated, and ``left_out`` lists, in order, the names and complete values that were left
+out of the event: a value is text, or ``{"base64": …}`` if it is not UTF-8. For a record that is not an event,
+the line contains ``error`` instead of these members::
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
 
-With --schema-registry, ``decoded`` is the data as the registry's schema reads it, or ``decode_error``
-the reason why it does not.
+With --schema-registry, ``decoded`` is the data, decoded with the registry's schema, or ``decode_error`` is
+the reason why the data cannot be decoded.
 
-`produce` sends the same bytes again, for any record. If the ``event`` of a line was edited, it
-differs from the line's record: then the event is sent, encoded like the record (mode, key, other
-headers). Tools such as jq store numbers as doubles; that alone is not an edit. A line without
-``value`` has no exact record: its ``event`` is encoded, with ``headers`` as additional headers.
+`produce` sends the same bytes again, for any record. If the ``event`` of a line was edited, it differs from
+the line's record: then the edited event is sent, encoded like the record (mode, key, other headers). Tools
+such as jq convert numbers to doubles; this conversion alone does not count as an edit. A line without
+``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as additional headers.
 
 `produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
 lines are safe to print: control characters are escaped.
@@ -68,7 +68,7 @@ _decode: Final = msgspec.json.Decoder().decode
 # In strings, control characters "MUST be escaped" (RFC 8259, 7): these bytes stand between tokens only.
 _SPACES: Final = bytes.maketrans(b"\n\r\t", b"   ")
 _MAX_DEPTH: Final = 1_000
-"""The deepest nesting of JSON in a line. From Python 3.14 on, msgspec reads more, depending on the stack."""
+"""The deepest nesting of JSON in a line; since Python 3.14, msgspec reads more if the stack allows it."""
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _NOT_BRACKETS: Final = bytes({*range(256)} - {*b"[]{}"})
 _PARSER_ERRORS: Final = (msgspec.MsgspecError, RecursionError)
@@ -80,13 +80,13 @@ _NOT_AN_OBJECT: Final = "the line must be a JSON object"
 
 
 def write_line(item: Decoded | Undecodable, more: Mapping[str, Any] = MappingProxyType({})) -> bytes:
-    """Return the line of a record of any kind, with further members, and its line end."""
+    """Return the line for a record of any kind, with additional members and a line end."""
     decoded = _event_members(item) if isinstance(item, Decoded) else {"error": error_object(item.error)}
     return encode_json(record_object(item.record, {**decoded, **more})) + b"\n"
 
 
 def record_object(record: Record, decoded: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """Return a record as a JSON object; the members of ``decoded`` follow the key."""
+    """Return a record as a JSON object; the members of ``decoded`` come after the key."""
     return {
         "topic": record.topic,
         "partition": record.partition,
@@ -119,21 +119,22 @@ def _event_members(item: Decoded) -> dict[str, Any]:
 
 
 def _whole(problem: Problem) -> str:
-    """Return a problem as a text, with the whole value that was left out."""
+    """Return a problem as text, with the complete value that was left out."""
     if not isinstance(problem, LeftOut) or problem.value is None:
         return str(problem)
     return str(Problem(problem.attribute, problem.rule, problem.clause, repr(problem.value)))
 
 
 def value_to_json(value: str | bytes | None) -> str | dict[str, str] | None:
-    """Return a text itself, and bytes as `bytes_to_json` does."""
+    """Return a text unchanged, and bytes as `bytes_to_json` returns them."""
     return bytes_to_json(value) if isinstance(value, bytes) else value
 
 
 def event_json(event: Event) -> msgspec.Raw:
     """Return an event in the JSON event format, on one line.
 
-    JSON data that parsers refuse is encoded as base64, because tools would stop at it, or change it.
+    JSON data that parsers refuse is encoded as base64, because other tools would fail on such data, or change
+    it.
     """
     payload, content_type = event.payload, event.datacontenttype
     if payload is None or not implies_utf8_json(content_type) or _is_for_tools(payload):
@@ -143,7 +144,7 @@ def event_json(event: Event) -> msgspec.Raw:
 
 
 def restore_json_data(event: Event) -> Event:
-    """Return the event of a line with the JSON data that `event_json` encoded as base64."""
+    """Return the event in a line after decoding the JSON data that `event_json` encoded as base64."""
     payload = event.payload
     if payload is None or event.kind is not DataKind.BYTES or not implies_utf8_json(event.datacontenttype):
         return event
@@ -152,7 +153,7 @@ def restore_json_data(event: Event) -> Event:
 
 
 def _is_for_tools(payload: bytes) -> bool:
-    """Return whether JSON data has a value, and is nested no deeper than other parsers read."""
+    """Return whether JSON data has a Python value and is not nested deeper than other parsers allow."""
     if not is_parsable(payload):
         return False
     if payload.count(b"[") + payload.count(b"{") <= _MAX_DEPTH:
@@ -162,7 +163,7 @@ def _is_for_tools(payload: bytes) -> bool:
 
 
 def _with_data(event: Event, payload: bytes | None) -> Event:
-    """Return an event whose data is this JSON, without validation: lenient events may break rules."""
+    """Return an event with this JSON as data, without validation, since lenient events may break rules."""
     return unchecked_event(dict(raw_parts(event)[0]), payload, DataKind.JSON)
 
 
@@ -173,7 +174,7 @@ def error_object(error: DecodeError) -> dict[str, Any]:
 
 
 def bytes_to_json(value: bytes | None) -> str | dict[str, str] | None:
-    """Return bytes as text if they are UTF-8 without NUL, else as ``{"base64": …}``; None is null."""
+    """Return bytes as text if they are UTF-8 without NUL, else as ``{"base64": …}``; return None for null."""
     if value is None:
         return None
     if b"\0" not in value:  # text has no NUL: such bytes are numbers, or Avro
@@ -192,10 +193,10 @@ class BadLine(CloudEventsKafkaError, ValueError):
 
 
 class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a line: a record, an event, or both (see the text of this module).
+    """The content of a line: a record, an event, or both (see the docstring of this module).
 
-    If ``exact`` is False, ``record`` has only the key and the headers that go with the event.
-    ``event_text`` is the event in the JSON event format, not checked yet.
+    If ``exact`` is False, ``record`` contains only the key and the headers to send with the event.
+    ``event_text`` is the event in the JSON event format, which was not yet checked.
     """
 
     record: Record
@@ -205,11 +206,11 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
     format: str | None = None
 
     def event(self) -> Event | None:
-        """Return the event of the line. Raises `InvalidEvent` if it breaks a rule."""
+        """Return the event in the line. Raises `InvalidEvent` if the event breaks a rule."""
         return None if self.event_text is None else restore_json_data(_event_format.decode(self.event_text))
 
     def has_text_of(self, event: Event) -> bool:
-        """Return whether the line's event has the same text as ``event``; equal events may differ in it."""
+        """Return whether the line's event and ``event`` have the same text; equal events may differ in it."""
         return self.event_text == bytes(event_json(event))
 
 
@@ -235,7 +236,7 @@ def read_line(text: bytes) -> JsonLine:
 
 
 def read_record(text: bytes) -> Record:
-    """Return the record of a line without reading its event. Raises `BadLine` if it has no record."""
+    """Return the record in a line without reading its event. Raises `BadLine` if there is no record."""
     members = _members(text.strip())
     if not members.keys() & {"value", "headers", "key"}:
         raise BadLine('the line is not a record: it has no "value", "headers" or "key"')
@@ -244,7 +245,7 @@ def read_record(text: bytes) -> Record:
 
 
 def _members(text: bytes) -> dict[str, Any]:
-    """Return the text of each member of a line, even if its event has data that parsers refuse."""
+    """Return the text of each member of a line, even if parsers refuse the data of the line's event."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -286,7 +287,7 @@ def _checked(members: dict[str, Any], name: str, type_: type) -> Any:
 
 
 def bytes_from_json(value: Any, name: str) -> bytes | None:
-    """Return the bytes of a value of `bytes_to_json` or of ``{"hex": …}``. Raises `BadLine` for others."""
+    """Return the bytes that a result of `bytes_to_json` or ``{"hex": …}`` encodes. Raises `BadLine`."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -304,7 +305,7 @@ def bytes_from_json(value: Any, name: str) -> bytes | None:
 
 
 def _headers_from_json(value: Any) -> Headers:
-    """Return headers from a list of [name, value], or from an object."""
+    """Return headers from a list of [name, value] pairs, or from an object."""
     pairs = list(value.items()) if isinstance(value, dict) else [] if value is None else value
     if not isinstance(pairs, list):
         raise BadLine("headers must be a list of [name, value]")

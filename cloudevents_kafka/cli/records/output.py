@@ -1,7 +1,7 @@
-"""The output of records: text for people, JSON lines, or bare values.
+"""The output of records as text for people, as JSON lines, or as bare values.
 
-Text has the attributes of an event, then other headers, aligned. Text from records is escaped when a
-line is built.
+Text output shows first the attributes of an event and then other headers, in aligned columns. Text from
+records is escaped when a line is built.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAME_WIDTH: Final = len("datacontenttype")
 
 
 def item_lines(item: Decoded | Undecodable, data: Callable[[Decoded], str]) -> list[str]:
-    """Return the lines of one record, with the text of its data, and an empty line at the end."""
+    """Return the lines for one record, with the text of the record's data, and an empty line at the end."""
     heading, record = record_heading(item.record), item.record
     if isinstance(item, Undecodable):
         reason = row(item.error.verdict, styled(escape(item.error.reason), "error"))
@@ -44,7 +44,7 @@ def item_lines(item: Decoded | Undecodable, data: Callable[[Decoded], str]) -> l
 
 
 def record_heading(record: Record) -> str:
-    """Return the line with a record's place, timestamp and key."""
+    """Return the line with a record's position, timestamp and key."""
     line = styled(escape(record.where) or "a record", "heading")
     if record.timestamp is not None:
         line += styled(f"  {timestamp_text(record.timestamp)}", "dim")
@@ -52,7 +52,7 @@ def record_heading(record: Record) -> str:
 
 
 def content_lines(record: Record) -> list[str]:
-    """Return the lines of all headers of a record, and of its value."""
+    """Return the lines for all headers of a record, and for its value."""
     return [*header_lines(record, extra_only=False), row("value", bytes_text(record.value))]
 
 
@@ -62,7 +62,7 @@ def mode_text(mode: str, format: str | None) -> str:
 
 
 def timestamp_text(milliseconds: int) -> str:
-    """Return a record's timestamp in RFC 3339; the number itself if it is outside the years 1 to 9999."""
+    """Return a record's timestamp in RFC 3339, or as a number if it is outside the years 1 to 9999."""
     try:
         return format_milliseconds(milliseconds)
     except OverflowError:
@@ -70,7 +70,7 @@ def timestamp_text(milliseconds: int) -> str:
 
 
 def _event_lines(event: Event) -> list[str]:
-    """Return the lines of an event's attributes, in their order."""
+    """Return lines for the attributes of an event, in the order of the attributes."""
     texts = {name: escape(str(event.text(name))) for name in event}
     return [row(name, styled(text, "good") if name == "type" else text) for name, text in texts.items()]
 
@@ -88,7 +88,7 @@ def data_text(event: Event) -> str:
 
 
 def header_lines(record: Record, *, extra_only: bool) -> list[str]:
-    """Return the lines of a record's headers; with ``extra_only``, without the headers of attributes."""
+    """Return lines for a record's headers; with ``extra_only``, leave out headers that carry attributes."""
     return [
         row("header", styled(escape(name), "header") + styled(" is null" if value is None else " = ", "dim"))
         + ("" if value is None else bytes_text(value))
@@ -98,7 +98,7 @@ def header_lines(record: Record, *, extra_only: bool) -> list[str]:
 
 
 def row(name: str, text: str) -> str:
-    """Return the line of a name and a styled text, in aligned columns."""
+    """Return the line for a name and a styled text, in aligned columns."""
     return styled(f"  {escape(name):<{_NAME_WIDTH}}  ", "name") + text
 
 
@@ -113,7 +113,7 @@ def bytes_text(value: bytes | None) -> str:
 
 
 def is_listed_as_json(output: str | None) -> bool:
-    """Return whether a command prints JSON: by its option, else if stdout is not a terminal."""
+    """Return whether a command prints JSON: as its option says, or by default if stdout is not a terminal."""
     return output == "json" or (output is None and not sys.stdout.isatty())
 
 
@@ -123,7 +123,7 @@ def print_listing(
     objects: Iterable[dict[str, Any]],
     output: str | None,
 ) -> None:
-    """Print a table, or the objects as JSON lines; by default a table on a terminal only."""
+    """Print a table, or print objects as JSON lines; by default, print a table only on a terminal."""
     if is_listed_as_json(output):
         sys.stdout.write("".join(f"{encode_json(each).decode()}\n" for each in objects))
         return
@@ -132,7 +132,7 @@ def print_listing(
 
 
 def is_pipe_closed() -> bool:
-    """Return whether stdout is a pipe whose reader has ended; False if the system cannot say."""
+    """Return whether stdout is a pipe whose reader has closed it; False if the system cannot say."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)  # an empty mask: poll() reports errors anyway

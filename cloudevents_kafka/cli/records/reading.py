@@ -1,4 +1,4 @@
-"""The verdict on a record in the commands: that of a consumer which also reads the data."""
+"""The verdict of the commands on a record, which is the verdict of a consumer that also reads the data."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _REGISTRY_HINT = "a schema registry has framed it: consume --schema-registry URL
 def read(record: Record, *, lenient: bool = False, by_registry: bool = False) -> Decoded | Undecodable:
     """Return the result of `decode`, or a `BrokenData` if the data does not match its content type.
 
-    JSON that has no Python value, such as a lone surrogate, is valid. With ``by_registry`` data that a schema
-    registry has framed is not checked.
+    JSON without a Python value, such as a lone surrogate, is valid. With ``by_registry``, data that was
+    framed for a schema registry is not checked.
     """
     item = decode(record, lenient=lenient)
     if not isinstance(item, Decoded) or (by_registry and _is_framed(item.event)):
@@ -44,7 +44,7 @@ def _is_json(event: Event) -> bool:
 
 
 def event_of(item: Decoded | Undecodable) -> Event | None:
-    """Return the event of a record, also if its data is broken, or None."""
+    """Return the event of a record, even if the event's data is broken; None if there is no event."""
     if isinstance(item, Decoded):
         return item.event
     return item.error.event if isinstance(item.error, BrokenData) else None
@@ -55,7 +55,7 @@ def _is_framed(event: Event) -> bool:
 
 
 def _broken(error: DataError, item: Decoded) -> BrokenData:
-    """Return the error of data; its message says where the data is broken."""
+    """Return the error for broken data; its message says where the data is broken."""
     hint = _REGISTRY_HINT if _is_framed(item.event) else None
     broken = BrokenData(f"broken data: {error}", item.record, item.event, hint)
     broken.__cause__ = error

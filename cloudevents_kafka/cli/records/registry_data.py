@@ -1,4 +1,4 @@
-"""Decode data that serializers of a schema registry have framed, and return it as JSON."""
+"""Decode data that a schema registry's serializers have framed, and return the data as JSON."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _Read = Callable[[bytes], Any]
 
 
 class RegistryData:
-    """Decodes data by the schemas of a registry; each is fetched once."""
+    """Decodes data with the schemas of a registry; each schema is fetched once."""
 
     def __init__(self, url: str, settings: Mapping[str, str], interrupts: Interrupts) -> None:
-        """Raise `BadUsage` for settings that the client does not accept, or if it is not installed.
+        """Raise `BadUsage` for settings that the client refuses, or if the client is not installed.
 
         A signal that arrives while a schema is fetched raises `Interrupted`.
         """
@@ -50,7 +50,7 @@ class RegistryData:
         self._readers: dict[str, _Read] = {}
 
     def __call__(self, item: Decoded) -> dict[str, Any]:
-        """Return ``decoded``, the data as JSON, or ``decode_error``; nothing for data without a frame."""
+        """Return ``decoded``, the data as JSON, or ``decode_error``; return {} for data without a frame."""
         payload = item.event.payload or b""
         header = next((value for name, value in item.record.headers if name == _HEADER and value), None)
         if header is None and payload[:1] not in (b"\0", b"\1"):
@@ -71,11 +71,11 @@ class RegistryData:
             return {"decode_error": (str(error) or type(error).__name__)[:_MOST]}
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the registry."""
         self._client.close()
 
     def _reader(self, name: str) -> _Read:
-        """Return the reader for data of the schema with an id or a GUID."""
+        """Return the reader for data with the schema that an id or a GUID identifies."""
         return self._readers.get(name) or remember(self._readers, name, self._fetch(name))
 
     def _fetch(self, name: str) -> _Read:

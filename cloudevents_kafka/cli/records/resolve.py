@@ -1,4 +1,4 @@
-"""Find the record that a JSON line means: its exact record, or the encoding of its edited event."""
+"""Find the record that a JSON line means: the line's exact record, or the encoding of an edited event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_DOUBLE: Final = sys.float_info.max
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of the command that override the content of a line."""
+    """Options of a command that override the content of a line."""
 
     mode: ContentMode | None = None
     format: str | None = None
@@ -32,9 +32,9 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
     """Return the record that a line means.
 
-    The exact record stays unchanged unless the line's event was edited or another mode or format is set. If
-    the record is not an event, only its key and headers can be overridden. Raises `EncodeError`, and
-    `InvalidEvent` if the line's event breaks a rule.
+    The exact record is returned unchanged unless the line's event was edited or another mode or format is
+    requested. If the record is not an event, only the key and the headers can be overridden. Raises
+    `EncodeError`, and `InvalidEvent` if the line's event breaks a rule.
     """
     if not line.exact:
         return encode_event(line.event(), line, overrides)
@@ -55,7 +55,7 @@ def _decode_event(record: Record, *, lenient: bool) -> Event | None:
 
 
 def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
-    """Return whether the line's event differs from its record, decoded strictly and leniently."""
+    """Return whether the line's event differs from the events that strict and lenient reading return."""
     if any(event is not None and line.has_text_of(event) for event in decoded):
         return False
     # Lenient: problems that --lenient tolerated in the record are in the line's event, too.
@@ -67,7 +67,7 @@ def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
 
 
 def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> Record:
-    """Return the record of an event, encoded like the record of its line, or as ``overrides`` demand."""
+    """Return the record of an event, encoded like the record in the line, or as ``overrides`` demands."""
     record = line.record
     if event is None:
         # K-07: null is an event "with no data", too, so a missing value is not null.
@@ -89,7 +89,7 @@ def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> R
 
 
 def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) -> Record:
-    """Return a record with the key and the additional headers of the overrides."""
+    """Return a record with the key and the additional headers in ``overrides``."""
     key = overrides.key
     if key is None and overrides.key_mapper is not None and event is not None:
         mapped = overrides.key_mapper(event)  # K-14: the mapper "MUST NOT modify the CloudEvent"
@@ -104,7 +104,7 @@ def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) 
 
 
 def _equal_events(first: Event, second: Event) -> bool:
-    """Return whether two events are equal if the numbers in their JSON data are read as doubles."""
+    """Return whether two events are equal when the numbers in their JSON data are read as doubles."""
     texts, second_texts = ({name: event.text(name) for name in event} for event in (first, second))
     if texts != second_texts:
         return False
@@ -126,5 +126,5 @@ def _comparable_data(event: Event) -> Any:
 
 
 def _double(text: str) -> float:
-    """Return a number as jq reads it: a double, with the largest one instead of infinity."""
+    """Return a number as jq reads it: as a double, with the largest double in place of infinity."""
     return max(-_MAX_DOUBLE, min(_MAX_DOUBLE, float(text)))

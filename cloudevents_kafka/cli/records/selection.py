@@ -1,4 +1,4 @@
-"""The filters of commands, and the writer of the records that match."""
+"""The filters of commands, and the writer for the records that match the filters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 ERRORS: Final = ("not-an-event", "broken-event", "broken-data", "unsupported-format", "batch")
-"""The verdicts about records that are not valid events."""
+"""The verdicts on records that are not valid events."""
 VERDICTS: Final = ("event", "any-error", *ERRORS)
 
 _OF_RECORDS: Final = {
@@ -37,11 +37,11 @@ _OF_RECORDS: Final = {
     **dict.fromkeys(("header", "headers"), "--header NAME=VALUE"),
     "verdict": "--verdict VERDICT",
 }
-"""The options to use for names that are not attributes."""
+"""The options to use for names that are not attribute names."""
 
 
 class AttributeType(PairType):
-    """``name=value`` of an attribute. For another name, the error says which option to use."""
+    """The type of ``name=value`` for an attribute; for other names, the error names the option to use."""
 
     def __init__(self) -> None:
         super().__init__(TEXT)
@@ -58,7 +58,7 @@ class AttributeType(PairType):
 
 
 def _advice(name: str, text: str) -> str:
-    """Return the option to use for a name that is not that of an attribute."""
+    """Return the option to use for a name that is not an attribute name."""
     first = re.split(r"[.\[]", name, maxsplit=1)[0]
     attribute = name.lower().removeprefix("ce_").removeprefix("ce-")
     if first in _OF_RECORDS or first != name:  # a path, as into data
@@ -103,11 +103,12 @@ filter_options: Final = option_group(
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that a record must all meet, as `filter_options` name them.
+    """Conditions that a record must all meet; `filter_options` has options with the same names.
 
-    ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are globs, and one of each must match;
-    ``where`` has names of attributes with their exact texts; ``headers`` has names of headers, each with a
-    value, or None for any value; ``verdicts`` are some of `VERDICTS`, of which one must match.
+    ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are lists of globs; at least one glob of
+    each list that is not empty must match. ``where`` contains pairs of an attribute name and the attribute's
+    exact text; ``headers`` contains pairs of a header name and a value, where None matches any value.
+    ``verdicts`` contains some of `VERDICTS`; one of these must match.
     """
 
     types: Sequence[str] = ()
@@ -121,7 +122,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needs_event(self) -> bool:
-        """Whether only events can match, because a condition is about attributes."""
+        """Whether only events can match, because a condition applies to attributes."""
         return bool(self.types or self.sources or self.subjects or self.where)
 
     def matches(self, item: Decoded | Undecodable) -> bool:
@@ -147,7 +148,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _matches_bytes(value: bytes | None, globs: Sequence[str]) -> bool:
-    """Return whether a key or a value matches one of the globs; null matches none of them."""
+    """Return whether a key or a value matches one of the globs; null does not match any glob."""
     if not globs or value is None:
         return not globs
     text = value.decode("utf-8", "surrogateescape")
@@ -155,9 +156,9 @@ def _matches_bytes(value: bytes | None, globs: Sequence[str]) -> bool:
 
 
 class RecordWriter:
-    """A writer of the records that match a filter, up to ``count``; ``written`` is their number so far.
+    """A writer of the records that match a filter, up to ``count``; ``written`` counts written records.
 
-    With ``strict``, writing ends at a record that is not an event, or whose data is broken.
+    With ``strict``, writing ends at the first record that is not an event, or whose data is broken.
     """
 
     def __init__(
@@ -174,7 +175,7 @@ class RecordWriter:
         self.written = 0
 
     def write(self, batches: Iterator[list[Record]]) -> Iterator[Mapping[tuple[str, int], int]]:
-        """Write each batch, and yield the next offset of its partitions after the output is flushed."""
+        """Write each batch, and yield the next offsets of its partitions after the output is flushed."""
         for batch in batches:
             offsets: dict[tuple[str, int], int] = {}
             for record in batch:
@@ -188,7 +189,7 @@ class RecordWriter:
                 return
 
     def _write_item(self, item: Decoded | Undecodable) -> bool:
-        """Write a record if it matches; return False if ``strict`` ends the command at it."""
+        """Write a record if it matches; return False if ``strict`` ends the command at this record."""
         if isinstance(item, Undecodable):
             if self._strict:
                 self._error = BadData(f"{item.error}; to read on, leave out --strict")
@@ -202,7 +203,7 @@ class RecordWriter:
         return True
 
     def finish(self) -> None:
-        """Report skipped records, and those that --lenient would read. Raises `BadData` with ``strict``."""
+        """Report skipped records and those that --lenient would read. Raises `BadData` with ``strict``."""
         if self._readable:
             refused = pluralize(self._refused, "record that is not an event", "records that are not events")
             print_message(f"--lenient would read {self._readable:,} of {refused}")

@@ -1,4 +1,4 @@
-"""Counts of the records of a topic, as a JSON object and as bars of text."""
+"""Counts of the records in a topic, as a JSON object and as text with bars."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BLOCKS: Final = " ▏▎▍▌▋▊▉█"
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _ALL: Final = Filter()
 _PARTS: Final = ("types", "sources", "modes", "formats", "errors", "tolerated", "keys")
-"""The counts by label, by their names in `RecordCounts`; ``errors`` are verdicts with their clauses."""
+"""The counts that have labels, named as in `RecordCounts`; ``errors`` counts verdicts with clauses."""
 
 
 def count_records(
@@ -42,7 +42,7 @@ def count_records(
     lenient: bool,
     filter: Filter = _ALL,
 ) -> None:
-    """Add the records that match to the counts of their topics, up to a number of records."""
+    """Count the records that match under their topics, up to a number of records."""
     items = (read(record, lenient=lenient) for record in chain.from_iterable(batches))
     matching = (item for item in items if filter.matches(item))
     for done, item in enumerate(islice(matching, most), 1):
@@ -55,7 +55,7 @@ def _labels(counts: RecordCounts) -> Iterator[tuple[str, Labels[str]]]:
 
 
 def statistics(topic: str, counts: RecordCounts) -> str:
-    """Return counts as one JSON object; each part has the most frequent names, and the number of others."""
+    """Return counts as one JSON object; each part lists the most frequent names and counts the others."""
     parts = {name: labels.most_common(_LISTED) for name, labels in _labels(counts)}
     window = counts.times.window(_LISTED)
     times = {"width_ms": window.width, "from": dict(_times(window)), "before": window.before}
@@ -74,7 +74,7 @@ def statistics(topic: str, counts: RecordCounts) -> str:
 
 
 def to_lines(topic: str, counts: RecordCounts) -> Iterator[str]:
-    """Yield counts as lines of text, with a bar for each."""
+    """Yield lines of text for counts, with a bar for each count."""
     width = width_of(sys.stdout) or _WIDTH
     others = pluralize(counts.others, "other record")
     yield (
@@ -97,7 +97,7 @@ def to_lines(topic: str, counts: RecordCounts) -> Iterator[str]:
 
 
 def _times(window: TimeWindow) -> Iterator[tuple[str, int]]:
-    """Yield the start of each bin, and the number of records in it."""
+    """Yield the start of each time interval, and the number of records in it."""
     for number, labels in enumerate(window.bins):
         yield timestamp_text(window.start + number * window.width), labels.total
 
@@ -107,7 +107,7 @@ def _shown(label: str) -> str:
 
 
 def _bars(title: str, rows: Sequence[tuple[str, int]], width: int) -> Iterator[str]:
-    """Yield a heading and a bar for each row; a name that is too long has a line of its own."""
+    """Yield a heading and a bar for each row; a name that is too long is on a separate line."""
     if not rows:
         return
     yield ""
@@ -127,7 +127,7 @@ def _bars(title: str, rows: Sequence[tuple[str, int]], width: int) -> Iterator[s
 
 
 def _bar(number: int, most: int, width: int) -> str:
-    """Return a bar whose length is a share of the width, in eighths where the terminal has them."""
+    """Return a bar for a share of the width, in eighths of a column if the terminal can show them."""
     eighths = max(1, round(8 * width * number / most)) if number else 0
     if "utf" not in str(sys.stdout.encoding).lower() or os.environ.get("TERM") == "dumb":
         return "#" * max(1, eighths // 8) if number else ""

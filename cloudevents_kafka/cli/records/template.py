@@ -1,8 +1,9 @@
-"""Templates of lines for records, in Python's format syntax, such as ``{offset:>8} {type} {data}``.
+"""Templates for the lines of records, in Python's format syntax, such as ``{offset:>8} {type} {data}``.
 
-A field is one of `FIELDS`, a core attribute, or ``ce_`` with the name of any attribute, as in a header.
-Fields are found by name alone: a template is not a program, and cannot access attributes of values. A format
-contains no field, and its numbers are bounded, so a line is not much longer than the template and the values.
+A field is one of `FIELDS`, a core attribute, or ``ce_`` followed by the name of any attribute, as in a
+header. Fields are looked up only by name: a template is not a program, and cannot access attributes of Python
+objects. Formats must not contain fields, and the numbers in formats are bounded, so a line is not much longer
+than the template and the values.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ FIELDS: Final[dict[str, _Field]] = {
 
 
 LINE: Final = "{place}  {timestamp}  {type}  {source}  {id}  {data}"
-"""The template of ``-o line`` for events."""
+"""The template that ``-o line`` uses for events."""
 LINE_OF_OTHERS: Final = "{place}  {timestamp}  {verdict}  {reason}"
 _NAMES: Final = ("data", *FIELDS, *CORE)
 _LISTED: Final = f"{', '.join(_NAMES)}, or ce_ATTRIBUTE"
@@ -64,13 +65,13 @@ _VERBS: Final = {
     "d": "timestamp",
     "T": "timestamp",
 }
-"""The format codes of kcat and rpk, which some users try first, and the fields for them."""
+"""The format codes of kcat and rpk, which some users try first, and the corresponding fields."""
 _VERB: Final = re.compile(f"%([{''.join(_VERBS)}])")
 _SAMPLE: Final = Record(topic="orders", partition=0, offset=0)
 
 
 class Template:
-    """A template; ``data`` returns the text of an event's data. Raises `BadUsage` if it is wrong."""
+    """A template; ``data`` returns the text of an event's data. Raises `BadUsage` for an invalid template."""
 
     def __init__(self, text: str, data: Callable[[Decoded], str]) -> None:
         self._text, self._data = text.replace("\\t", "\t").replace("\\n", "\n"), data
@@ -85,12 +86,12 @@ class Template:
             raise BadUsage(f"--format: {error}") from None
 
     def render(self, item: Item) -> str:
-        """Return the line of a record."""
+        """Return the line for a record."""
         return self._text.format_map(_Values(item, self._data))
 
 
 def _check(text: str, fields: Sequence[tuple[str, str, str | None]], values: Mapping[str, Any]) -> None:
-    """Raise `ValueError` unless a template has fields, with known names and bounded formats."""
+    """Raise `ValueError` unless a template contains fields, with known names and bounded formats."""
     if not fields:
         verbs = _VERB.sub(lambda verb: f"{{{_VERBS[verb[1]]}}}", text)
         line = verbs.removesuffix("\\n")  # each record has a line
@@ -111,7 +112,7 @@ def _check_field(name: str) -> None:
 
 
 def _check_format(name: str, spec: str, value: object) -> None:
-    """Raise `ValueError` for a format that a value cannot have, or that makes a long line, or a character."""
+    """Raise `ValueError` if a format does not suit a value, or makes a long line or a character."""
     if "{" in spec or "}" in spec:
         raise ValueError(f"the format of {name!r} must not have a field in it, got {spec!r}; write a number")
     long = [digits for digits in _DIGITS.findall(spec) if len(digits) > 9 or int(digits) > _MOST]

@@ -17,12 +17,12 @@ OUTPUT_FORMATS: Final = ("json", "text", "line", "raw")
 
 
 class Output:
-    """The records that `consume` writes; they are on stdout once `flush` returns.
+    """Writes the records of `consume`; the records are written to stdout when `flush` returns.
 
-    The default format is text on a terminal, and JSON lines elsewhere. ``line`` is one line for each record,
-    fitted to a terminal; a ``template`` is the user's own format of it. ``raw`` is the value of each record
-    and a line end; null is an empty line. On a terminal, control characters are escaped. ``registry`` decodes
-    data of a schema registry.
+    The default format is text on a terminal, and JSON lines elsewhere. ``line`` writes one line for each
+    record, cut to the width of a terminal; ``template`` is the user's own format for such lines. ``raw``
+    writes the value of each record and a line end; for a null value, it writes an empty line. On a terminal,
+    control characters are escaped. ``registry`` decodes data with the schemas of a schema registry.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""The page that ``report`` writes: its parts in `page`, its drawings in `figures`, its elements in `html`."""
+"""The page that ``report`` writes: `page` builds it, `figures` draws, and `html` creates elements."""

@@ -1,4 +1,4 @@
-"""Drawings: bars by pygal as SVG, without its scripts and styles; the page's style has their colors."""
+"""Drawings: bars as SVG from pygal, without pygal's scripts and styles; the page's style sets colors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST: Final = 24
 def bars(
     title: str, names: Sequence[str], series: Sequence[Sequence[int]], *, rows: bool = False
 ) -> ET.Element:
-    """Return a drawing of stacked bars; with ``rows`` they lie below each other, the first on top."""
+    """Return a drawing of stacked bars; with ``rows``, bars lie below each other, with the first on top."""
     import pygal
 
     # Python 3.11 warns at each later import of pygal's finder of maps, which no later Python calls.
@@ -51,7 +51,7 @@ def bars(
 
 
 def _clean(element: ET.Element) -> ET.Element:
-    """Return an element of pygal, reduced to the parts that draw, with values as titles."""
+    """Return an element from pygal, reduced to the parts that draw, with the values as titles."""
     cleaned = h(element.tag.removeprefix(_SVG), element.text or "")
     cleaned.attrib.update({name: text for name, text in element.items() if name in _KEPT})
     for child in element:

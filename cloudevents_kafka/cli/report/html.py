@@ -1,4 +1,4 @@
-"""HTML as a tree, in which text is never markup, and text of records for readers: masked, escaped, cut."""
+"""HTML as a tree in which text is never markup, and masked, escaped, shortened text from records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cloudevents_kafka.primitives.visible import escape
 
 
 def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
-    """Return an element; in names of attributes ``_`` becomes a hyphen, and at the end it is removed."""
+    """Return an element; in names of attributes, ``_`` becomes a hyphen, but is removed at the end."""
     element = ET.Element(tag, {name.rstrip("_").replace("_", "-"): text for name, text in attributes.items()})
     for child in children:
         if not isinstance(child, str):
@@ -26,7 +26,7 @@ def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """Return text from records without secrets, escaped as on a terminal, and cut with a note of how much."""
+    """Return text from records, with secrets masked, escaped as on a terminal, and cut to a length."""
     was_cut = len(text) == MAX_KEY_LENGTH or text.endswith(CUT)
     text = escape(mask_text(text.removesuffix(CUT) + CUT if was_cut else text))
     more = "more" if was_cut else f"{len(text) - longest:,} more"
@@ -34,7 +34,7 @@ def shown(text: str, longest: int = 120) -> str:
 
 
 def document(title: str, style: str, *body: ET.Element) -> str:
-    """Return a page that loads and runs nothing: its content policy allows only this style."""
+    """Return a page that does not load or run anything: its content policy allows only this style."""
     digest = b64encode(sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     head = h(

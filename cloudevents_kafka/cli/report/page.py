@@ -1,4 +1,4 @@
-"""The page about records: figures, each with its table, and samples; its lists are bounded, for 1 MB."""
+"""The page about records: figures with tables, and samples; lists are bounded so that 1 MB suffices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class PageContents(NamedTuple):
-    """The contents of a page: the title, names and texts about the source, the counts, and the lags."""
+    """The contents of a page: the title, the names and texts that describe the source, counts, and lags."""
 
     title: str
     facts: Sequence[tuple[str, str]]
@@ -41,13 +41,13 @@ class PageContents(NamedTuple):
 
     @property
     def records(self) -> str:
-        """The numbers of records."""
+        """The numbers of records in all topics."""
         others = pluralize(self.counts.others, "other record")
         return f"{pluralize(self.counts.events, 'event')} and {others}"
 
 
 def to_html(report: PageContents) -> str:
-    """Return the page of a report."""
+    """Return the page for a report."""
     style = files("cloudevents_kafka.cli.report").joinpath("page.css").read_text("utf-8")
     facts = (*report.facts, ("records", report.records))
     about = _facts([(shown(name), shown(text)) for name, text in facts])
@@ -66,7 +66,7 @@ def _section(
     note: str,
     drawing: ET.Element | Literal["rows", "columns"] | None = None,
 ) -> ET.Element:
-    """Return a drawing, by default of the rows' last cells, and a table whose first cells are headings."""
+    """Return a drawing, by default of the rows' last cells, and a table with row headings."""
     if drawing in {"rows", "columns"}:
         values = [int(str(row[-1])) for row in rows]
         drawing = bars(note, [str(row[0]) for row in rows], [values], rows=drawing == "rows")

@@ -1,5 +1,5 @@
-"""The terminal: exit codes, text that is safe to print, parameter types, signals, progress.
+"""The terminal: exit codes, text that is safe to print, parameter types, signals and progress lines.
 
-Read `errors` first: each exit code and the exception that ends a command with it. Then `text`,
-`parameters`, `options`, `completion`, `help`, `signals` and `streams`.
+Read `errors` first: it defines the exit codes, and the exceptions that end a command with these codes. Then
+read `text`, `parameters`, `options`, `completion`, `help`, `signals` and `streams`.
 """

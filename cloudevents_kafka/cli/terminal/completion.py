@@ -1,4 +1,4 @@
-"""Completion in a shell: of names that are known without a broker, and of folders."""
+"""Completion in a shell for folders, and for names that are known without a broker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Completer = Callable[[click.Context, click.Parameter, str], list[str] | list[Com
 def complete_from(
     names: Callable[[], Iterable[str]],
 ) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Return a function that completes a parameter from the names that ``names`` returns, in any case."""
+    """Return a function that completes a parameter from the results of ``names``, ignoring case."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
         return [name for name in names() if name.lower().startswith(incomplete.lower())]
@@ -22,5 +22,5 @@ def complete_from(
 
 
 def complete_folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # the same
-    """Return the item that makes the shell complete a folder."""
+    """Return the completion item that makes the shell complete a folder."""
     return [CompletionItem(incomplete, type="dir")]

@@ -1,8 +1,8 @@
-"""Exit codes, and the exceptions that end a command with one of them.
+"""Exit codes, and the exceptions that end a command with one of these exit codes.
 
 * 0: all records were read or delivered.
 * 1, bad data: a record or an input line is invalid.
-* 2, bad usage: the command line, the settings or a topic name is wrong, what the command needs (a
+* 2, bad usage: the command line, a setting or a topic name is wrong, a part that the command needs (a
   package, Java, jars, a port) is missing, or stdout cannot be written.
 * 3: the broker cannot be reached, refuses a request, or did not accept a record.
 * 4: a threshold of the pipeline has ended its run.
@@ -25,7 +25,7 @@ BROKER_FAILURE: Final = 3
 THRESHOLD: Final = 4
 BROKEN_PIPE: Final = 141
 _PLACES: Final = {"--topic": "a topic by -t TOPIC", "--out": "a folder by --out DIR"}
-"""The options for values that users pass as arguments by mistake."""
+"""The options to use for values that users pass as arguments by mistake."""
 _EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \(.*\)", re.DOTALL)
 
 
@@ -58,22 +58,23 @@ class BadUsage(_RedactedError):
 
 
 class BrokerFailure(_RedactedError):
-    """The broker cannot be reached, or refuses a request; ``is_of_topic`` is whether it refuses a topic."""
+    """The broker cannot be reached, or refuses a request; ``is_of_topic`` says whether it refuses a topic."""
 
     exit_code = BROKER_FAILURE
     is_of_topic = False
 
 
 class ThresholdEnd(CommandError):
-    """A threshold has ended the run."""
+    """A threshold has ended the run of the pipeline."""
 
     exit_code = THRESHOLD
 
 
 def from_click(error: click.UsageError) -> click.ClickException:
-    """Return an error of click as a `BadUsage`, without the words of the command line that click quotes.
+    """Return an error of click as a `BadUsage`, without the words that click quotes from the command line.
 
-    One of them may be a secret: in ``-X sasl.password hunter2`` the last word is an unexpected argument.
+    One of these words may be a secret: in ``-X sasl.password hunter2``, the last word is an unexpected
+    argument.
     """
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error

@@ -1,4 +1,4 @@
-"""Help whose lines are broken between words only: click would break ``--print-options`` at its hyphens."""
+"""Help whose lines are only broken between words: click would break ``--print-options`` at a hyphen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AS_WRITTEN: Final = str.maketrans("\u2011", "-")
 
 
 class HelpContext(click.Context):
-    """The context of a command, with a formatter that breaks no word."""
+    """The context of a command, with a formatter that does not break words."""
 
     class formatter_class(click.HelpFormatter):  # noqa: N801  # click's name
         """Writes help in which a word with hyphens stays on one line."""

@@ -1,8 +1,8 @@
-"""The options of a command that derive from a struct of options: flags, help, types, defaults.
+"""The options of a command that are derived from a struct: flags, help, types and defaults.
 
-A field of ``Annotated[type, Option(…)]`` is one option (`primitives.options`). The options of a command line
-are a mapping by the names of the fields, and so are those of a file; `struct_values` converts either to the
-values of the struct.
+Each field with the type ``Annotated[type, Option(…)]`` defines one option (`primitives.options`). Both the
+options of a command line and the options in a file are mappings from field names to values; `struct_values`
+converts such a mapping to the values of the struct.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NONE: Final[Mapping[str, Any]] = {}
 
 
 class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no generic one
-    """The choices of a field; the error for one that was removed says what to do instead."""
+    """The choices of a field; the error for a choice that was removed says what to use instead."""
 
     def __init__(self, field: Field) -> None:
         super().__init__(field.choices)
@@ -39,7 +39,7 @@ class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no g
 
 
 class _Switch(click.Option):
-    """A flag with an opposite, which is needed only with a file of options; the help does not show it."""
+    """A flag with an opposite flag, which is needed only with an options file; the help does not show it."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the names and the help."""
@@ -54,10 +54,11 @@ def struct_options(
     complete: Mapping[str, Completer] = _NONE,
     required: bool = False,
 ) -> Callable[[_Command], _Command]:
-    """Return a decorator that adds the options of a struct, in the order of its fields.
+    """Return a decorator that adds the options of a struct, in the order of the struct's fields.
 
-    ``after`` has other options, by the name of the field that they follow; ``complete`` has completers of
-    values. With ``required``, a field without a default must be on the command line.
+    ``after`` maps the name of a field to other options that follow it; ``complete`` maps names of fields to
+    completers of their values. With ``required``, a field without a default must be passed on the command
+    line.
     """
     options: list[_Decorator] = []
     for field in fields_of(struct):
@@ -100,7 +101,7 @@ def _type(field: Field) -> click.ParamType | None:  # type: ignore[type-arg]  # 
 
 
 def passed_options(ctx: click.Context, fields: Iterable[Field]) -> dict[str, Any]:
-    """Return the values that were passed on the command line, by the names of the fields."""
+    """Return the values that were passed on the command line, as a dictionary by field name."""
     found = [field for field in fields if ctx.get_parameter_source(field.name) is ParameterSource.COMMANDLINE]
     return {field.name: _passed(field, ctx.params[field.name]) for field in found}
 
@@ -112,7 +113,7 @@ def _passed(field: Field, value: Any) -> Any:
 
 
 def _pairs(field: Field, values: Iterable[str]) -> dict[str, str]:
-    """Return texts by patterns of types; these texts have no equals sign."""
+    """Return texts by type pattern; these texts must not contain an equals sign."""
     found: dict[str, str] = {}
     for value in values:
         pattern, equals, text = value.rpartition("=")
@@ -127,7 +128,7 @@ def _pairs(field: Field, values: Iterable[str]) -> dict[str, str]:
 
 
 def struct_values(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of those fields of a struct that have one; raise `ValueError`."""
+    """Return the values of the struct's fields that have a value; raise `ValueError` for a wrong value."""
     return {field.name: _value(field, values[field.name]) for field in fields if field.name in values}
 
 

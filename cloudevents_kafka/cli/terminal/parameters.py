@@ -3,9 +3,9 @@
 The operating system passes arguments as bytes. Python decodes bytes that are not UTF-8 to lone
 surrogates, which neither JSON nor a Kafka client accepts. Each parameter is therefore one of
 
-- text, which must be UTF-8: every parameter that declares no other type (`require_utf8`);
-- a file name, which may be any bytes (`FILE`);
-- a key, a value or a header value, which may be any bytes and become `bytes` (`BYTES`, `PairType`).
+- text, which must be UTF-8: this is every parameter that does not declare another type (`require_utf8`); - a
+file name, which may be any bytes (`FILE`); - a key, a value or a header value, which may be any bytes and
+become `bytes` (`BYTES`, `PairType`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _MAX_SECONDS: Final = 2_000_000  # 23 days: clients and sockets count millisecon
 
 
 class SecondsType(click.FloatRange):
-    """A finite number of seconds above 0, or from 0 with ``allow_zero``."""
+    """A finite number of seconds that is greater than 0, or with ``allow_zero`` at least 0."""
 
     def __init__(self, *, allow_zero: bool = False) -> None:
         super().__init__(min=0, max=_MAX_SECONDS, min_open=not allow_zero)
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> float:
-        """Return the number; NaN, which click's range check accepts, is refused."""
+        """Return the number; refuse NaN, which click's range check accepts."""
         seconds = float(super().convert(value, param, ctx))
         if math.isnan(seconds):
             self.fail(f"{seconds} is not a number of seconds.", param, ctx)
@@ -38,7 +38,7 @@ class SecondsType(click.FloatRange):
 
 
 class TextType(click.types.StringParamType):
-    """UTF-8 text; the error for other text does not quote it, since it may be a secret."""
+    """UTF-8 text; the error for other text does not quote the text, since it may be a secret."""
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> Any:
         """Return the text."""
@@ -49,7 +49,7 @@ class TextType(click.types.StringParamType):
 
 
 class BytesType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """The bytes of an argument, UTF-8 or not."""
+    """The bytes of an argument, which may be UTF-8 or not."""
 
     name = "text"
 
@@ -64,7 +64,7 @@ class BytesType(click.ParamType):  # type: ignore[type-arg]  # older clicks have
 
 
 class PairType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """``name=value``, whose value has a type; with ``allow_null`` also ``name``, whose value is null."""
+    """``name=value``, whose value has its own type; with ``allow_null``, ``name`` alone means null."""
 
     name = "pair"
 
@@ -91,7 +91,7 @@ FILE: Final = click.Path(readable=False)  # the commands report unreadable files
 
 
 def option_group(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
-    """Return a decorator that adds options to a command, in this order."""
+    """Return a decorator that adds options to a command, in the order of the arguments."""
 
     def add(command: _Command) -> _Command:
         for option in reversed(options):
@@ -135,7 +135,7 @@ def is_utf8(text: str) -> bool:
 
 
 def require_utf8(command: click.Command) -> None:
-    """Check every parameter of a command that declares no type of its own as text."""
+    """Check that each parameter of a command that does not declare a type is UTF-8 text."""
     for parameter in command.params:
         if parameter.type is click.STRING:
             parameter.type = TEXT

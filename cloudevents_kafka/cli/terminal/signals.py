@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM: a command finishes the record in progress, then ends.
+"""Ctrl-C and SIGTERM: a command finishes the record in progress, and then ends.
 
-The first signal only sets a flag, so that no record is cut in half. In a block that waits for input
-or for a broker, and at a second signal, `Interrupted` is raised at once.
+The first signal only sets a flag, so that no record is written only in part. `Interrupted` is raised
+immediately at a second signal, or if a signal arrives in a block that waits for input or for a broker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Interrupted(BaseException):  # a BaseException as KeyboardInterrupt is
 
 
 class Interrupts:
-    """A context manager that handles signals in its block; outside the main thread it does nothing."""
+    """A context manager that handles signals in its block; outside the main thread, it does not do so."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -39,7 +39,7 @@ class Interrupts:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Return a context manager for a block in which a signal raises `Interrupted` at once."""
+        """Return a context manager for a block in which a signal immediately raises `Interrupted`."""
         self._waiting = True
         try:
             self.check()
@@ -48,7 +48,7 @@ class Interrupts:
             self._waiting = False
 
     def check(self, *signals: int) -> None:
-        """Raise `Interrupted` if a signal has arrived: one of ``signals``, or any if there are none."""
+        """Raise `Interrupted` if one of ``signals`` has arrived; if there are none, after any signal."""
         if self._number and (self._number in signals or not signals):
             raise Interrupted(self._number)
 

@@ -1,6 +1,6 @@
 r"""Standard streams that accept any text, errors of writing to stdout, and a running count on stderr.
 
-A character that the encoding of stdout or stderr does not have is escaped, as ``\u2026``.
+A character that the encoding of stdout or stderr does not contain is written as an escape such as ``\u2026``.
 
 Python sets a standard stream to None if its file descriptor is closed at the start, and the next
 file or socket that is opened gets that descriptor. `standard_streams` opens such a stream on the
@@ -28,7 +28,7 @@ _INTERVAL: Final = 0.2  # seconds between updates of the count
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Return a context manager for streams that are open and accept any text.
+    """Return a context manager in which the standard streams are open and accept any text.
 
     The program exits if stdout cannot be written.
     """
@@ -58,7 +58,7 @@ def standard_streams() -> Iterator[None]:
 
 
 class _AsciiText(io.TextIOWrapper):
-    """A text stream that escapes all but ASCII; click replaces a stream whose encoding has that name."""
+    """A text stream that escapes all characters but ASCII; click replaces streams whose encoding is ASCII."""
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
         modes = {name: getattr(stream, name) for name in ("line_buffering", "write_through")}
@@ -66,13 +66,13 @@ class _AsciiText(io.TextIOWrapper):
         self._stream = stream  # closes the buffer when nothing refers to it
 
     def write(self, text: str) -> int:
-        """Write text, and return its length."""
+        """Write text, and return the text's length."""
         super().write(text.encode("ascii", "backslashreplace").decode())
         return len(text)
 
 
 def _escaping(stream: TextIO) -> TextIO:
-    """Return a stream that escapes characters which its encoding does not have."""
+    """Return a stream that escapes characters which the stream's encoding does not contain."""
     if not isinstance(stream, io.TextIOWrapper):  # a stream of a program that calls the command line
         return stream
     if codecs.lookup(stream.encoding).name == "ascii":
@@ -83,7 +83,7 @@ def _escaping(stream: TextIO) -> TextIO:
 
 
 def _open_null(flags: int, mode: str) -> TextIO:
-    """Return a stream on the null device; it gets the lowest free descriptor, which is the closed one."""
+    """Return a stream on the null device; its descriptor is the lowest free one, which is the closed one."""
     return open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]  # it is text
 
 
@@ -119,12 +119,12 @@ class Waiting:
             sys.stderr.flush()
 
     def erase(self) -> None:
-        """Erase the line; the next second draws it again."""
+        """Erase the line; it is drawn again in the next second."""
         if self._enabled and not self._ended.is_set():
             sys.stderr.write("\r\x1b[K")
 
     def clear(self) -> None:
-        """Erase the line for good."""
+        """Erase the line permanently."""
         self.erase()
         self._ended.set()
 
@@ -147,7 +147,7 @@ class Progress:
         self._on_screen = False
 
     def update(self, done: int) -> None:
-        """Show a count, unless the last one is too recent."""
+        """Show a count, unless the last count was shown very recently."""
         now = time.monotonic()
         if self._enabled and now - self._updated >= _INTERVAL:
             sys.stderr.write(f"\r{pluralize(done, self._label.removesuffix('s'), self._label)}")

@@ -35,21 +35,21 @@ _STYLES: Final[dict[Style, dict[str, Any]]] = {
 
 
 def escape_lines(text: str) -> str:
-    """Return text escaped as by `escape`, except for line ends."""
+    """Return text in which the characters that `escape` escapes are escaped, except for line ends."""
     return "\n".join(map(escape, text.split("\n")))
 
 
 def escape_json(text: str) -> str:
-    """Return a JSON text for stdout in which unsafe characters are escaped as in JSON; its value is the same.
+    """Return a JSON text with the same value, in which characters that are unsafe on stdout are escaped.
 
-    Line ends stay, as in JSON they are only between values. If the encoding of stdout is not UTF-8, all
-    characters but ASCII are escaped.
+    Line ends stay, since in JSON they occur only between values. If the encoding of stdout is not UTF-8, all
+    characters that are not ASCII are escaped.
     """
     return _escape_lines_of(text, _json_escape)
 
 
 def escape_toml(text: str) -> str:
-    """Return a TOML text, all of whose texts are basic strings, escaped as `escape_json` does."""
+    """Return a TOML text, whose texts must all be basic strings, escaped in the same way as JSON."""
     return _escape_lines_of(text, lambda match: f"\\U{ord(match[0]):08X}")
 
 
@@ -66,14 +66,14 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal an escaped text takes."""
+    """Return the number of terminal columns in which an escaped text is shown."""
     if text.isascii():
         return len(text)
     return sum(map(_columns_of, text))
 
 
 def fit(text: str, width: int) -> str:
-    """Return an escaped text, cut to a number of columns; a text that is cut ends with "…"."""
+    """Return an escaped text, cut to a number of columns; if the text is cut, it ends with "…"."""
     if columns(text) <= width:
         return text
     kept, used = 0, 1
@@ -86,7 +86,7 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_words(text: str, width: int) -> str:
-    """Return a text cut as by `fit`, but after a word if most of the width remains."""
+    """Return a text that is cut as `fit` does, but after a word if most of the width remains filled."""
     fitted = fit(text, width)
     kept = fitted[:-1].rpartition(" ")[0].rstrip()
     return f"{kept} …" if fitted != text and columns(kept) > width * 3 // 4 else fitted
@@ -99,7 +99,7 @@ def _columns_of(sign: str) -> int:
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return the width of a terminal in columns; None if the stream is not one."""
+    """Return the width of a terminal in columns; None if the stream is not a terminal."""
     try:
         return (os.get_terminal_size(stream.fileno()).columns or _WIDTH) if stream.isatty() else None
     except (OSError, ValueError):
@@ -107,10 +107,10 @@ def width_of(stream: TextIO) -> int | None:
 
 
 def wrap(line: str, width: int | None) -> str:
-    """Return a styled line that is broken between words to fit a width; with None it is not broken.
+    """Return a styled line that is broken between words to fit a width; with None, it is not broken.
 
-    Text after a break is below the second column of the line, if it has one. Columns are separated by two
-    spaces or more. A word that is too long is not broken.
+    After a break, text continues below the second column of the line, if the line has a second column.
+    Columns are separated by two spaces or more. A word that is too long is not broken.
     """
     plain = click.unstyle(line)
     if width is None or columns(plain) <= width:
@@ -155,7 +155,7 @@ def styled(text: str, style: Style) -> str:
 
 
 def print_lines(lines: Iterable[str], *, whole_words: bool = True) -> None:
-    """Print lines of styled text on stdout; a terminal gets whole words, and colors if it has them."""
+    """Print lines of styled text on stdout; on a terminal, break lines between words and use colors."""
     # The variable NO_COLOR turns colors off with any text but "".
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     width = width_of(sys.stdout) if whole_words else None
@@ -164,7 +164,7 @@ def print_lines(lines: Iterable[str], *, whole_words: bool = True) -> None:
 
 
 def print_message(text: str) -> None:
-    """Print a message of the command line on stderr, escaped; on a terminal with whole words."""
+    """Print a message of the command line on stderr, escaped; on a terminal, break it between words."""
     width = width_of(sys.stderr)
     lines = escape_lines(f"cloudevents-kafka: {text}").split("\n")
     click.echo("\n".join(wrap(line, width) for line in lines), err=True)

@@ -1,4 +1,4 @@
-"""``groups``: consumer groups, their members, offsets and lag; `reset` changes their offsets."""
+"""``groups``: print consumer groups, their members, offsets and lag; `reset` changes their offsets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMANDS: Final = {"reset": "Change the committed offsets of a group."}
 
 @contextmanager
 def connected(settings: Settings, timeout: float) -> Iterator[ClusterView]:
-    """Return a context manager for the cluster of settings; a signal ends its block at once."""
+    """Return a context manager for the cluster that settings name; a signal ends the block immediately."""
     with Interrupts() as interrupts, interrupts.waiting():
         defaults = settings.with_defaults("defaults of groups", {})
         yield ClusterView(BrokerSession(defaults, timeout, interrupts))
@@ -84,7 +84,7 @@ def _owners(group: Group) -> dict[Partition, Any]:
 
 
 def _rows(group: Group) -> Iterator[list[object]]:
-    """Yield a row for each partition that a group has committed, or that one of its members reads."""
+    """Yield a row for each partition that a group has committed or that one of its members reads."""
     owners = _owners(group)
     for one in sorted({*group.lags, *owners}):
         owner, lag = owners.get(one), group.lags.get(one)

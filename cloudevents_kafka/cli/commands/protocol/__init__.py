@@ -1,7 +1,7 @@
-"""``protocol``: commands that inspect the Kafka protocol, one module each.
+"""``protocol``: the commands that inspect the Kafka protocol, in one module each.
 
-`decode` and `grammar` need no broker. `api_versions`, `fetch` and `produce` connect to
-one, by the options and the client of `_connection`.
+`decode` and `grammar` do not need a broker. `api_versions`, `fetch` and `produce` connect to a broker with
+the options and the client of `_connection`.
 """
 
 from __future__ import annotations

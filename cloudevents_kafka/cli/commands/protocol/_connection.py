@@ -1,4 +1,4 @@
-"""The connection to a broker: options, the capture, the errors of the client; `_login` has the login."""
+"""The connection to a broker: options, the capture, and errors of the client; `_login` reads the login."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _trace_option: Final = click.option(
 
 
 class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a connection to a broker."""
+    """The options for a connection to a broker."""
 
     broker: str
     settings: Settings
@@ -37,7 +37,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connection_options(command: _Decorated) -> _Decorated:
-    """Return a command with the options of a connection, which are passed as ``connection``."""
+    """Return a command with added options for a connection, which are passed as ``connection``."""
 
     @wraps(command)
     def with_connection(*, trace: str | None, timeout: float, show_config: bool, **options: Any) -> Any:
@@ -52,7 +52,7 @@ def connection_options(command: _Decorated) -> _Decorated:
 
 @contextmanager
 def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
-    """Return a context manager for a client; errors of the client end the command."""
+    """Return a context manager for a client; an error of the client ends the command."""
     login = read_login(options.settings, options.timeout)
     with ExitStack() as stack:
         trace = None if options.trace is None else stack.enter_context(_open_capture(options.trace))
@@ -71,10 +71,10 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
 
 
 def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic: str) -> list[int]:
-    """Return the partitions of a topic. Raises `BadUsage` if it does not exist, and `TopicNotAllowed`.
+    """Return the partitions of a topic. Raises `BadUsage` for a missing topic, and `TopicNotAllowed`.
 
-    This creates no topic: it requests all topics, and this topic alone only from brokers that do not create
-    it.
+    This function does not create the topic: it requests all topics, and requests this topic alone only from
+    brokers that do not create missing topics.
     """
     topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
     if topic not in topics:
@@ -86,7 +86,7 @@ def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic:
 
 
 def _check_allowed(found: MetadataResponse, options: ConnectionOptions) -> None:
-    """Raise `TopicNotAllowed` if the broker refuses to describe a topic."""
+    """Raise `TopicNotAllowed` if the broker does not allow the user to describe a topic."""
     for topic in found.topics:
         if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             error = protocol.BrokerError(topic.error_code, f"topic {topic.name}")
@@ -94,7 +94,7 @@ def _check_allowed(found: MetadataResponse, options: ConnectionOptions) -> None:
 
 
 def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> CommandError:
-    """Return the error that ends the command, with what to check."""
+    """Return the error that ends the command, with advice what to check."""
     cause = error.__cause__ if isinstance(error.__cause__, protocol.BrokerError) else error
     text = f"broker {options.broker}: {error}"
     if isinstance(cause, protocol.BrokerError) and cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -114,7 +114,7 @@ def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> 
 
 
 def _needs_package(error: BaseException | None) -> bool:
-    """Return whether the cause of an error is a missing package; its message says what to install."""
+    """Return whether a missing package caused an error; the error's message says what to install."""
     return error is not None and (isinstance(error, ImportError) or _needs_package(error.__cause__))
 
 

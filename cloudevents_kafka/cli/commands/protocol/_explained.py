@@ -1,4 +1,4 @@
-"""Print explained frames: as a tree that fits a terminal, as a table with whole paths, or as JSON lines."""
+"""Print explained frames as a tree that fits a terminal, as a table with full paths, or as JSON lines."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ Form = Literal["json", "table", "tree"]
 _MAX_BYTES: Final = 8
 _MAX_TEXT: Final = 80
 _AT: Final = 6
-"""The width of the column of positions."""
+"""The width of the column with positions."""
 _LEAST: Final = 40
-"""The smallest width, in columns, to which a tree is fitted."""
+"""The smallest number of columns to which the width of a tree is fitted."""
 _SHOWN: Final = 500
-"""How many of the first, and of the last, fields of a frame with problems are printed."""
+"""The number of first fields, and of last fields, that are printed of a frame with problems."""
 _SHOWN_PROBLEMS: Final = 20
 _SHOWN_BYTES: Final = 256
-"""How many bytes of a field are printed in a frame with problems."""
+"""The number of bytes that are printed of a field in a frame with problems."""
 
 
 class Frame(NamedTuple):
-    """A frame's explanation, its place, and the members of a capture that describe it."""
+    """The explanation of a frame, the frame's position, and the members of a capture that describe it."""
 
     where: str
     capture: dict[str, Any]
@@ -42,14 +42,14 @@ class Frame(NamedTuple):
 
 @dataclass
 class Allowance:
-    """The number of characters that may still be printed for frames with problems, and of frames left out."""
+    """The number of characters that may still be printed for frames with problems, and of skipped frames."""
 
     left: int = 1 << 20
     refused: int = 0
 
 
 def print_frame(frame: Frame, form: Form, allowance: Allowance) -> None:
-    """Print a frame on stdout; one with problems in part, or not at all if the allowance is used up."""
+    """Print a frame on stdout; a frame with problems is shortened, or skipped if the allowance is used up."""
     if not frame.explained.problems:
         _print(_lines(frame, form), form)
     elif allowance.left > 0:
@@ -80,7 +80,7 @@ def _lines(frame: Frame, form: Form) -> Iterator[str]:
 
 
 def _abridged(frame: explain.ExplainedFrame) -> explain.ExplainedFrame:
-    """Return a frame with the first and last of many fields, and the first of many problems and bytes."""
+    """Return a frame with only the first and last of many fields, and few of many problems and bytes."""
     fields, problems = frame.fields, frame.problems
     if len(omitted := fields[_SHOWN:-_SHOWN]) > 1:
         first, last, count = omitted[0], omitted[-1], len(omitted)
@@ -114,7 +114,7 @@ def _time_text(seconds: float) -> str:
 
 
 def _table(frame: explain.ExplainedFrame, where: str) -> Iterator[str]:
-    """Yield the lines of a frame: position, bytes, path, type, value and its meaning; then the problems."""
+    """Yield the lines for a frame: position, bytes, path, type, value and its meaning; then the problems."""
     yield styled(escape(where), "dim") + styled(f"  {heading(frame)}", "heading")
     path_width = max((len(field.path) for field in frame.fields), default=0)
     type_width = max((len(field.type) for field in frame.fields), default=0)
@@ -154,7 +154,7 @@ class _Node(NamedTuple):
 
 
 class _Widths(NamedTuple):
-    """The columns of names with their indents, of types and of values."""
+    """The widths of the columns with indented names, with types, and with values."""
 
     name: int
     type: int
@@ -162,7 +162,7 @@ class _Widths(NamedTuple):
 
     @classmethod
     def fitted(cls, nodes: Sequence[_Node], width: int) -> _Widths:
-        """Return the widths at which all fits, or the best shares of the width."""
+        """Return the widths at which all columns fit, or else the best shares of the width."""
         free = width - _AT - 6
         longest = max((2 * node.depth + columns(node.name) for node in nodes), default=0)
         types = max((len(node.field.type) for node in nodes if node.field), default=0)
@@ -172,7 +172,7 @@ class _Widths(NamedTuple):
 
 
 def _tree(frame: explain.ExplainedFrame, where: str, width: int) -> Iterator[str]:
-    """Yield the lines of a frame, each of at most ``width`` columns: position, name, type, value."""
+    """Yield lines of at most ``width`` columns for a frame: position, name, type and value."""
     title = heading(frame)
     place = fit(escape(where), max(0, width - len(title) - 2))
     yield styled(place, "dim") + styled(fit(f"{'  ' * bool(place)}{title}", width), "heading")
@@ -188,7 +188,7 @@ def _tree(frame: explain.ExplainedFrame, where: str, width: int) -> Iterator[str
 
 
 def _nodes(frame: explain.ExplainedFrame) -> Iterator[_Node]:
-    """Yield the fields of a frame, each after the structures that begin with it."""
+    """Yield the fields of a frame; the headings of the structures that begin with a field precede it."""
     open_: list[str] = []
     within = ""
     for field in frame.fields:
@@ -242,7 +242,7 @@ def _value_text(field: explain.Field) -> str:
 
 
 def _frame_json(frame: explain.ExplainedFrame, where: dict[str, Any]) -> bytes:
-    """Return a frame as a JSON line: the members of ``where``, its name, fields and problems."""
+    """Return a frame as a JSON line: the members of ``where``, and the frame's name, fields and problems."""
     members = where | {name: getattr(frame, name) for name in ("kind", "api", "key", "version", "size")}
     members["fields"] = [_field_object(field) for field in frame.fields]
     members["problems"] = [_without_empty(problem._asdict(), "within") for problem in frame.problems]

@@ -1,8 +1,8 @@
-"""The login of the protocol commands, by the same settings as the other commands (`cli.kafka.settings`).
+"""The login of the protocol commands, from the settings of the other commands (`cli.kafka.settings`).
 
-Our client reads those in `_READ`. Other settings of connections are refused, so that no setting is ignored by
-mistake. Settings for other commands have no effect. Our client fetches no tokens, so this module fetches
-those of client credentials (RFC 6749 4.4).
+This library's client reads the settings in `_READ`. Other connection settings are refused, so that no setting
+is ignored by mistake. Settings for other commands have no effect. The client does not fetch tokens, so this
+module fetches tokens for client credentials (RFC 6749 4.4).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cloudevents_kafka.primitives.redaction import mask_name, mask_url
 from cloudevents_kafka.primitives.web import TooLarge, open_url, split_url
 
 CHOICES: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTH)
-"""The mechanisms of our client."""
+"""The SASL mechanisms of this library's client."""
 
 _SECURITY: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _METHOD: Final = "sasl.oauthbearer.method"
@@ -63,16 +63,16 @@ _SHOWN: Final = 300  # characters of the error that it sends
 
 
 class Login(NamedTuple):
-    """The arguments of our client for TLS and SASL."""
+    """The arguments for TLS and SASL that are passed to this library's client."""
 
     tls: ssl.SSLContext | bool
     sasl: protocol.Plain | protocol.Scram | protocol.OAuthBearer | None
 
 
 def read_login(settings: Settings, timeout: float) -> Login:
-    """Return the login by settings. Raises `BadUsage` if they are wrong.
+    """Return the login that settings describe. Raises `BadUsage` for wrong settings.
 
-    ``timeout`` is that of a request for a token, in seconds.
+    ``timeout`` is the timeout of a request for a token, in seconds.
     """
     _check(settings)
     effective = settings.effective
@@ -84,7 +84,7 @@ def read_login(settings: Settings, timeout: float) -> Login:
 
 
 def explain_refusal(settings: Settings, reason: str) -> str:
-    """Return what to check if a broker refuses the login for a reason."""
+    """Return what to check if a broker refuses the login with this reason."""
     effective = settings.effective
     if _mechanism(effective) != OAUTH:
         return "check sasl.mechanism, sasl.username and sasl.password (--show-config)"
@@ -94,7 +94,7 @@ def explain_refusal(settings: Settings, reason: str) -> str:
 
 
 def _check(settings: Settings) -> None:
-    """Raise `BadUsage` for a setting that our client does not have."""
+    """Raise `BadUsage` for a setting that this library's client does not support."""
     *_, (_, from_option) = settings.sources
     unused = [name for name in from_option if name not in _READ and name not in _DEFAULTS]
     unused += [name for name, value in settings.effective.items() if _is_refused(name, value)]
@@ -108,7 +108,7 @@ def _is_refused(name: str, value: str) -> bool:
 
 
 def _trusted(effective: Mapping[str, str], name: str) -> ssl.SSLContext | None:
-    """Return a context with the certificates of a file that a setting names; None if it is not set."""
+    """Return a TLS context with the certificates in the file that a setting names; None if it is not set."""
     if not (path := effective.get(name)):
         return None
     try:
@@ -119,7 +119,7 @@ def _trusted(effective: Mapping[str, str], name: str) -> ssl.SSLContext | None:
 
 
 def _mechanism(effective: Mapping[str, str]) -> str:
-    """Return the mechanism in the settings, by default that of a token command, or an empty text."""
+    """Return the mechanism in the settings, or the default for a token command, or an empty text."""
     return mechanism(effective).upper() or (OAUTH if effective.get(TOKEN_COMMAND) else "")
 
 
@@ -139,7 +139,7 @@ def _sasl(settings: Settings, timeout: float) -> protocol.Plain | protocol.Scram
 
 
 def _tokens(settings: Settings, timeout: float) -> Callable[[], str]:
-    """Return a function that returns a token, of a command or of a token endpoint."""
+    """Return a function that returns a token from a command or from a token endpoint."""
     effective = settings.effective
     if (command := token_command(settings)) is not None:
         return lambda: command.token().value
@@ -162,7 +162,7 @@ def _tokens(settings: Settings, timeout: float) -> Callable[[], str]:
 
 
 def _fetch_token(url: str, **request: Any) -> str:
-    """Return a token of an endpoint; raise `TokenError` if there is none."""
+    """Return a token from an endpoint; raise `TokenError` if the endpoint does not return a token."""
     try:
         with open_url(url, limit=_LIMIT, **request) as answer:
             token = _fields(answer.read()).get("access_token")
@@ -179,7 +179,7 @@ def _fetch_token(url: str, **request: Any) -> str:
 
 
 def _fields(answer: bytes) -> dict[str, Any]:
-    """Return the members of an answer; an empty mapping if it is not a JSON object."""
+    """Return the members of an answer, or an empty mapping if the answer is not a JSON object."""
     try:
         return msgspec.json.decode(answer, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):

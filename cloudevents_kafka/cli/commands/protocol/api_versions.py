@@ -1,4 +1,4 @@
-"""``protocol api-versions``: the API versions of a broker and of this library."""
+"""``protocol api-versions``: print the API versions of a broker and of this library."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def command(connection: ConnectionOptions, output: str) -> None:
 
 
 def _rows(broker: Mapping[int, Versions]) -> list[dict[str, Any]]:
-    """Return the versions of the broker and of this library, by API key; ``""`` if there are none."""
+    """Return the versions of the broker and of this library by API key; ``""`` if there are no versions."""
 
     def row(key: int) -> dict[str, Any]:
         of_broker, of_client = broker.get(key), CLIENT_VERSIONS.get(key)

@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.v07.messages import RESPONSES, RequestType
 
 _MAX_MESSAGES: Final = 20
-"""How many errors of lines are printed; further ones are only counted, as the input may not be frames."""
+"""The number of errors of lines that are printed; more are only counted, as input may not be frames."""
 _LINE_RULE: Final = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
 
 Explain = Callable[[bytes], explain.ExplainedFrame]
@@ -112,7 +112,7 @@ def command(
 
 
 def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
-    """Print an error or the first problem of a frame on stderr; return whether there is one."""
+    """Print an error or the first problem of a frame on stderr; return whether there is such a problem."""
     if isinstance(frame, BadData):
         if not quiet:
             frame.show()
@@ -147,7 +147,7 @@ def _frames(lines: Iterable[InputLine], explain_frame: Explain) -> Iterator[Fram
 
 
 def _explainer(*, response: bool, api: str | None, version: int | None, bare: bool, v07: bool) -> Explain:
-    """Return the function that explains frames in hexadecimal digits."""
+    """Return a function that explains a frame in hexadecimal digits."""
     sized = False if bare else None
     if not response:
         if api is not None or version is not None:
@@ -162,7 +162,7 @@ def _explainer(*, response: bool, api: str | None, version: int | None, bare: bo
 
 
 def _api_key(text: str, *, v07: bool) -> int:
-    """Return the key of an API whose responses can be decoded, by its name or key."""
+    """Return the key of an API whose responses can be decoded; ``text`` is the API's name or key."""
     keys = {RequestType(key).name: key for key in RESPONSES} if v07 else {a.name: k for k, a in APIS.items()}
     for name, key in keys.items():
         if text.lower() in (name.lower(), str(key)):

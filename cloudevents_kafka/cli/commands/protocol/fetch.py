@@ -76,7 +76,7 @@ def command(
 def _read(
     client: Client, connection: ConnectionOptions, topic: str, partition: int | None, begin: Position
 ) -> Iterator[Record]:
-    """Yield the records of the partitions, from a position to their current ends."""
+    """Yield the records in the partitions, from a position to the current ends of the partitions."""
     partitions = _partitions(client, connection, topic, partition)
     with closing(client.consumer(reset="error", auto_commit=None)) as consumer:
         starts, ends = {}, {}
@@ -93,7 +93,7 @@ def _read(
 def _read_until(
     consumer: Consumer, connection: ConnectionOptions, topic: str, ends: dict[int, int]
 ) -> Iterator[Record]:
-    """Yield records until each partition is read up to its end."""
+    """Yield records until each partition has been read up to its end offset."""
     last_record = time.monotonic()
     while ends:
         message = consumer.poll(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""``protocol grammar``: print the grammar of a message in any of its versions."""
+"""``protocol grammar``: print the grammar of a message in any version."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def command(name: str | None, versions: tuple[str, ...]) -> None:
 
 
 def _grammars(message: type[Structure], ranges: Sequence[Versions]) -> Iterator[str]:
-    """Yield the grammar of a message for each run of versions that share it."""
+    """Yield the grammar of a message for each range of versions that have the same grammar."""
     runs: list[tuple[Versions, str]] = []
     for version in _selected(message, ranges):
         grammar = grammar_text(message, version)
@@ -61,7 +61,7 @@ def _selected(message: type[Structure], ranges: Sequence[Versions]) -> list[int]
 
 
 def _find(name: str) -> list[type[Structure]]:
-    """Return the message with a name, or the request and the response of an API, ignoring case."""
+    """Return the message with a name, or the request and the response of an API; case is ignored."""
     messages = {known.lower(): message for known, message in _messages().items()}
     lower = name.lower()
     if lower in messages:
@@ -74,7 +74,7 @@ def _find(name: str) -> list[type[Structure]]:
 
 
 def _messages() -> dict[str, type[Structure]]:
-    """Return the messages by the names of their classes; the entry of a message set stands for the set."""
+    """Return the messages by class name; the entry of a message set stands for the message set itself."""
     messages = [message for api in APIS.values() for message in (api.request, api.response)]
     messages += [RequestHeader, ResponseHeader]
     return {message.__name__: message for message in messages} | {"MessageSet": MessageSetEntry}

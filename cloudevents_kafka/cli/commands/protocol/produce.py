@@ -80,8 +80,8 @@ def _deliver(
 ) -> Message:
     """Send a record and return the delivery report.
 
-    Raises `BadUsage` if there is no such topic or partition, and `BrokerFailure` if it fails. The broker
-    decides about a topic that the user may not describe.
+    Raises `BadUsage` if the topic or the partition does not exist, and `BrokerFailure` if sending fails. If
+    the user is not allowed to describe the topic, only the broker decides whether the record is accepted.
     """
     with suppress(TopicNotAllowed):
         _check_place(client, connection, topic, record["partition"])
@@ -102,7 +102,7 @@ def _deliver(
 
 
 def _check_place(client: Client, connection: ConnectionOptions, topic: str, partition: int) -> None:
-    """Raise `BadUsage` if there is no such topic or partition, and `TopicNotAllowed`."""
+    """Raise `BadUsage` if the topic or the partition does not exist, and `TopicNotAllowed`."""
     if connection.settings.effective.get(CREATE_TOPICS) == "true":
         existing = client.partitions(topic)
     else:

@@ -1,6 +1,6 @@
-"""``table``: the upkeep of the tables that ``pipeline`` writes, one module for each command.
+"""``table``: maintain the tables that ``pipeline`` writes; there is one module for each command.
 
-`optimize` and `vacuum` have the options of `_options`; `replay` has its own.
+`optimize` and `vacuum` use the options in `_options`; `replay` defines its own options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of the commands of ``table``, and their errors."""
+"""The options of the ``table`` commands, and the errors of these commands."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ table_options = option_group(
 
 
 def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, Any]) -> None:
-    """Run an action on the tables of the options, and print a line for each."""
+    """Run an action on the tables that the options name, and print a line for each table."""
     require("table", packages("spark"), java, *_formats(options))
     if options["folder"] is None and not options["names"]:
         raise BadUsage("a table is missing: pass --out DIR or --table CATALOG.SCHEMA.NAME")
@@ -56,7 +56,7 @@ def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, An
 
 @contextmanager
 def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
-    """Yield the settings of Spark in ``-X``; end the command with an exit code for an error of the action."""
+    """Yield the Spark settings in ``-X``; an error of the action ends the command with an exit code."""
     from cloudevents_kafka.spark import pipeline
     from cloudevents_kafka.spark.table_formats import NoTableFormat
 
@@ -81,7 +81,7 @@ def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
 
 
 def _formats(options: dict[str, Any]) -> Iterator[Check]:
-    """Yield the checks of the formats of the tables; none for a wrong folder, which the action reports."""
+    """Yield the checks of the table formats; none for a wrong folder, which the action reports."""
     from cloudevents_kafka.spark.pipeline import WrongTable
     from cloudevents_kafka.spark.pipeline.maintenance import needed_formats
 

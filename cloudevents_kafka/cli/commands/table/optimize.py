@@ -1,4 +1,4 @@
-"""``table optimize``: join small files into larger ones."""
+"""``table optimize``: join small files of tables into larger files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``table replay``: read records of the quarantine again, and land those that are events now."""
+"""``table replay``: read quarantined records again, and write those that are now events to tables."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def command(
 
 
 def _load(name: str) -> Mend:
-    """Return the function of ``MODULE:FUNCTION``."""
+    """Return the function that ``MODULE:FUNCTION`` names."""
     module, colon, function = name.partition(":")
     if not (module and colon and function):
         raise BadUsage(f"--mend must be MODULE:FUNCTION, such as fixes:mend, got {name!r}")

@@ -1,4 +1,4 @@
-"""``table vacuum``: delete files that no recent version needs."""
+"""``table vacuum``: delete files that no recent version of a table needs."""
 
 from __future__ import annotations
 
