@@ -42,8 +42,8 @@ def headers_of(message: Any) -> Any:
     Only this function calls a message's ``headers()``, and calls it only once. No code uses the returned list
     before this function has checked that the list is complete. If a header name is not UTF-8, the first call
     of confluent-kafka's ``headers()`` fails, and the message then contains a list with a gap in place of the
-    name. Each later call returns that list, and Python crashes when it reads the pair with the gap. The first
-    call may have been in the user's code.
+    name. Each later call returns that list, and Python crashes when it reads the pair with the gap. The
+    user's code may already have made the first call.
     """
     try:
         headers = _call_headers(message)

@@ -122,7 +122,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def position(self) -> TopicPartition:
-        """The position after this record, for ``commit(offsets=[record.position])`` and ``store_offsets``.
+        """The position after this record, which ``commit(offsets=[…])`` and ``store_offsets`` accept.
 
         Raises `ValueError` if the record has no topic, partition or offset.
         """

@@ -4,8 +4,8 @@
 * `register_codec`: registers a data codec for a content type;
 * `register_extension`: registers the type and the rules of an extension attribute.
 
-``with temporarily():`` restores the previous registrations at the end of its block, for tests.
-All threads share the registrations.
+In tests, use ``with temporarily():``, which restores the previous registrations at the end of its block. All
+threads share the registrations.
 """
 
 from __future__ import annotations

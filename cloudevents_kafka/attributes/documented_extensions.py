@@ -1,8 +1,8 @@
 """The documented extensions of CloudEvents: the types and rules of their attributes.
 
-Each extension has a document next to the core specification. This module contains the rules that a single
-event can break: the types, and the constraints at the level MUST. `extensions` contains functions for the
-duties of programs, and for recommendations.
+Each extension is described in its own document, next to the core specification. This module contains the
+rules that a single event can break: the types, and the constraints at the level MUST. `extensions` contains
+functions for the duties of programs, and for recommendations.
 """
 
 from __future__ import annotations

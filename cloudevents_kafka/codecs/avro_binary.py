@@ -1,9 +1,10 @@
 """Decoders of Avro's binary encoding for untrusted bytes, for the types in the schemas of events.
 
 A reader is a function that takes a datum, an index and a depth, and returns the value at the index and the
-index after the value; most readers ignore the depth. A reader raises `MalformedDatum` for a length beyond the
-end, `IndexError` if the datum ends too early, and `OverflowError` or `UnicodeDecodeError` for invalid
-integers and strings. `read_datum` raises `MalformedDatum` for all these errors.
+index after the value; most readers ignore the depth. A reader raises `MalformedDatum` for a length that
+exceeds the rest of the datum, `IndexError` if the datum ends too early, and `OverflowError` or
+`UnicodeDecodeError` for invalid integers and strings. `read_datum` raises `MalformedDatum` for all these
+errors.
 """
 
 from __future__ import annotations

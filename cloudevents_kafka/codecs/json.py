@@ -56,7 +56,7 @@ _pack: Final = msgspec.msgpack.Encoder(enc_hook=_to_builtin).encode
 
 
 def encode_json(value: Any) -> bytes:
-    """Return a value as JSON in UTF-8. Raises `DataError` if JSON cannot express it, such as NaN.
+    """Return a value as JSON in UTF-8. Raises `DataError` for values such as NaN, which JSON cannot express.
 
     Dataclasses, msgspec Structs and pydantic models become objects. A `msgspec.Raw` must contain JSON, which
     is copied.

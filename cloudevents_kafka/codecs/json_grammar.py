@@ -1,4 +1,4 @@
-"""The grammar of JSON (RFC 8259), for texts that parsers refuse.
+"""Checks of texts that parsers refuse, according to the grammar of JSON (RFC 8259).
 
 A parser refuses texts that it cannot represent: texts with an escaped lone surrogate (RFC 8259 8.2), and
 texts that are nested too deeply for the parser's stack (RFC 8259 9). Such texts are nevertheless valid JSON.

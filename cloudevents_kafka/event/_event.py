@@ -157,8 +157,8 @@ class Event(SdkMethods, Generic[DataT_co]):
         Events of the official SDK, versions 1 and 2, have these methods. Data that is a text is treated as in
         the SDK's binary mode if the content type is JSON or absent: a text that is valid JSON is copied
         unchanged as the payload, and any other text becomes a JSON string. An `Event` is returned unchanged.
-        No attribute is added, and the object is not changed. Raises `InvalidEvent` if the event breaks a
-        rule, and `TypeError` if the object has no such methods.
+        No attribute is added to the event, and the object itself is not changed. Raises `InvalidEvent` if the
+        event breaks a rule, and `TypeError` if the object does not have these methods.
         """
         if isinstance(source, cls):
             return source

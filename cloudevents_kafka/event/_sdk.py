@@ -102,7 +102,7 @@ class _Event(Protocol):
 
 
 class SdkMethods:
-    """The methods of the SDK's protocol ``BaseCloudEvent``, for `Event`."""
+    """The methods of the SDK's protocol ``BaseCloudEvent``, which `Event` inherits."""
 
     __slots__ = ()
 

@@ -129,7 +129,8 @@ def _signature_problems(event: Event) -> list[Problem]:
 def _opc_ua_problems(event: Event) -> list[Problem]:
     """Return problems for the recommendations that an event with an OPC UA message does not follow.
 
-    Only the producer knows the fields of the message, so attributes for them are not checked.
+    Only the producer knows the fields of the message, so attributes that depend on these fields are not
+    checked.
     """
     names = ["subject", "time"]
     if event.type in _OPC_UA_DATA_TYPES:

@@ -3,8 +3,8 @@
 The names ``traceparent`` and ``tracestate`` have two meanings. As attributes of the event (extension
 distributed-tracing), they identify the trace in which the event originated, and forwarding programs do not
 change them. As headers of the record (W3C Trace Context), they identify one hop, which is one delivery from a
-producer to a consumer, and each producer sets these headers. `start_trace` returns both for the first
-producer, and `with_hop_trace` sets the headers in a program that forwards records.
+producer to a consumer, and each producer sets these headers. `start_trace` returns the attributes and the
+headers for the first producer, and `with_hop_trace` sets the headers in a program that forwards records.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_traceparent(text: str) -> bool:
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A position in a trace: its ``traceparent``, and its ``tracestate``, if vendors have set one.
+    """A position in a trace: the ``traceparent``, and the ``tracestate`` if vendors have set a tracestate.
 
     Examples:
         >>> from cloudevents_kafka.extensions import Trace

@@ -1,8 +1,8 @@
 """The signature of an event, which is a DSSE envelope with digests of the event as its payload.
 
-DSSE 1.0.2 (protocol and envelope) signs the exact bytes of a payload and its type. Here the payload is a JSON
-object of digests (extension verifiability). Each digest is the SHA-256 of the concatenated digests of several
-values; an absent value has the same digest as an empty value.
+A DSSE 1.0.2 signature (protocol and envelope) covers the exact bytes of a payload, and the type of the
+payload. Here the payload is a JSON object of digests (extension verifiability). Each digest is the SHA-256 of
+the concatenated digests of several values; an absent value has the same digest as an empty value.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ Behaviour = Literal["strict", "passthrough", "core-only"]
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
 """The parts of an event that are verified.
 
-Extensions are not verified if a signed extension has no documented or registered type. An event format may
-contain a type for the extension, but the signature does not cover this type: the text "true" could have been
-changed to the Boolean true.
+Extensions are not verified if the type of a signed extension is neither documented nor registered. An event
+format may contain a type for the extension, but the signature does not cover this type: the text "true" could
+have been changed to the Boolean true.
 """
 
 _BEHAVIOURS: Final = get_args(Behaviour)

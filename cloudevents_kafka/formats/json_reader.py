@@ -2,8 +2,8 @@
 
 The reader accepts any order of members, and any white space, escapes, types and data; it returns the JSON
 text of ``data``. One pass of the parser reads the members whose names are known, and skips ``data``. The
-reader remembers the names in each valid event as known names. If the reader returns no event, `json_decoder`
-finds the problems.
+reader remembers the names in each valid event as known names. If the reader does not return an event,
+`json_decoder` finds the problems.
 """
 
 from __future__ import annotations

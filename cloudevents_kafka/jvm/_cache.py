@@ -20,7 +20,7 @@ CACHE_VARIABLE: Final = "CLOUDEVENTS_KAFKA_CACHE"
 
 
 def cache_folder() -> Path:
-    """Return the path in ``CLOUDEVENTS_KAFKA_CACHE``, else a folder in the XDG cache folder."""
+    """Return the folder that ``CLOUDEVENTS_KAFKA_CACHE`` names, or else a folder in the XDG cache folder."""
     configured = os.environ.get(CACHE_VARIABLE)
     if configured:
         return Path(configured).expanduser().absolute()

@@ -90,7 +90,7 @@ class JarRequest(msgspec.Struct, frozen=True):
 
     @property
     def folder_name(self) -> str:
-        """The name of the request's folder in the cache, with a hash of the request."""
+        """The name of the request's folder in the cache, which contains a hash of the request."""
         first = Coordinate.parse(self.coordinates[0])
         digest = hashlib.sha256(msgspec.json.encode(self)).hexdigest()
         return f"{first.artifact}-{first.version}-{digest[:8]}"

@@ -73,7 +73,7 @@ def cached(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[P
 
 
 def print_jars(jars: Callable[[], Iterable[Path]]) -> None:
-    """Print the paths of jars on stdout; if they are not available, end the process with the reason."""
+    """Print the paths of jars on stdout; if the jars are not available, end the process with the reason."""
     try:
         sys.stdout.writelines(f"{jar}\n" for jar in jars())
     except CloudEventsKafkaError as error:

@@ -122,7 +122,7 @@ def _read_release(home: Path) -> Java | None:
 
 
 def _query(home: Path) -> Java | None:
-    """Return the Java that ``java`` itself describes, or None if it fails."""
+    """Return the Java that the program ``java`` itself describes, or None if the program fails."""
     argv = [str(home / "bin" / "java"), "-XshowSettings:properties", "--list-modules"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True)

@@ -20,5 +20,5 @@ def pluralize(number: int, singular: str, plural: str = "") -> str:
 
 
 def with_article(name: str) -> str:
-    """Return a name, such as that of a type, with its article: ``a dict``, ``an int``, ``a UUID``."""
+    """Return a name, such as a type's name, with its article: ``a dict``, ``an int``, ``a UUID``."""
     return f"{'an' if _VOWEL_SOUND.match(name) else 'a'} {name}"

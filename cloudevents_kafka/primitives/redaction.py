@@ -6,8 +6,8 @@ harmless and its value has the right form. All other settings are masked: an unk
 new, and a password may be written under a wrong name. The file lists the settings of librdkafka and of
 Kafka's Java client; a name may have the prefix ``kafka.``.
 
-Texts from servers and clients may have any size. So a text is cut before it is masked, and each regular
-expression takes time that is linear in the length of the text.
+Texts from servers and clients may have any length. So a text is cut before it is masked, and each regular
+expression takes only time that is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _without_query(rest: str) -> str:
 
 
 def mask_setting(name: str, value: str) -> str:
-    """Return a setting's value, its harmless part, or `MASK`."""
+    """Return a setting's value, or only the value's harmless part, or `MASK`."""
     known = name.removeprefix("kafka.")
     if known in _HOSTS:
         return _hosts(value)
@@ -230,7 +230,7 @@ def _is_plain(value: str) -> bool:
 
 
 def _hosts(value: str) -> str:
-    """Return addresses with the text before the last ``@`` masked: a password may have commas."""
+    """Return addresses in which all text before the last ``@`` is masked: passwords may contain commas."""
     login, at, rest = value.rpartition("@")
     plain = all(not part.strip() or _HOST.fullmatch(part) for part in rest.split(","))
     if not plain or _QUERY.search(login):

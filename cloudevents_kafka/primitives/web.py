@@ -80,7 +80,7 @@ def open_url(
     form: bytes | None = None,
     trusted: SSLContext | None = None,
 ) -> Answer:
-    """Return the answer to a GET, or to a POST of a ``form``.
+    """Return the answer to a GET request, or to a POST request with a ``form``.
 
     ``login`` is ``user:password``; without ``login``, the login in the URL is sent, percent-decoded.
     ``timeout`` limits each wait, in seconds. Raises `HTTPError` for a status other than 2xx, and

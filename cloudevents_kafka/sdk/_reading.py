@@ -149,7 +149,7 @@ def in_binary_mode(headers: Mapping[str, Any], content_type: str | None) -> bool
 
 
 def names_format(content_type: str | None) -> bool:
-    """Return whether a content type names an event format, so the message is in structured mode (K-09)."""
+    """Return whether a content type names an event format; the message is then in structured mode (K-09)."""
     return content_type is not None and media_type(content_type).cloudevents
 
 

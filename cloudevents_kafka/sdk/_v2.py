@@ -72,8 +72,8 @@ def from_binary(
 
     If ``event_format`` is the SDK's ``JSONFormat``, this library reads the data; any other format reads the
     data itself. ``event_factory`` creates the event; the default is the SDK's ``CloudEvent``. No attribute is
-    invented, except that ``partitionkey`` is set to the message's key if the event has no ``partitionkey``.
-    Raises a `DecodeError` that is also a ``CloudEventValidationError`` and a `ValueError`.
+    added to the event, except that ``partitionkey`` is set to the message's key if the event has no
+    ``partitionkey``. Raises a `DecodeError` that is also a ``CloudEventValidationError`` and a `ValueError`.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat

@@ -117,9 +117,9 @@ def from_binary(
 
     ``data_unmarshaller`` reads the value, if there is a value. By default, the value is read as JSON; if the
     value is not JSON and the content type is not JSON either, the value is read as text or bytes.
-    ``event_type`` is the class of the event. No attribute is invented, except that ``partitionkey`` is set to
-    the message's key if the event has no ``partitionkey``. Raises a `DecodeError` that is also the SDK's
-    ``MissingRequiredFields`` and ``DataUnmarshallerError``.
+    ``event_type`` is the class of the event. No attribute is added to the event, except that ``partitionkey``
+    is set to the message's key if the event has no ``partitionkey``. Raises a `DecodeError` that is also the
+    SDK's ``MissingRequiredFields`` and ``DataUnmarshallerError``.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_binary

@@ -48,7 +48,7 @@ _IDLE_SECONDS: Final = 20.0
 
 
 class Encoding(msgspec.Struct, frozen=True):
-    """A content mode and, for structured mode, an event format."""
+    """A content mode and, if the mode is structured, an event format."""
 
     mode: ContentMode
     format: str | None = None

@@ -30,7 +30,7 @@ FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
-"""Settings whose names end with .file; in TOML, their last part ``file`` is not that of a reference."""
+"""Settings whose names end with .file; in TOML, this last part ``file`` does not mark a reference."""
 # Settings whose names resemble those of secrets, by a word such as auth; a file may have their values.
 _NO_SECRETS: Final = frozenset(
     {

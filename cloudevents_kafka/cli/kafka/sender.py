@@ -1,4 +1,4 @@
-"""Send records through a producer, and count the broker's answers."""
+"""Send records through a Kafka producer, and count the answers of the broker."""
 
 from __future__ import annotations
 

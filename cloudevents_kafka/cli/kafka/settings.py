@@ -126,7 +126,7 @@ class Settings(msgspec.Struct, frozen=True):
     def check(self, *, show: bool, broker: bool = True, **missing: object) -> None:
         """Raise one `BadUsage` for all missing options, which by default include the broker.
 
-        With ``show``, print the settings in force instead, and end the command.
+        With ``show``, print the settings in force instead of raising an error, and end the command.
         """
         if show:
             click.echo(self.to_text(), nl=False)
@@ -158,7 +158,7 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return the settings without a prefix in their names, and those with it, after removing it."""
+        """Return the settings whose names have no such prefix, and the others without their prefix."""
         own = {name: value for name, value in self.effective.items() if name.startswith(prefix)}
         rest = self
         for name in own:

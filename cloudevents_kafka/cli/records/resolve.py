@@ -34,7 +34,7 @@ def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
 
     The exact record is returned unchanged unless the line's event was edited or another mode or format is
     requested. If the record is not an event, only the key and the headers can be overridden. Raises
-    `EncodeError`, and `InvalidEvent` if the line's event breaks a rule.
+    `EncodeError` if the event cannot be encoded, and `InvalidEvent` if the line's event breaks a rule.
     """
     if not line.exact:
         return encode_event(line.event(), line, overrides)

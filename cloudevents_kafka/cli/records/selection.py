@@ -203,7 +203,7 @@ class RecordWriter:
         return True
 
     def finish(self) -> None:
-        """Report skipped records and those that --lenient would read. Raises `BadData` with ``strict``."""
+        """Report skipped records, and records that --lenient would read. Raises `BadData` with ``strict``."""
         if self._readable:
             refused = pluralize(self._refused, "record that is not an event", "records that are not events")
             print_message(f"--lenient would read {self._readable:,} of {refused}")

@@ -121,7 +121,7 @@ def _lags(lags: Sequence[Lag]) -> Iterator[ET.Element]:
         most = sorted(lags, key=lambda lag: -lag.behind)[:_ROWS]
         rows = [(shown(lag.partition), lag.next_offset, lag.end, lag.behind) for lag in most]
         total = f"{sum(lag.behind for lag in lags):,} offsets behind in {pluralize(len(lags), 'partition')}"
-        note = f"{total}, of which the table has {len(most)}"
+        note = f"{total}, of which the table shows {len(most)}"
         yield _section("Lag", ("partition", "next offset", "end", "behind"), rows, note, "rows")
 
 

@@ -25,7 +25,7 @@ class Interrupted(BaseException):  # a BaseException as KeyboardInterrupt is
 
 
 class Interrupts:
-    """A context manager that handles signals in its block; outside the main thread, it does not do so."""
+    """A context manager that handles signals in its block; it has no effect outside the main thread."""
 
     def __init__(self) -> None:
         self._number = 0

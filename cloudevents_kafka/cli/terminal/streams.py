@@ -2,10 +2,10 @@ r"""Standard streams that accept any text, errors of writing to stdout, and a ru
 
 A character that the encoding of stdout or stderr does not contain is written as an escape such as ``\u2026``.
 
-Python sets a standard stream to None if its file descriptor is closed at the start, and the next
-file or socket that is opened gets that descriptor. `standard_streams` opens such a stream on the
-null device instead: reading stdin and writing to stdout then fail with the error of the operating
-system, and stderr discards its output.
+Python sets a standard stream to None if its file descriptor is closed at the start, and the next file or
+socket that is opened receives that descriptor. Therefore `standard_streams` opens such a stream on the null
+device: reading stdin and writing to stdout then fail with the error of the operating system, and stderr
+discards its output.
 """
 
 from __future__ import annotations

@@ -110,7 +110,8 @@ def wrap(line: str, width: int | None) -> str:
     """Return a styled line that is broken between words to fit a width; with None, it is not broken.
 
     After a break, text continues below the second column of the line, if the line has a second column.
-    Columns are separated by two spaces or more. A word that is too long is not broken.
+    Columns are separated by two spaces or more. Words are not broken, even if a word is longer than the
+    width.
     """
     plain = click.unstyle(line)
     if width is None or columns(plain) <= width:
