@@ -80,7 +80,7 @@ class LeftOut(Problem, frozen=True):
 
 
 def join_problems(problems: Sequence[Problem]) -> str:
-    """Return the first problems as one text; not all, since untrusted input may cause any number."""
+    """Return the first problems as one text; untrusted input may cause any number of problems."""
     end = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
     return "; ".join(map(str, problems[:_MAX_PROBLEMS])) + end
 

@@ -59,7 +59,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ``timestamp`` is in milliseconds since the epoch. ``bool(record)`` is always True: use ``record.value is
     None`` to find a tombstone. A bytes-like key or value, such as PySpark's bytearray, is copied as bytes,
     and text is encoded as UTF-8. Keys and values of other types raise `TypeError`; headers that are not
-    pairs, such as a mapping, raise it too. Header values are converted when an event is read from the record.
+    pairs, such as a mapping, also raise `TypeError`. Header values are converted when an event is read from
+    the record.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -242,7 +243,7 @@ def _not_a_pair(number: int, got: str) -> TypeError:
 
 
 def with_bytes_headers(record: Record) -> Record:
-    """Return a record whose header values are bytes or None; the same record if its values are so already."""
+    """Return a record whose header values are bytes or None; the same record if they already are."""
     if _HEADER_TYPES.issuperset(map(type, map(_value_of, record.headers))):
         return record
     return msgspec.structs.replace(record, headers=to_headers(record.headers))

@@ -31,7 +31,7 @@ Registered = tuple[Mapping[str, Any], Mapping[str, Any]]
 def registered() -> Registered:
     """Return the registrations that another process needs to read the same events; see `register_all`.
 
-    The result contains no codecs, since they may contain open connections; data is passed as bytes.
+    The result contains no codecs, since codecs may contain open connections; data is passed as bytes.
     """
     return extension_types.registered(), formats.registered()
 

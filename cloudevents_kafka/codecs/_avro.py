@@ -97,7 +97,7 @@ _Step = Callable[[_Datum, int, int], int]
 
 
 class _Compiled(NamedTuple):
-    """The step function that skips a value of a schema, with sizes.
+    """The step function for a schema, which skips one value, and the sizes of such values.
 
     ``size`` is the size of a value in bytes if all values of the schema have the same size. ``empties`` is
     the number of values without bytes that each value contains outside of arrays, maps and unions.

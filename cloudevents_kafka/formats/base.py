@@ -41,7 +41,7 @@ class BaseFormat(ABC):
 
     @abstractmethod
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
-        """Return an event that is new or was changed as a value."""
+        """Return the value for an event that is new or was changed."""
 
     @abstractmethod
     def _decode(self, value: bytes) -> Event:

@@ -91,7 +91,7 @@ class _Project(Project):
     """A subclass of jgo's project that refuses the versions RELEASE and LATEST, which need the network."""
 
     def update(self, max_age: int | None = None) -> None:  # noqa: ARG002  # jgo's signature
-        """Raise ValueError, because these versions are not supported."""
+        """Raise ValueError, because the versions RELEASE and LATEST are not supported."""
         raise ValueError(f"the version of {self} must be fixed")
 
 

@@ -14,7 +14,7 @@ from cloudevents_kafka.sdk._v2_reading import read
 from cloudevents_kafka.sdk._writing import accepted, default_key, event_of, event_with, write_binary
 
 KafkaMessage = kafka.KafkaMessage
-"""The SDK's message: ``headers`` is a dictionary; ``key`` and ``value`` are None if they are absent.
+"""The SDK's message: a dictionary ``headers``, a ``key``, and a ``value``; without data, the value is None.
 
 Examples:
     >>> from cloudevents_kafka.sdk import KafkaMessage

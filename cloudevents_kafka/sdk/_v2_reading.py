@@ -61,7 +61,7 @@ def read(
 
 
 def _read_binary(message: KafkaMessage, content_type: str | None) -> _Parts | None:
-    """Return the attributes in a message's headers, and None as data; None if the specversion is 0.3."""
+    """Return the attributes in a message's headers, and no data; None if the specversion is 0.3."""
     texts = _reading.texts_in(_reading.headers_of(message))
     if texts is not None and _accept(texts) and not _reading.names_format(content_type):
         return texts, None

@@ -23,7 +23,7 @@ from cloudevents_kafka.sdk._installed import (
 from cloudevents_kafka.sdk._writing import accepted, default_key, event_with, json_of, write_binary
 
 KafkaMessage = kafka.KafkaMessage
-"""The SDK's message: ``headers`` is a dictionary; ``key`` and ``value`` are None if they are absent.
+"""The SDK's message: a dictionary ``headers``, a ``key``, and a ``value``; without data, the value is None.
 
 Examples:
     >>> from cloudevents_kafka.sdk.v1 import KafkaMessage

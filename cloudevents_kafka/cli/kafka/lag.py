@@ -37,7 +37,7 @@ def committed(consumer: Consumer, session: BrokerSession, topic: str) -> dict[tu
 
 
 def lags(consumer: Consumer, session: BrokerSession, positions: Mapping[tuple[str, int], int]) -> list[Lag]:
-    """Return the lag of each partition; by default, the next offset is the start of the partition."""
+    """Return the lag of each partition; a missing next offset means the start of the partition."""
     from confluent_kafka import TopicPartition
 
     found = []

@@ -105,7 +105,7 @@ def settings_of_table(
 
 
 def settings_of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str | Reference]:
-    """Return the settings from pairs of a place and a text ``name=value`` or ``name@=file``."""
+    """Return the settings from pairs of a text, ``name=value`` or ``name@=file``, and its place."""
     settings: dict[str, str | Reference] = {}
     for pair, where in pairs:
         name, equals, value = (part.strip() for part in pair.partition("="))
