@@ -155,9 +155,9 @@ class Event(SdkMethods, Generic[DataT_co]):
         """Return an event from any object that has the methods ``get_attributes()`` and ``get_data()``.
 
         Events of the official SDK, versions 1 and 2, have these methods. Data that is a text is treated as in
-        the SDK's binary mode if the content type is JSON or absent: a text that is valid JSON is copied
-        unchanged as the payload, and any other text becomes a JSON string. An `Event` is returned unchanged.
-        No attribute is added to the event, and the object itself is not changed. Raises `InvalidEvent` if the
+        the SDK's binary mode if the content type is JSON or absent: a text that is valid JSON is copied as
+        the JSON of the data, and any other text becomes a JSON string. An `Event` is returned unchanged. No
+        attribute is added to the event, and the object itself is not changed. Raises `InvalidEvent` if the
         event breaks a rule, and `TypeError` if the object does not have these methods.
         """
         if isinstance(source, cls):

@@ -37,7 +37,7 @@ event is late, or is a duplicate. ``unnumbered``: the event has no sequence.
 
 
 class DuplicateTracker:
-    """A memory of the most recent events, which recognizes events that arrive again, also after a replay.
+    """A memory of the most recent events, which recognizes events that arrive again, also in a replay.
 
     Source and id identify an event (core: id). The tracker stores 32 bytes for each of the last ``events``
     events that it observed. Pass only verified events if untrusted senders could otherwise fill the tracker

@@ -29,7 +29,7 @@ __all__ = ["SigningError", "Verification", "VerificationError", "drop_stale_sign
 
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
-"""Which extensions `verify` returns: the verified ones, all with the unverified ones apart, or none."""
+"""Which extensions `verify` returns: verified ones only, also unverified ones (separately), or none."""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
 """The parts of an event that are verified.

@@ -42,7 +42,7 @@ def count_records(
     lenient: bool,
     filter: Filter = _ALL,
 ) -> None:
-    """Count the records that match under their topics, up to a number of records."""
+    """Add the records that match to the counts of their topics, up to a number of records."""
     items = (read(record, lenient=lenient) for record in chain.from_iterable(batches))
     matching = (item for item in items if filter.matches(item))
     for done, item in enumerate(islice(matching, most), 1):
