@@ -4,9 +4,9 @@ A framed payload is read with the schema that it names, and converted to the rea
 possible, the payload does not fit, and the reason contains the name of the schema. A name is an id, or a GUID
 in hexadecimal digits, and is in front of the data or in the header `HEADER`. A registry never changes the
 schema of a name, but a name that is unknown now may become known later. So the schemas for one batch
-(`Writers`) are fetched once, and are stored in the note of the batch in ``_batches``: if the batch is read
-again, it is read in the same way. Python reads all framed payloads, and writes them again with the reader's
-schema, so that Spark can read them.
+(`Writers`) are fetched once, and are stored in ``OUT/_batches`` with the note of the batch: if the batch is
+read again, it is read in the same way. Python reads all framed payloads, and writes them again with the
+reader's schema, so that Spark can read them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`DataSchema` is the schema of a payload, of any kind that `data_as` and a pipeline accept.
 
 A schema contains the shape for the Java function, SQL for Spark, and the check in Python. A pipeline writes
-its schemas into the notes in ``_batches``.
+its schemas into the notes in ``OUT/_batches``.
 """
 
 from __future__ import annotations

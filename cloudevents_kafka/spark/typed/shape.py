@@ -1,7 +1,7 @@
 """`Shape` is the type of a value in JSON, which has a type in Spark; `TYPES` is the table of such types.
 
 A shape has three forms: DDL for Spark, words for the Java function, and JSON for the notes of a pipeline in
-``_batches``.
+``OUT/_batches``.
 """
 
 from __future__ import annotations
