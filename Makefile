@@ -25,8 +25,6 @@ INSTALLED := $(VENV)/.installed
 CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
 # More workers than cores, as many tests wait for sockets and processes; each collects all tests, in 7 CPU seconds.
 WORKERS := 6
-# The tests of `make check` seldom wait.
-LIGHT_WORKERS := 3
 
 .PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready classes legacy clean
 
@@ -75,7 +73,7 @@ report: $(INSTALLED)
 
 # As many examples of each property as `make test` tries.
 check: lint
-	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(LIGHT_WORKERS) --dist worksteal \
+	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist worksteal \
 	    -m "not broker and not spark and not legacy and not peer and not release" $(PYTEST_FLAGS)
 
 lint: $(CHECKED)
