@@ -23,8 +23,8 @@ class Finding(NamedTuple):
     """The result of a check.
 
     ``found`` describes the part that was checked, and ``problem`` says what is missing and what to do. Both
-    texts are empty if the part depends on another part that is missing. If ``later`` is True, a command that
-    needs the part downloads it.
+    texts are empty if the part depends on another part that is missing. If ``later`` is True, the first
+    command that needs this part downloads it.
     """
 
     found: str = ""

@@ -144,7 +144,7 @@ def read_material(payload: bytes) -> Material:
 
 
 def check_signed_names(names: Sequence[str]) -> None:
-    """Raise `ValueError` if a name is repeated, is a core attribute, or is the signature's own (X-43)."""
+    """Raise `ValueError` for a repeated name, a core attribute, and the attribute of the signature (X-43)."""
     if len(set(names)) < len(names):
         raise ValueError("signedextattrs must not name an attribute twice")
     for name in names:

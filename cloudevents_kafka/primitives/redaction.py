@@ -239,7 +239,7 @@ def _hosts(value: str) -> str:
 
 
 def _pieces(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield the secret parts of a value, in the forms that clients print, and the texts that replace them."""
+    """Yield each secret part of a value, as clients print it, with the text that replaces this part."""
     replacement, is_secret = mask_setting(name, value), is_secret_name(name)
     shortest = _MIN_LENGTH_OF_SPARK if name.startswith("spark.") and not is_secret else _MIN_LENGTH
     if replacement == value or len(value) < shortest or (_is_plain(value) and not is_secret):

@@ -2,8 +2,8 @@
 
 Whether a record has landed depends on its offset and the id of its topic (see `topics`). One ledger lists the
 landed offsets: the ledger of the table of events, or the ledger in the last manifest. The number of a batch
-does not matter, because Spark plans the same number with other offsets after an older checkpoint was
-restored. If some records of a batch have landed already, only the other records of the batch land. If a batch
+does not matter: after an older checkpoint was restored, Spark plans a batch with the same number and other
+offsets. If some records of a batch have landed already, only the other records of the batch land. If a batch
 begins after the end of the landed offsets, or before their start, the run ends.
 """
 

@@ -119,7 +119,7 @@ class ParquetReplay:
     def next_number(self, last: int) -> int:
         """Return the number of the next replay.
 
-        Raises `WrongTable` if a table has folders by the dates of events.
+        Raises `WrongTable` if a table is divided into folders by the dates of events.
         """
         for table in self._tables:
             for column, equals, _ in (name.partition("=") for name in self._store.list_names(table)):

@@ -1,4 +1,4 @@
-"""`Asked` is what a backfill was asked to read of a partition; `next_batch` divides the gaps into batches."""
+"""`Asked` is the range of a partition that a backfill reads; `next_batch` splits its gaps into batches."""
 
 from __future__ import annotations
 

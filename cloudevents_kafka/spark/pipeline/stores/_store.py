@@ -112,7 +112,7 @@ def open_store(location: str, spark: SparkSession) -> Store:
 
 
 def without_patterns(url: str) -> str:
-    """Return a URL for Spark's readers, with the characters escaped that these readers take as patterns.
+    """Return a URL for Spark's readers, in which the characters of patterns are escaped.
 
     Such characters are, for example, braces and brackets.
     """
