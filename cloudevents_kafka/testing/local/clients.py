@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicCollection,
+)
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -21,10 +29,19 @@ def wait_until_ready(process: Process, bootstrap_servers: str, seconds: float) -
 
 
 def create_topic(bootstrap_servers: str, name: str, partitions: int, config: Mapping[str, object]) -> None:
-    """Create a topic with one replica; raise KafkaException if the broker refuses the topic."""
+    """Create a topic with one replica, and wait until the broker shows leaders of its partitions.
+
+    Raises KafkaException if the broker refuses the topic.
+    """
     topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=as_texts(config))
     client = _admin_client(bootstrap_servers)
     _wait(client.create_topics([topic], operation_timeout=10))
+    # The controller answers before the broker has its record of the topic.
+    deadline = time.monotonic() + 30
+    while not _has_leaders(client, name):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"topic {name} must have leaders within 30 seconds of its creation")
+        time.sleep(0.01)
 
 
 def delete_topic(bootstrap_servers: str, name: str) -> None:
@@ -69,6 +86,18 @@ def _is_ready(client: AdminClient) -> bool:
         return False
     partitions = [part for topic in cluster.topics.values() for part in topic.partitions.values()]
     return bool(cluster.brokers) and all(part.leader >= 0 for part in partitions)
+
+
+def _has_leaders(client: AdminClient, topic: str) -> bool:
+    """Return whether the broker shows a leader of each partition of a topic; create nothing."""
+    [future] = client.describe_topics(TopicCollection([topic])).values()
+    try:
+        description = future.result(30)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise
+        return False
+    return all(partition.leader is not None for partition in description.partitions)
 
 
 def _wait(futures: Mapping[Any, Future[Any]]) -> None:
