@@ -138,6 +138,7 @@ def hidden_spark() -> Iterator[None]:
         (SparkContext, "_gateway"),
         (SparkContext, "_jvm"),
         (SparkSession, "_instantiatedSession"),
+        (SparkSession, "_activeSession"),
     )
     with pytest.MonkeyPatch.context() as patch:
         for holder, name in references:
