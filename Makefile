@@ -22,11 +22,11 @@ LIGHT := cli,protobuf,protocol,metrics,report,testing,tracing
 # The first pip that knows dependency groups; a new environment has that of its Python.
 PIP := pip>=25.1
 INSTALLED := $(VENV)/.installed
-CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
+CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint rewritten,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
 # More workers than cores, as many tests wait for sockets and processes; each collects all tests, in 7 CPU seconds.
 WORKERS := 6
 
-.PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready classes legacy clean
+.PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready classes rewritten lint-and-rewrite legacy clean
 
 help:
 	@echo "make check        lint, types, and the tests that need no broker and no Spark: 2 minutes"
@@ -56,7 +56,7 @@ RESULTS := build/tests.xml
 
 # Fewer examples of each property than by pytest alone. BUDGET is what the tests may take, in seconds.
 BUDGET := 330
-test: $(INSTALLED) lint ready classes
+test: $(INSTALLED) ready classes lint-and-rewrite
 	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --one-broker \
 	    --quick-spark --budget $(BUDGET) --durations 10 --durations-min 1 --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
@@ -66,15 +66,25 @@ classes: ready
 	@$(PY) -m cloudevents_kafka.spark.pipeline.session >/dev/null
 	@$(PY) -m compileall -q cloudevents_kafka spec-conformance
 
+# pytest rewrites the assertions of each test module. In a new tree each worker would do so for all modules.
+rewritten:
+	@[ -n "$$(find tests -name '*-pytest-*.pyc' -print -quit)" ] || for part in 0 1; do \
+	    $(PY) -m pytest --collect-only -qq $$(find tests -name 'test_*.py' | awk "NR % 2 == $$part") >/dev/null & \
+	done; wait
+
 # From the results of the last make test.
 report: $(INSTALLED)
 	@$(PY) spec-conformance clauses --results $(RESULTS) \
 	    --report spec-conformance/report.md --records spec-conformance/records.json
 
 # As many examples of each property as `make test` tries.
-check: lint
+check: $(CHECKED) lint-and-rewrite
 	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist worksteal \
 	    -m "not broker and not spark and not legacy and not peer and not release" $(PYTEST_FLAGS)
+
+# mypy uses one core.
+lint-and-rewrite:
+	@$(MAKE) --no-print-directory -j 2 lint rewritten
 
 lint: $(CHECKED)
 	@$(PY) -m ruff check --quiet .

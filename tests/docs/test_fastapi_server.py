@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -22,9 +23,9 @@ import pytest
 from cloudevents_kafka.testing import LocalBroker
 from tests.docs import pages
 
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-pytestmark = pytest.mark.broker
+# They are not imported here, as each worker of pytest-xdist collects these tests.
+IS_INSTALLED = all(find_spec(name) for name in ("fastapi", "uvicorn"))
+pytestmark = [pytest.mark.broker, pytest.mark.skipif(not IS_INSTALLED, reason="needs fastapi and uvicorn")]
 PAGE = pages.DOCS / "how-to" / "fastapi.md"
 HANG = 60.0  # seconds that only a hang takes
 

@@ -52,11 +52,11 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Name the group of each test, and order the tests by their groups."""
     groups = {item: group(item) for item in items}
+    files = {path: path.relative_to(config.rootpath).as_posix() for path in {item.path for item in items}}
     for item, name in groups.items():
         if item.get_closest_marker("xdist_group") is None:
             # So is a file: a message of pytest-xdist for each test would take longer than most tests.
-            of_file = item.path.relative_to(config.rootpath).as_posix()
-            item.add_marker(pytest.mark.xdist_group(of_file if name in {"", PROGRAMS} else name))
+            item.add_marker(pytest.mark.xdist_group(files[item.path] if name in {"", PROGRAMS} else name))
     if config.option.shuffle is not None:
         shuffle(items, random.Random(config.option.shuffle))
     items.sort(key=lambda item: GROUPS.index(groups[item]))

@@ -458,7 +458,10 @@ def served(broker, client, **logs):
     broker.faults.add(faults.script(script), api=FETCH, times=None)
 
 
-MANY = encode_batch([Record()] * 100_000, Codec.ZSTD, base_offset=200_000)
+@pytest.fixture(scope="module")
+def many() -> bytes:
+    """A small batch of 100,000 records, from offset 200,000."""
+    return encode_batch([Record()] * 100_000, Codec.ZSTD, base_offset=200_000)
 
 
 @pytest.fixture
@@ -475,9 +478,9 @@ def memory():
     tracemalloc.stop()
 
 
-def test_a_batch_that_expands_is_decoded_in_slices(broker, client, reader, memory):
+def test_a_batch_that_expands_is_decoded_in_slices(broker, client, reader, memory, many):
     """The first record of 100,000 takes the memory of the unpacked bytes, not that of all records."""
-    served(broker, client, p0=MANY)
+    served(broker, client, p0=many)
     consumer = reader(broker, TopicPartition("t", 0, 200_000))
     memory()
     assert consumer.poll(5).offset() == 200_000
@@ -486,9 +489,9 @@ def test_a_batch_that_expands_is_decoded_in_slices(broker, client, reader, memor
     assert memory() < 5_000_000
 
 
-def test_records_before_the_position_do_not_delay_poll(broker, client, reader):
+def test_records_before_the_position_do_not_delay_poll(broker, client, reader, many):
     """Each call decodes a slice; the first records that are returned are those at the position."""
-    served(broker, client, p0=MANY)
+    served(broker, client, p0=many)
     consumer = reader(broker, TopicPartition("t", 0, 250_000))
     assert consumer.poll(0) is None
     polls = 0
@@ -517,7 +520,7 @@ def test_only_one_batch_is_unpacked(broker, client, reader, memory):
 
 
 @pytest.mark.release  # tests/protocol/records bounds the memory of one record
-def test_records_of_many_headers_are_decoded_one_by_one(broker, client, reader, memory):
+def test_records_of_many_headers_are_decoded_one_by_one(broker, client, reader, memory, many):
     """A slice ends with a record of very many headers, whose memory is ten times their bytes."""
     many = encode_batch([Record(headers=[("", None)] * 50_000)] * 6, Codec.ZSTD, base_offset=200_000)
     served(broker, client, p0=many)
@@ -576,9 +579,9 @@ def test_batches_without_records_do_not_delay_poll(broker, client, reader):
     assert longest < (time.thread_time() - began) / 2
 
 
-def test_the_unpacked_size_is_limited(broker, client, reader):
+def test_the_unpacked_size_is_limited(broker, client, reader, many):
     """A batch that expands beyond ``max_unpacked_bytes`` is an error with its offset; `seek` goes past it."""
-    served(broker, client, p0=MANY)
+    served(broker, client, p0=many)
     consumer = reader(broker, TopicPartition("t", 0, 200_000), max_unpacked_bytes=100_000)
     for _ in range(2):
         with pytest.raises(
