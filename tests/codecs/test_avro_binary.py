@@ -35,6 +35,7 @@ def test_bytes_follow_their_length(content: bytes) -> None:
         (read_bytes, b"\x03ab", "it has a length beyond its end"),
         (read_bytes, b"\x80\x02ab", "it has a length beyond its end"),
         (read_bytes, b"", "it ends too early"),
+        (union_reader(read_bytes, read_text), b"\x04\x02a", "it has an unknown union branch"),
         (read_text, b"\x02\xff", "it has a string that is not UTF-8"),
         (read_text, b"\x02ab", "bytes follow its end"),
     ],
@@ -42,7 +43,7 @@ def test_bytes_follow_their_length(content: bytes) -> None:
 def test_wrong_bytes_are_refused(read: Any, datum: bytes, said: str) -> None:
     """The error says what is wrong, without the data."""
     with pytest.raises(MalformedDatum, match=f"^{said}$"):
-        read_datum(datum, lambda datum: read(datum, 0))
+        read_datum(datum, lambda datum: read(datum, 0, 0))
 
 
 @each("length", [1, 63, 64, 100, 200])
