@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _NAMED: Final = ("earliest", "latest", "stored")
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+_SECONDS: Final = re.compile(r"[0-9]{10}", re.ASCII)  # from 2001 to 2286; as milliseconds, early in 1970
 _LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
 _AGO: Final = re.compile(r"-[0-9]{1,9}[smhd]", re.ASCII)
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -69,7 +70,10 @@ class Position(msgspec.Struct, frozen=True):
 
 
 def parse_position(text: str) -> Position:
-    """Return the position for a text such as ``-10``. Raises `ValueError`, which shows the grammar."""
+    """Return the position for a text such as ``-10``.
+
+    Raises `ValueError`, which shows the grammar. A time of ten digits is refused: it is a time in seconds.
+    """
     if text in _NAMED:
         return Position(text)  # type: ignore[arg-type]  # one of the three
     if _NUMBER.fullmatch(text):
@@ -81,6 +85,8 @@ def parse_position(text: str) -> Position:
         return Position("time", max(0, int((time.time() - seconds) * 1000)))
     if text.startswith("@"):
         at = f"{text[1:]}T00:00:00Z" if _DATE.fullmatch(text[1:]) else text[1:]
+        if _SECONDS.fullmatch(at):
+            raise ValueError(f"a time must be in milliseconds, got seconds, {text!r}; write @{at}000")
         if _NUMBER.fullmatch(at):
             return Position("time", int(at))
         if is_timestamp(at):  # rounded up: the first millisecond that is not before the time

@@ -26,7 +26,8 @@ THRESHOLD: Final = 4
 BROKEN_PIPE: Final = 141
 _PLACES: Final = {"--topic": "a topic by -t TOPIC", "--out": "a folder by --out DIR"}
 """The options to use for values that users pass as arguments by mistake."""
-_EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \(.*\)", re.DOTALL)
+_TEMPLATE: Final = {"--format": "a template by --format TEMPLATE (-f is --follow)"}
+_EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \((.*)\)", re.DOTALL)
 
 
 class CommandError(click.ClickException):
@@ -79,16 +80,18 @@ def from_click(error: click.UsageError) -> click.ClickException:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error
     text = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
-    text, extra = _EXTRA_ARGUMENTS.subn(r"\1 (not shown: it may be a secret)", text)
+    extra = _EXTRA_ARGUMENTS.search(text)
+    text = _EXTRA_ARGUMENTS.sub(r"\1 (not shown: it may be a secret)", text)
     text = text.removesuffix(".")
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         names = [
             name for option in error.ctx.command.params for name in (*option.opts, *option.secondary_opts)
         ]
         text += near(error.option_name, names)
-    if extra and error.ctx is not None:
+    if extra is not None and error.ctx is not None:
         known = {name for option in error.ctx.command.params for name in option.opts}
-        places = [place for name, place in _PLACES.items() if name in known]
+        options = _TEMPLATE if {"{", "%"} & set(extra[2]) else _PLACES
+        places = [place for name, place in options.items() if name in known]
         text += f"; pass {', or '.join(places)}" if places else ""
     if text[1:2].islower():
         text = text[0].lower() + text[1:]

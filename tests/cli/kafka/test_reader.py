@@ -61,6 +61,14 @@ def test_invalid_positions(text):
         parse_position(text)
 
 
+def test_seconds_are_no_position():
+    """A time in seconds would be a day of January 1970, so that reading would start at the first record."""
+    with pytest.raises(
+        ValueError, match="must be in milliseconds, got seconds, '@1795262400'; write @1795262400000"
+    ):
+        parse_position("@1795262400")
+
+
 RESOLVED = [
     (Position("earliest"), None, 5),
     (Position("latest"), None, 9),
