@@ -1,7 +1,7 @@
 """The API keys of Kafka 4.4, which are never reused.
 
-Some APIs are used only between brokers. The APIs with the keys 4 to 7 ended with ZooKeeper. The API with the
-key 74 was called ListClientMetricsResources before Kafka 4.1.
+Some APIs are used only between brokers. Kafka removed the APIs with the keys 4 to 7 together with ZooKeeper.
+The API with the key 74 was called ListClientMetricsResources before Kafka 4.1.
 """
 
 from __future__ import annotations

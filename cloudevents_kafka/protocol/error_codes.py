@@ -1,7 +1,7 @@
-"""Kafka's error codes: for each its number, name and meaning, and whether the client may retry.
+"""Kafka's error codes: the number, name and meaning of each code, and whether the client may retry.
 
-The names are those of Kafka 4.4. `v07.ErrorCode` contains the codes of Kafka 0.7, whose numbers have other
-meanings.
+The names are the names of Kafka 4.4. `v07.ErrorCode` contains the codes of Kafka 0.7, in which the numbers
+have other meanings.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ class ErrorCode(BrokerErrorCode):
     CORRUPT_MESSAGE = 2, True, "a message does not match its checksum, or its size is wrong"
     UNKNOWN_TOPIC_OR_PARTITION = 3, True, "the broker does not have the topic or partition"
     INVALID_FETCH_SIZE = 4, False, "the requested size is negative"
-    LEADER_NOT_AVAILABLE = 5, True, "the partition has no leader during an election, or after its creation"
+    LEADER_NOT_AVAILABLE = 5, True, "the partition has no leader: it is new, or an election is in progress"
     NOT_LEADER_OR_FOLLOWER = 6, True, "the broker does not lead the partition; the client's metadata is stale"
     REQUEST_TIMED_OUT = 7, True, "the replicas did not acknowledge within the timeout of the request"
     BROKER_NOT_AVAILABLE = 8, False, "a broker is not available; used between brokers"
-    REPLICA_NOT_AVAILABLE = 9, True, "a replica is not available; in metadata that names a leader, ignore it"
+    REPLICA_NOT_AVAILABLE = 9, True, "a replica is not available; ignore this if the metadata names a leader"
     MESSAGE_TOO_LARGE = 10, False, "a message is larger than the broker accepts (message.max.bytes)"
     STALE_CONTROLLER_EPOCH = 11, False, "the controller has moved; used between brokers"
     OFFSET_METADATA_TOO_LARGE = 12, False, "the metadata of an offset is too long (offset.metadata.max.bytes)"
     NETWORK_EXCEPTION = 13, True, "the broker disconnected before it answered"
     COORDINATOR_LOAD_IN_PROGRESS = 14, True, "the coordinator is loading the group's offsets"
-    COORDINATOR_NOT_AVAILABLE = 15, True, "the coordinator is missing: its topic is new, or has no leader"
+    COORDINATOR_NOT_AVAILABLE = 15, True, "the coordinator is missing: its topic is new or has no leader"
     NOT_COORDINATOR = 16, True, "the broker does not coordinate the group"
     INVALID_TOPIC_EXCEPTION = 17, False, "the topic's name is not allowed, or is internal"
     RECORD_LIST_TOO_LARGE = 18, False, "the batch is larger than a segment of the log (segment.bytes)"
     NOT_ENOUGH_REPLICAS = 19, True, "fewer replicas are in sync than min.insync.replicas requires"
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, True, "written to fewer replicas than min.insync.replicas"
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, True, "fewer replicas than min.insync.replicas have the records"
     INVALID_REQUIRED_ACKS = 21, False, "acks must be 0, 1 or -1"
     ILLEGAL_GENERATION = 22, False, "the group is in another generation; rejoin it"
     INCONSISTENT_GROUP_PROTOCOL = 23, False, "the group has no such protocol or protocol type"
@@ -82,7 +82,7 @@ class ErrorCode(BrokerErrorCode):
     ILLEGAL_SASL_STATE = 34, False, "the request is not allowed at this point of the authentication"
     UNSUPPORTED_VERSION = 35, False, "the broker does not support the version of the request"
     TOPIC_ALREADY_EXISTS = 36, False, "a topic with this name exists"
-    INVALID_PARTITIONS = 37, False, "the number of partitions is less than 1, or less than the topic has"
+    INVALID_PARTITIONS = 37, False, "the number of partitions is less than 1 or than the current number"
     INVALID_REPLICATION_FACTOR = 38, False, "the replication factor must be from 1 to the number of brokers"
     INVALID_REPLICA_ASSIGNMENT = 39, False, "the assignment of replicas is not possible"
     INVALID_CONFIG = 40, False, "a setting is unknown, or its value is not allowed"
@@ -117,12 +117,12 @@ class ErrorCode(BrokerErrorCode):
     GROUP_ID_NOT_FOUND = 69, False, "the group does not exist"
     FETCH_SESSION_ID_NOT_FOUND = 70, True, "the broker no longer has the fetch session"
     INVALID_FETCH_SESSION_EPOCH = 71, True, "the fetch session is at another epoch"
-    LISTENER_NOT_FOUND = 72, True, "the leader does not have the listener that the request arrived at"
+    LISTENER_NOT_FOUND = 72, True, "the leader does not have the listener that received the request"
     TOPIC_DELETION_DISABLED = 73, False, "the deletion of topics is disabled"
     FENCED_LEADER_EPOCH = 74, True, "the leader epoch is older than the broker's"
     UNKNOWN_LEADER_EPOCH = 75, True, "the leader epoch is newer than the broker's"
     UNSUPPORTED_COMPRESSION_TYPE = 76, False, "the request's version does not support the codec"
-    STALE_BROKER_EPOCH = 77, False, "the broker has registered again since"
+    STALE_BROKER_EPOCH = 77, False, "the broker's epoch is stale: the broker has registered again"
     OFFSET_NOT_AVAILABLE = 78, True, "the new leader does not have the high watermark yet"
     MEMBER_ID_REQUIRED = 79, False, "join again with the member id of this response"
     PREFERRED_LEADER_NOT_AVAILABLE = 80, True, "the preferred leader is not available"
@@ -131,7 +131,7 @@ class ErrorCode(BrokerErrorCode):
     ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, True, "none of the replicas can be elected"
     ELECTION_NOT_NEEDED = 84, True, "the requested leader leads the partition already"
     NO_REASSIGNMENT_IN_PROGRESS = 85, False, "a reassignment is not in progress"
-    GROUP_SUBSCRIBED_TO_TOPIC = 86, False, "subscribed topics keep their offsets"
+    GROUP_SUBSCRIBED_TO_TOPIC = 86, False, "the group subscribes to the topic, so it keeps the offsets"
     INVALID_RECORD = 87, False, "a record fails the broker's validation"
     UNSTABLE_OFFSET_COMMIT = 88, True, "the offset belongs to an open transaction"
     THROTTLING_QUOTA_EXCEEDED = 89, True, "the quota is exhausted for now"
@@ -180,5 +180,5 @@ class ErrorCode(BrokerErrorCode):
     STREAMS_TOPOLOGY_FENCED = 132, False, "the epoch of the topology is stale"
     SHARE_SESSION_LIMIT_REACHED = 133, True, "the broker has reached its limit of share sessions"
     GROUP_DELETION_FAILED = 134, False, "the group could not be deleted"
-    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, False, "the description of the topology was not kept"
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, False, "the description of the topology was not stored"
     CONTROLLER_ID_NOT_REGISTERED = 136, False, "the controller is not registered; used between controllers"

@@ -13,8 +13,8 @@
         ├── DeadlineExceeded (TimeoutError)
         └── Unsupported          broker and client have no version in common
 
-A partial message at the end of a message set is not an error: brokers cut the set at the
-requested size, and the readers of sets return the size of the partial message.
+A partial message at the end of a message set is not an error, because brokers cut a set at
+the requested size. The functions that read sets return the size of the partial message.
 """
 
 from __future__ import annotations
@@ -117,9 +117,9 @@ class Unencodable(ProtocolError, ValueError):
 class BrokerError(ProtocolError):
     """A response with an error code.
 
-    ``code`` is the number, as a member of `ErrorCode` if it is known. ``name``, ``meaning`` and ``retriable``
-    are the properties of the code. ``subject`` is what the response is about (a topic and partition, or a
-    group). ``broker_message`` is the text that the broker sent with the code.
+    ``code`` is the error code: a member of `ErrorCode` if the code is known, otherwise an int. ``name``,
+    ``meaning`` and ``retriable`` are the properties of the code. ``subject`` is what the response is about (a
+    topic and partition, or a group). ``broker_message`` is the text that the broker sent with the code.
 
     Examples:
         >>> from cloudevents_kafka.protocol import BrokerError

@@ -21,7 +21,7 @@ from cloudevents_kafka.protocol.schema import Structure, spec_of
 __all__ = ["Request", "decode_request", "decode_response", "encode_request", "encode_response"]
 
 MAX_SIZE: Final = 100 * 1024 * 1024
-"""The default limit for a frame's size in bytes: the brokers' default (socket.request.max.bytes, S0-N4)."""
+"""The default limit for a frame's size in bytes, as in brokers (socket.request.max.bytes, S0-N4)."""
 
 MAX_MEMORY: Final = interpreter.MEMORY
 """The default limit for the memory that a message's elements take; see `decode_response`."""
@@ -70,9 +70,10 @@ def encode_request(
 
 
 def decode_request(data: bytes) -> Request:
-    """Decode a request as a broker does, from a frame without its size, and return it.
+    """Return the request in a frame without its size, decoded as a broker decodes the request.
 
-    Raises `Unsupported` for an API or version that `APIS` does not contain, `Malformed` and `Truncated`.
+    Raises `Unsupported` if `APIS` does not contain the API or the version. Raises `Malformed` or `Truncated`
+    for wrong bytes.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames
@@ -106,10 +107,10 @@ def encode_response(message: Structure, version: int, *, correlation_id: int) ->
 def decode_response(
     structure: type[Structure], version: int, data: bytes, *, memory: int = MAX_MEMORY
 ) -> tuple[int, Structure]:
-    """Return the correlation id and the message of a response, from its frame without the size.
+    """Return the correlation id and the message of a response; ``data`` is its frame without the size.
 
-    ``memory`` limits the bytes of memory that the decoded elements of the message take, apart from their text
-    and bytes. Raises `Unsupported`, `Malformed` and `Truncated`.
+    ``memory`` limits the memory of the message's decoded elements, in bytes. The text and the bytes in these
+    elements do not count. Raises `Unsupported`, `Malformed` and `Truncated`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames
@@ -140,7 +141,7 @@ def decode_size(prefix: bytes, *, max_size: int = MAX_SIZE) -> int:
 
 
 def unsupported(key: int, version: int) -> str:
-    """Return the text of the error for an API or version that `APIS` does not contain."""
+    """Return the text of the error for an API or a version that `APIS` does not contain."""
     api = APIS.get(key)
     if api is None:
         return f"{api_name(key)} (API key {key}) is not supported"

@@ -28,7 +28,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class LengthPrefixed(NamedTuple):
-    """A string or bytes after a fixed or compact length, or all remaining bytes.
+    """A string or bytes that follow a fixed or compact length, or all remaining bytes.
 
     A compact length is the length + 1, or 0 for null.
     """
@@ -39,7 +39,7 @@ class LengthPrefixed(NamedTuple):
 
     @property
     def short(self) -> bool:
-        """Whether a fixed length is an int16; if not, it is an int32."""
+        """Whether a fixed length is an int16 (True) or an int32 (False)."""
         return self.type is STRING  # S0-P2: "string uses an int16 for its size"
 
     @property
@@ -49,11 +49,11 @@ class LengthPrefixed(NamedTuple):
 
 
 class Array(NamedTuple):
-    """Elements after their count, which is an int32, a compact count, or an int16 (``short``).
+    """Elements that follow their count, which is an int32, a compact count, or an int16 (``short``).
 
-    Each element has at least ``least`` bytes, and takes about ``memory`` bytes of memory once it is decoded,
-    apart from its text, bytes and elements. With these numbers, a decoder checks the count, which is
-    untrusted input.
+    An encoded element has at least ``least`` bytes. A decoded element takes about ``memory`` bytes of memory;
+    the text, bytes and arrays in the element do not count. With these numbers, a decoder checks the count,
+    which is untrusted input.
     """
 
     element: Codec
@@ -80,9 +80,10 @@ class LayoutField(NamedTuple):
 class Layout(NamedTuple):
     """A structure in one version.
 
-    ``fields`` are in wire order. The ``tagged`` fields, by tag, follow ``fields`` if they differ from their
-    defaults. ``absent`` are the declared fields that this version does not have. The bytes may end before the
-    field with the index ``optional_from``, or before a later field.
+    ``fields`` are in wire order. ``tagged`` contains the tagged fields by tag. The bytes contain a tagged
+    field only if its value differs from the default; tagged fields follow ``fields``. ``absent`` are the
+    declared fields that this version does not have. The bytes may end before the field with the index
+    ``optional_from``, or before a later field.
     """
 
     structure: type[Structure]
@@ -168,7 +169,7 @@ def _least(codec: Codec) -> int:
 
 
 def _memory(codec: Codec) -> int:
-    """Return about how many bytes of memory a value takes in a list or structure."""
+    """Return the approximate number of bytes of memory that a value in a list or structure takes."""
     match codec:
         case Layout():
             fields = (*codec.fields, *codec.tagged.values())
@@ -179,8 +180,8 @@ def _memory(codec: Codec) -> int:
             return _OBJECT
 
 
-_NUMBER: Final = 40  # bytes of a small int and of its place
-_OBJECT: Final = 72  # bytes of an empty list, structure or str, and of its place
+_NUMBER: Final = 40  # bytes of a small int and of the pointer to it
+_OBJECT: Final = 72  # bytes of an empty list, structure or str, and of the pointer to it
 _EMPTY: Final = dict.fromkeys(("bytes", "records", "rest"), b"") | {
     "string": "",
     "boolean": False,
@@ -189,7 +190,7 @@ _EMPTY: Final = dict.fromkeys(("bytes", "records", "rest"), b"") | {
 
 
 def default_of(field: Field) -> Any:
-    """Return the value of a field in versions without the field; a list or structure is a new object."""
+    """Return a field's value for versions that do not have the field; a list or structure is a new object."""
     if isinstance(field.default, list):
         return list(field.default)
     if not field.required and not isinstance(field.default, Structure):

@@ -1,4 +1,4 @@
-"""How messages are declared: each message once for all its versions.
+"""How messages are declared: one class declares all versions of a message.
 
 ::
 
@@ -44,9 +44,10 @@ class Varint(NamedTuple):
 
 
 class Prefixed(NamedTuple):
-    """A UTF-8 string, or bytes, after the length; the type ``records`` is a message set or record batches.
+    """A type whose value follows its length: a UTF-8 string, or bytes.
 
-    Only the type ``rest`` has no length: its bytes extend to the end of the message (Kafka 0.7).
+    The bytes of the type ``records`` are a message set or record batches. Only the type ``rest`` has no
+    length: its bytes extend to the end of the message (Kafka 0.7).
     """
 
     name: str
@@ -106,7 +107,7 @@ _ENCODINGS: Final = {f"fixed{type.size * 8}": type for type in (INT16, INT32, IN
 }
 
 NEWEST: Final = 32767
-"""The end of an open range of versions, which are int16."""
+"""The last version of a range without an end, such as ``0+``; it is the largest int16."""
 
 
 class Versions(NamedTuple):
@@ -149,8 +150,8 @@ ALL: Final = Versions(0, NEWEST)
 class MessageSpec(NamedTuple):
     """The versions of a message, its API key, and its flexible versions (KIP-482).
 
-    ``key`` is -1 if the message is not a request or response; ``guide`` is the message's name in the 0.8
-    guide, if it differs from the name of the class.
+    ``key`` is -1 if the message is not a request or response. If the 0.8 guide calls the message by another
+    name than the class, ``guide`` is that name.
     """
 
     versions: Versions
@@ -162,12 +163,12 @@ class MessageSpec(NamedTuple):
     def of(
         cls, versions: str, key: int = -1, *, flexible: str = "none", guide: str | None = None
     ) -> MessageSpec:
-        """Return a spec; ranges of versions are in the notation of `Versions.parse`."""
+        """Return a spec; ``versions`` and ``flexible`` are ranges in the notation of `Versions.parse`."""
         return cls(Versions.parse(versions), key, Versions.parse(flexible), guide)
 
 
 class Wire(NamedTuple):
-    """The properties of a field other than its type; see `wire`."""
+    """The properties of a field, except its type; see `wire`."""
 
     versions: Versions = ALL
     nullable: Versions = NONE
@@ -195,16 +196,16 @@ def wire(
     optional: str = "none",
     short: bool = False,
 ) -> Wire:
-    """Return the properties of a field: the versions that have the field, and its encoding in them.
+    """Return the properties of a field: the versions that have the field, and its encoding in these versions.
 
-    ``tag`` and ``tagged`` declare a tagged field. The value of an ``ignorable`` field is dropped in versions
-    without the field. ``flexible`` limits the versions in which the field's length is compact. If the
-    encoding of an integer depends on the version, KIP-625 has two alternatives: ``type`` such as
+    ``tag`` and ``tagged`` declare a tagged field. If a version does not have an ``ignorable`` field, encoding
+    leaves out the field's value. ``flexible`` limits the versions in which the field's length is compact. If
+    the encoding of an integer depends on the version, KIP-625 has two alternatives: ``type`` such as
     ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical type with ``encoding`` such as
-    ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8 guide: in brackets
-    if it names the elements of an array, "" if the guide writes the parts of the field in place of a name. An
-    ``optional`` field may be missing at the end of a message (the guide's ``|foo|``). The count of a
-    ``short`` array is an int16 (Kafka 0.7).
+    ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8 guide. A name in
+    brackets names the elements of an array. The name "" means that the guide writes the parts of the field
+    and not a name. An ``optional`` field may be missing at the end of a message (the guide's ``|foo|``). The
+    count of a ``short`` array is an int16 (Kafka 0.7).
     """
     names, known = (type, _TYPES) if type is not None else (encoding or {}, _ENCODINGS)
     return Wire(
@@ -233,7 +234,7 @@ class Structure(msgspec.Struct, gc=False, kw_only=True):
 def spec_of(structure: type[Structure]) -> MessageSpec:
     """Return the spec of a message; raise `TypeError` for a structure that is a part of a message."""
     if structure.spec is None:
-        raise TypeError(f"{structure.__name__} must be a message, but is a part of one")
+        raise TypeError(f"{structure.__name__} must be a message, but it is a part of a message")
     return structure.spec
 
 

@@ -1,9 +1,9 @@
 """Kafka's integers of variable length, with the errors of the protocol.
 
 There are two encodings of the same signed Java integers (KIP-482, KIP-625, and the records of batches). The
-*unsigned* encoding writes the two's complement as a `primitives.varint`, which is short for small integers
-from 0 up, and longest for all negative integers. The *signed* encoding writes a `primitives.zigzag`, which is
-short for integers around 0.
+*unsigned* encoding writes the two's complement as a `primitives.varint`. Its result is short for small
+integers, and has the greatest length for all negative integers. The *signed* encoding writes a
+`primitives.zigzag`, which is short for integers near 0, positive or negative.
 
 ``bits`` is 16, 32 or 64. Decoding raises `Truncated` or `Malformed`.
 """
@@ -41,7 +41,10 @@ def decode_signed(data: bytes, at: int = 0, bits: int = 32) -> tuple[int, int]:
 
 
 def decode_length(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Return a compact length, a tag or a tag's size, all of which are at least 0, and the index after it."""
+    """Return the integer at index ``at``, which is at least 0, and the index after the integer.
+
+    Compact lengths, tags and the sizes of tagged fields are such integers.
+    """
     return _decode(varint.decode, data, at, 32)
 
 

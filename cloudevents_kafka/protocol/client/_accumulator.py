@@ -25,7 +25,7 @@ from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest, I
 from cloudevents_kafka.protocol.schema import spec_of
 
 _MAX_EPOCH: Final = 32_767  # int16
-_LEADERS_PAUSE: Final = 2.0  # seconds, before leaders of partitions without one are asked for again
+_LEADERS_PAUSE: Final = 2.0  # seconds, before metadata of partitions without a leader is requested again
 _LOOKUP_PAUSE: Final = 0.2  # seconds, before the metadata of a missing topic is requested again
 
 
@@ -43,7 +43,7 @@ class Idempotence:
         self._sequences: dict[PartitionId, int] = defaultdict(int)
 
     def producer_id(self, deadline: Deadline) -> ProducerId:
-        """Return the producer id, or `NO_PRODUCER_ID` if there is none."""
+        """Return the producer id, or `NO_PRODUCER_ID` if the producer is not idempotent."""
         if self._producer_id is None:
             self._producer_id = self._cluster.retry(
                 "a producer id", lambda: self._request_id(deadline), deadline
@@ -64,7 +64,7 @@ class Idempotence:
     def abandon(self, batch: ProducerBatch) -> None:
         """Begin a new epoch, because brokers refuse the sequence numbers that follow a missing batch.
 
-        If the missing batch is only late, brokers refuse this batch in the new epoch.
+        If the missing batch is only late, brokers refuse this batch, because its epoch is old.
         """
         if batch.producer_id != NO_PRODUCER_ID and batch.producer_id == self._producer_id:
             producer_id, epoch = batch.producer_id
@@ -72,7 +72,7 @@ class Idempotence:
             self._sequences.clear()
 
     def restart(self, batch: ProducerBatch) -> None:
-        """Begin a new epoch with this batch; brokers accept a new epoch from number 0 on (KIP-360)."""
+        """Begin a new epoch with this batch; its sequence number is 0, as brokers require (KIP-360)."""
         self.abandon(batch)
         batch.producer_id = self.producer_id(batch.queued[0].deadline)
         batch.sequence = self.next_sequence(batch.topic_partition, len(batch.queued))
@@ -106,9 +106,9 @@ class _Unassigned:
 
 
 class Accumulator:
-    """Queues of records: first one queue for each topic, then one for each partition.
+    """Queues of records: a record waits in the queue of its topic, then in the queue of its partition.
 
-    One batch of each partition is ready to be sent.
+    At most one batch of each partition is ready to be sent.
     """
 
     def __init__(self, cluster: Cluster, settings: ProducerSettings, complete: Complete) -> None:
@@ -145,7 +145,7 @@ class Accumulator:
         return [batch for batch in self._ready.values() if batch.expired()]
 
     def next_delay(self) -> float | None:
-        """Return the seconds until a batch or a lookup is due; None if all queued records are in flight."""
+        """Return the seconds until the next batch or lookup; None if all queued records are in flight."""
         if self._queues.keys() - self._ready.keys():
             return 0.0
         backoffs = [batch.backoff for batch in self._ready.values() if not batch.is_in_flight]
@@ -165,7 +165,7 @@ class Accumulator:
         self._complete(batch.queued, error, batch.topic_partition[1], -1)
 
     def fail_unsupported(self, batch: ProducerBatch, version: int) -> None:
-        """Report the records that a version of Produce cannot carry, and remove them from their batch."""
+        """Remove the records that a version of Produce cannot carry from a batch; report them as failed."""
         supported = []
         for queued in batch.queued:
             try:
@@ -185,14 +185,14 @@ class Accumulator:
             self.fail(batch, error)
 
     def refuse_size(self, batch: ProducerBatch) -> None:
-        """Split a batch that the broker refuses as too large, and remember the size of the batch."""
+        """Split a batch that the broker refuses as too large, and store the size of the batch."""
         limit = self._limits.setdefault(batch.topic_partition, BatchLimit())
         limit.measure(batch.queued_size(), batch.encoded_size)
         limit.refuse(batch.encoded_size)
         self._split(batch)
 
     def split_if_too_large(self, batch: ProducerBatch) -> bool:
-        """Split a batch if the broker has refused its encoded size before; return whether it was split."""
+        """Split a batch that is at least as large as a refused batch; return whether it was split."""
         limit = self._limits.get(batch.topic_partition)
         if limit is None:
             return False
@@ -225,7 +225,7 @@ class Accumulator:
             del self._unassigned[topic]
             queues = {partition: self._queues[topic, partition] for partition in partitions}
             for queued in unassigned.queue:
-                # S0-N9: the producer chooses the partition. A key has the same one also without a leader.
+                # S0-N9: the producer chooses the partition. Without a leader, a key has the same partition.
                 key = queued.record.key
                 partition = self._settings.partitioner(key, led if key is None else partitions)
                 if (queue := queues.get(partition)) is not None:
@@ -242,7 +242,7 @@ class Accumulator:
         led = self._cluster.current_partitions(topic, deadline, with_leader=True)
         if len(led) < len(partitions) and self._next_leaders.expired():
             self._next_leaders = Deadline(_LEADERS_PAUSE)
-            self._cluster.invalidate()  # no record that waits for a leader may be there to ask for it
+            self._cluster.invalidate()  # even if no record waits for these leaders
         return partitions, led or partitions
 
     def _refuse(self, queued: QueuedRecord, partition: int) -> None:

@@ -44,7 +44,7 @@ def _parse_address(text: str) -> Address:
             return Address(found["host"], port)
         if _is_v6(found["v6"]):
             return Address(found["v6"], port)
-    shown = repr(text) if _PLAIN.fullmatch(text) else f"{len(text)} characters"  # others may be a secret
+    shown = repr(text) if _PLAIN.fullmatch(text) else f"{len(text)} characters"  # other texts may be a secret
     raise ValueError(f"an address must be host:port, got {shown}{_advice(text)}")
 
 

@@ -1,4 +1,4 @@
-"""The versions of requests: those that the client uses, and those of brokers that list no versions."""
+"""The versions of requests that the client uses, and the versions for brokers that do not list them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLIENT_VERSIONS: Final[dict[int, Versions]] = {
     ApiKey.FETCH: Versions(0, 12),  # 13 names topics by id
     ApiKey.LIST_OFFSETS: Versions(0, 7),  # 8 asks about tiered storage
     ApiKey.METADATA: Versions(0, 12),
-    ApiKey.OFFSET_COMMIT: Versions(1, 9),  # 0, in ZooKeeper, has two layouts; 10 names topics by id
+    ApiKey.OFFSET_COMMIT: Versions(1, 9),  # 0 (for ZooKeeper) has two layouts; 10 names topics by id
     ApiKey.OFFSET_FETCH: Versions(1, 7),  # 8 asks about several groups
     ApiKey.FIND_COORDINATOR: Versions(0, 3),  # 4 asks for several coordinators
     ApiKey.JOIN_GROUP: Versions(0, 9),
@@ -33,7 +33,10 @@ CLIENT_VERSIONS: Final[dict[int, Versions]] = {
 _0, _1 = Versions(0, 0), Versions(1, 1)
 
 FIRST_VERSIONS: Final[dict[int, Versions]] = {ApiKey.API_VERSIONS: _0, ApiKey.METADATA: _0}
-"""The versions before the negotiation: a broker that lists no versions decodes 0, or drops the request."""
+"""The versions that the client uses until it knows the broker's versions.
+
+A broker that does not list its versions decodes version 0 of these requests, or drops the request.
+"""
 
 VERSIONS_0_8: Final[dict[int, Versions]] = {
     ApiKey.PRODUCE: _0,

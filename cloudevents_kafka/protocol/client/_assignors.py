@@ -39,7 +39,7 @@ def assign_range(
 def assign_round_robin(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> dict[str, list[PartitionId]]:
-    """Return the partitions, assigned to the members in turn; members without the topic are skipped."""
+    """Return the partitions, assigned in turn to the members that subscribe to the partition's topic."""
     plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     turns = cycle(sorted(members))
     for topic in sorted(partitions):

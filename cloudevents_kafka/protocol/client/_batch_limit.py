@@ -7,15 +7,15 @@ refused even if each of its records is small. The rules:
    record.
 2. The size of the next batch is halfway between the largest accepted size and the smallest refused size. Once
    these two sizes differ by at most a tenth, the largest accepted size is used for the next batch.
-3. After many accepted batches of about that size, the broker's limit may have been raised: the refused size
-   is forgotten, and the batch size doubles until another batch is refused.
+3. After many accepted batches of about this size, the broker's limit may have been raised. Therefore, the
+refused size is forgotten, and the batch size doubles until another batch is refused.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-_MANY: Final = 200  # full batches until a larger one is tried: it costs 4 requests at most
+_MANY: Final = 200  # full batches before a larger batch is tried, which costs at most 4 requests
 
 
 class BatchLimit:
@@ -32,7 +32,7 @@ class BatchLimit:
         self._ratio = encoded / queued
 
     def allows(self, encoded: int) -> bool:
-        """Return whether no batch of this size or of a smaller size was refused."""
+        """Return whether this size is smaller than the refused size; True if no batch was refused."""
         return self._refused is None or encoded < self._refused
 
     def refuse(self, encoded: int) -> None:

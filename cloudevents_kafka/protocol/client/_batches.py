@@ -19,11 +19,11 @@ DeliveryCallback: TypeAlias = Callable[[ProtocolError | None, Any], object]
 RECORD_BATCH_VERSION: Final = 3
 """The first version of Produce that sends record batches, and so can send headers (KIP-98, Kafka 0.11)."""
 
-_RECORD_OVERHEAD: Final = 40  # bytes of a record apart from key, value and headers, about
+_RECORD_OVERHEAD: Final = 40  # about the number of bytes of a record without key, value and headers
 
 
 class QueuedRecord(NamedTuple):
-    """A record that was passed to the producer, and whose delivery or failure is not reported yet."""
+    """A record that was passed to the producer; its delivery or failure is not reported yet."""
 
     topic: str
     partition: int
@@ -57,10 +57,10 @@ NO_PRODUCER_ID: Final = ProducerId()
 
 
 class ProducerBatch:
-    """Records of one partition that are sent together, always with the same sequence number.
+    """Records of one partition that are sent together, in each attempt with the same sequence number.
 
-    The batch is not sent again before ``backoff`` expires; ``last_error`` is the error of the last attempt.
-    The batch receives another producer id and sequence number only if brokers have lost earlier batches.
+    The batch is not sent again before ``backoff`` expires. ``last_error`` is the error of the last attempt.
+    Only if brokers have lost earlier batches, the batch receives another producer id and sequence number.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class ProducerBatch:
         return "{}[{}]".format(*self.topic_partition)
 
     def back_off(self, error: ProtocolError) -> None:
-        """Set the time of the next attempt; the pause before it grows with each attempt."""
-        if self.last_error is None or not isinstance(error, DeadlineExceeded):  # which says less
+        """Set the time of the next attempt; the pause between two attempts grows with each attempt."""
+        if self.last_error is None or not isinstance(error, DeadlineExceeded):  # a timeout says less
             self.last_error = error
         self.backoff = Deadline(self._pause)
         self._pause = min(2 * self._pause, MAX_PAUSE)
@@ -101,7 +101,7 @@ def encode_records(
     producer: ProducerId = NO_PRODUCER_ID,
     sequence: int = -1,
 ) -> bytes:
-    """Return the bytes for a version of Produce: a message set up to version 2, a record batch from 3 on."""
+    """Return the bytes for a version of Produce: a message set in versions 0 to 2, later a record batch."""
     if version >= RECORD_BATCH_VERSION:
         return encode_batch(
             records,

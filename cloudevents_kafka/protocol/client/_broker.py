@@ -31,7 +31,7 @@ from cloudevents_kafka.protocol.messages.topics import MetadataRequest, Metadata
 from cloudevents_kafka.protocol.schema import Versions
 
 _SILENCE: Final = 0.5
-"""If a response is missing after so many seconds, the broker may be of version 0.9."""
+"""The number of seconds without a response after which the broker may be of version 0.9."""
 
 Opened: TypeAlias = Callable[[Connection], object]
 """A function that is called with each connection after it is opened and before it is used."""
@@ -40,7 +40,7 @@ Opened: TypeAlias = Callable[[Connection], object]
 def connect(
     address: Address, settings: ConnectionSettings, deadline: Deadline, opened: Opened = lambda _: None
 ) -> Connection:
-    """Return a connection that is logged in, and whose ``versions`` are those of the broker."""
+    """Return a connection that is logged in; its ``versions`` are the versions that the broker accepts."""
     connections: list[Connection] = []
 
     def open() -> Connection:
@@ -83,7 +83,7 @@ def _negotiate(
     uses_sasl = settings.sasl is not None
     try:
         fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
-    except Disconnected:  # 0.8 closes each time; later brokers once, while they stop or restart
+    except Disconnected:  # 0.8 closes each connection, a later broker only one, while it stops or restarts
         connection = open()
         try:
             fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
@@ -101,9 +101,9 @@ def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl:
     """Request the versions that the broker accepts, and set the ``versions`` of the connection.
 
     If the broker drops the request, the versions are `VERSIONS_0_9`, and the connection is closed. Raises
-    `Disconnected` if the broker closes the connection, as brokers of 0.8 do. With ``uses_sasl``, no other
-    request is allowed before the login, and the broker cannot be of version 0.9, because PLAIN and SCRAM need
-    Kafka 0.10.
+    `Disconnected` if the broker closes the connection, as brokers of 0.8 do. With ``uses_sasl``, the call
+    does not check whether the broker drops the request: brokers of 0.9 do not support the client's
+    mechanisms, and no other request is allowed before the login.
     """
     correlation_id = connection.send(ApiVersionsRequest(), deadline)
     try:
@@ -128,7 +128,7 @@ def _drops_request(connection: Connection, deadline: Deadline) -> bool:
         return False
     try:
         _probe(connection, deadline)
-    except (Malformed, Truncated):  # an answer out of turn
+    except (Malformed, Truncated):  # the response belongs to the later request
         return True
     return False
 

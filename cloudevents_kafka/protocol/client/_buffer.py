@@ -14,7 +14,7 @@ class RecordBuffer:
     """A slice of decoded records, and cursors for the records after it, in the order of the fetches.
 
     ``positions`` maps each partition to the offset after its last returned record. A cursor is decoded to its
-    end before the next cursor is begun, so that only one batch is decompressed at a time.
+    end before the next cursor, so that only one batch is decompressed at a time.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,10 @@ class RecordBuffer:
         return next((cursor for cursor in self._cursors if cursor.key not in self.paused), None)
 
     def decode(self, cursor: Cursor) -> None:
-        """Decode the next slice of a cursor, and remove a finished cursor; raise as `Cursor.take`."""
+        """Decode the next slice of a cursor, and remove a finished cursor.
+
+        Raises the errors of `Cursor.take`.
+        """
         try:
             self.ready.extend(cursor.take())
         except ProtocolError:
@@ -86,11 +89,11 @@ class RecordBuffer:
         return all(other is cursor or other.key in self.paused for other in self._cursors)
 
     def decode_position(self, key: PartitionId) -> int | None:
-        """Return the next offset of a partition to decode, or None if all records are decoded."""
+        """Return the offset from which a partition is decoded next, or None if all records are decoded."""
         return next((cursor.position for cursor in self._cursors if cursor.key == key), None)
 
     def unread(self, messages: Sequence[Message]) -> None:
-        """Put returned records back."""
+        """Put returned records back, so that the next calls return these records again."""
         for message in reversed(messages):
             self.ready.appendleft(message)
             self.positions[_key(message)] = message.record_offset

@@ -36,7 +36,8 @@ Trace: TypeAlias = Callable[[CapturedFrame], object]
 def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
     """Return a trace that calls a function, writes to a text stream, or appends to the file at a path.
 
-    Errors of the function are logged, because threads that send records or heartbeats call it, too.
+    An error of the function is logged and not raised, because threads that send records or heartbeats also
+    call the function.
     """
     if trace is None:
         return None
@@ -46,7 +47,10 @@ def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
 
 
 def _logged(trace: Trace) -> Trace:
-    """Return a trace that logs only the first of several errors in a row: on a full disk, each call fails."""
+    """Return a trace that logs the errors of a trace, but of several errors in a row only the first.
+
+    On a full disk, each call fails.
+    """
     failed = False
 
     def call(frame: CapturedFrame) -> None:
@@ -56,8 +60,8 @@ def _logged(trace: Trace) -> Trace:
             failed = False
         except Exception as error:  # noqa: BLE001  # the user's function
             if not failed:
-                lines = None if isinstance(error, OSError) else error  # an OSError says all by itself
-                message = "the trace of %s has failed, and misses frames: %r"
+                lines = None if isinstance(error, OSError) else error  # the text of an OSError is enough
+                message = "the trace of %s failed, so frames are missing in it: %r"
                 _log.error(message, frame.broker, error, exc_info=lines)
             failed = True
 

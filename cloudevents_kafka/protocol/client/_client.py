@@ -44,14 +44,15 @@ _TIMEOUT: Final = 30.0
 class Client(Closing):
     """A client for clusters of Kafka 0.8 to 4.3, in pure Python with blocking sockets.
 
-    ``bootstrap`` is ``"host:port"``, or several addresses in a list or separated by commas; some addresses
-    may be dead. ``timeout`` is the maximum time of each call, in seconds. ``tls`` is an SSL context, or True
-    for the default context; ``sasl`` is `Plain`, `Scram` or `OAuthBearer`. ``request_api_versions=False`` is
-    for brokers of 0.8 and 0.9, which cannot list their versions; with True, a broker of 0.8 closes one
-    connection first. ``max_response_bytes`` limits the size of a response. ``max_response_memory`` limits the
-    memory of the decoded elements of a response, apart from their text and bytes. ``metadata_max_age`` is the
-    time in seconds after which producers and groups look for new partitions of their topics. ``trace`` is a
-    function, an open text file, or the path of a file; it receives each frame that is sent or received.
+    ``bootstrap`` is ``"host:port"``, or several addresses in a list or separated by commas; one address that
+    can be reached is enough. ``timeout`` is the maximum time of each call, in seconds. ``tls`` is an SSL
+    context, or True for the default context. ``sasl`` is `Plain`, `Scram` or `OAuthBearer`.
+    ``request_api_versions=False`` is for brokers of 0.8 and 0.9, which cannot list their versions. With True,
+    a broker of 0.8 closes the first connections, and the client connects again. ``max_response_bytes`` limits
+    the size of a response. ``max_response_memory`` limits the memory of a response's decoded elements, in
+    bytes; the text and the bytes in these elements do not count. ``metadata_max_age`` is the time in seconds
+    after which producers and groups look for new partitions of their topics. ``trace`` is a function, an open
+    text file, or the path of a file; it receives each sent or received frame, except the frames of SASL.
 
     Only one thread may use a client. Producers and consumers open their own connections, and must be closed
     separately.
@@ -99,11 +100,11 @@ class Client(Closing):
         self._cluster: Final = self._new_cluster()
 
     def metadata(self, topics: Sequence[str] | None = None, *, create: bool = True) -> MetadataResponse:
-        """Return the brokers, and the metadata of these topics, or of all topics.
+        """Return the brokers of the cluster and the metadata of ``topics``, or of all topics.
 
         A broker with auto.create.topics.enable creates missing topics, unless ``create`` is False. Brokers
-        before 0.11 create missing topics in any case, so `Unsupported` is raised if ``create`` is False and
-        ``topics`` are named.
+        before 0.11 create missing topics in any case. With such a broker, `Unsupported` is raised if
+        ``create`` is False and ``topics`` are named.
 
         Examples:
             >>> with Client("localhost:9092") as client:
@@ -126,10 +127,11 @@ class Client(Closing):
         return self._any_broker().versions
 
     def offset_at(self, topic: str, partition: int, time: int, *, committed_only: bool = True) -> int | None:
-        """Return the offset of the first record at or after a time in ms, or of `LATEST` or `EARLIEST`.
+        """Return the offset of the first record at or after ``time``: ms, `LATEST` or `EARLIEST`.
 
-        The result is None if all records are older. With ``committed_only``, the partition ends before its
-        first open transaction, as for a consumer; otherwise, the partition ends after its last record.
+        The result is None if all records are older than ``time``. With ``committed_only``, the partition ends
+        before its first open transaction, as it does for a consumer. Without ``committed_only``, the
+        partition ends after its last record.
 
         Examples:
             >>> from datetime import datetime, timezone
@@ -146,8 +148,8 @@ class Client(Closing):
     ) -> Offsets:
         """Return a group's committed offsets; partitions without a committed offset are left out.
 
-        With ``committed_only``, the call waits until open transactions that commit one of these offsets have
-        ended.
+        With ``committed_only``, the call waits if an open transaction commits one of these offsets, until the
+        transaction has ended.
         """
         offsets = GroupOffsets(self._cluster, group, committed_only=committed_only)
         return offsets.committed(partitions, Deadline(self._timeout))
@@ -205,7 +207,7 @@ class Client(Closing):
         record has waited ``linger`` seconds. ``acks`` is 0 (no response), 1 (the leader has appended the
         records) or -1 (all in-sync replicas have appended them). ``compression`` is "none", "gzip", "snappy",
         "lz4" or "zstd". Keys are hashed as in the Java client, unless a ``partitioner`` is passed. If a
-        producer is ``idempotent``, brokers append a repeated batch only once; by default, a producer is
+        producer is ``idempotent``, brokers append a repeated batch only once. By default, a producer is
         idempotent if ``acks`` is -1 and the broker supports idempotence.
         """
         if acks not in {-1, 0, 1}:
@@ -244,15 +246,16 @@ class Client(Closing):
     ) -> Consumer:
         """Return a consumer, which must be closed; subscribe it to topics, or assign partitions to it.
 
-        ``reset`` is where to begin if there is no committed offset, or if an offset is out of range.
-        ``auto_commit`` is the time in seconds between commits of the returned records' offsets, or None if
-        you commit offsets yourself; only a consumer with a ``group`` commits. A fetch waits up to
-        ``max_wait`` seconds for ``min_bytes`` bytes, and returns up to ``partition_bytes`` bytes of each
-        partition, or up to ``max_bytes`` bytes if one message is larger. ``committed_only`` hides records of
-        open and aborted transactions: a partition then ends before its first open transaction, and
-        ``reset="latest"`` begins there. If a transaction commits an offset for the group, the consumer uses
-        this offset when the transaction has ended. ``max_unpacked_bytes`` limits the decompressed size of a
-        batch. A consumer keeps the last responses, one decompressed batch, and 500 records in memory.
+        ``reset`` says where the consumer begins if there is no committed offset, or if an offset is out of
+        range. ``auto_commit`` is the time in seconds between commits of the returned records' offsets, or
+        None if you commit offsets yourself. A consumer without a ``group`` does not commit. A fetch waits up
+        to ``max_wait`` seconds for ``min_bytes`` bytes, and returns up to ``partition_bytes`` bytes of each
+        partition. If one message is larger than ``partition_bytes``, the fetch returns up to ``max_bytes``
+        bytes. ``committed_only`` hides records of open and aborted transactions: a partition then ends before
+        its first open transaction, and ``reset="latest"`` begins there. If a transaction commits an offset
+        for the group, the consumer uses this offset when the transaction has ended. ``max_unpacked_bytes``
+        limits the decompressed size of a batch. A consumer keeps the last responses, one decompressed batch,
+        and 500 records in memory.
         """
         settings = ConsumerSettings(
             reset=reset,

@@ -2,8 +2,8 @@
 
 Metadata is kept until a connection fails or a broker answers that the metadata is stale (Kafka's 0.8 protocol
 guide, "Partitioning and bootstrapping"). Old metadata is requested again, because a topic may have new
-partitions. Any bootstrap address may be dead, and any broker may be silent: a request that each broker can
-answer is soon sent to a second broker, too.
+partitions. Any bootstrap address may be dead, and any broker may be silent. Therefore, if a request can be
+answered by any broker, the client soon sends the request to a second broker, too.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _Result = TypeVar("_Result")
 CREATION_VERSION: Final = 4
 """The first version of Metadata that can request a topic without creating it."""
 _CONNECTED_SOON: Final = 0.05  # seconds: most brokers are connected by then
-_PATIENCE: Final = 0.5  # seconds for a response, before another broker is asked, which may be sooner
-_CONNECT_PATIENCE: Final = 2.0  # seconds for a connection; to a 0.9 it takes 0.5 at least
+_PATIENCE: Final = 0.5  # seconds without a response, after which another broker is asked, too
+_CONNECT_PATIENCE: Final = 2.0  # seconds for a connection; with a broker of 0.9, at least 0.5 are needed
 
 
 class Cluster:
@@ -68,7 +68,7 @@ class Cluster:
     def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
         """Return the connection to a broker, or None while a thread opens it; raise the thread's error.
 
-        Raises `Disconnected` if the broker has closed the connection since the last call, so that the caller
+        Raises `Disconnected` if the broker has closed the connection since the last call; the caller then
         requests metadata again.
         """
         self._check_open()
@@ -78,7 +78,7 @@ class Cluster:
             if not broker.ended():
                 return broker
             broker.close()
-            # Idle, or an error that acks 0 leaves no room for: another broker may be the leader now.
+            # It was idle, or a request with acks 0 failed, and another broker may be the leader now.
             raise Disconnected(f"{address}: the broker has closed the connection")
         is_new = address not in self._opening
         if is_new:
@@ -104,7 +104,7 @@ class Cluster:
         """Return an open or new connection to any broker that can be reached, except those in ``without``."""
         self._check_open()
         connected = [one for one in map(self._usable, list(self._connections)) if one is not None]
-        # A broker that has stopped is not noticed before it is asked: ask the one that answered last.
+        # Only a request shows that a broker has stopped, so the broker that answered last comes first.
         connected.sort(key=lambda broker: -broker.answered_at)
         for broker in connected:
             if broker.address not in without and not broker.silence() and broker.throttle.expired():
@@ -240,13 +240,15 @@ class Cluster:
             with suppress(ProtocolError):
                 self._refresh(deadline)
             metadata = self._topics.get(topic)
-        subject = f"topic {topic}"  # the name alone may look like that of a secret, and be masked
+        subject = f"topic {topic}"  # logs may mask a name that looks like the name of a secret
         if metadata is None:
             raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, subject)
         # Brokers that have just started answer 38 for any topic.
         if metadata.error_code == ErrorCode.INVALID_REPLICATION_FACTOR:
             raise BrokerError(
-                ErrorCode.LEADER_NOT_AVAILABLE, subject, "too few brokers have registered to create it (38)"
+                ErrorCode.LEADER_NOT_AVAILABLE,
+                subject,
+                "too few brokers have registered to create the topic (38)",
             )
         if metadata.error_code:
             raise BrokerError(metadata.error_code, subject)
@@ -255,7 +257,7 @@ class Cluster:
         return metadata
 
     def known_partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:
-        """Return each topic's partitions, [] for a missing topic; request metadata that is missing or old."""
+        """Return each topic's partitions, [] for a missing topic; first request missing or old metadata."""
         if self._next_refresh.expired():
             self._refresh(deadline)
         missing = [
@@ -293,7 +295,7 @@ class Cluster:
                     if last is None:
                         raise
                     raise DeadlineExceeded(f"{error}; the last error: {last}") from last
-                self.invalidate()  # S0-N8: metadata is kept until a socket or a broker says it is stale
+                self.invalidate()  # S0-N8: a socket error or a broker's answer shows stale metadata
                 last = error
             self.sleep(deadline.at_most(pause))
             try:
@@ -308,7 +310,7 @@ class Cluster:
         self._check_open()
 
     def abort(self) -> None:
-        """Make the current calls of other threads fail now, and all later calls, too."""
+        """Make the current calls of other threads fail now, and make all later calls fail."""
         self._aborted.set()
         for broker in list(self._connections.values()):
             broker.abort()

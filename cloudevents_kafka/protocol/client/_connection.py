@@ -1,8 +1,8 @@
-"""`Connection`: sends requests to a broker, and receives responses; `first_answer` asks several brokers.
+"""`Connection`: sends requests to a broker, and receives responses; `first_answer` waits for several brokers.
 
 A broker answers in the order of the requests (Kafka's 0.8 protocol guide, "Network"), so requests may be sent
-before earlier responses arrive. A response that breaks the protocol or is out of turn, or a call that times
-out, closes the connection, because later responses could no longer be matched with their requests.
+before earlier responses arrive. The connection is closed if a response breaks the protocol or belongs to
+another request, or if a call times out. Otherwise, later responses could be assigned to wrong requests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _PendingResponse(NamedTuple):
 
 _MIN_SESSION: Final = 1.0
 _PATIENCE: Final = 2.0
-"""If a response is missing after so many seconds, other brokers are asked first."""
+"""The number of seconds without a response after which other brokers are asked first."""
 
 
 class Connection(FrameSocket):
@@ -57,7 +57,7 @@ class Connection(FrameSocket):
         self.session_lifetime = 0.0
         """The seconds after which the broker ends the session, or 0 if the session never ends."""
         self.throttle = Deadline(0)
-        """The deadline from which the next request may be sent to the broker."""
+        """The next request may be sent to the broker when this deadline has expired."""
         self._session: tuple[Deadline, Callable[[Deadline], object]] | None = None
         self._settings: Final = settings
         self._pending: Final[deque[_PendingResponse]] = deque()
@@ -66,7 +66,7 @@ class Connection(FrameSocket):
         self._last_id = 0
 
     def version(self, request: type[Structure]) -> int:
-        """Return the version of a request; raise `Unsupported` if no version is common."""
+        """Return the version in which a request is sent; raise `Unsupported` if no version is common."""
         return choose_version(request, self.versions)
 
     def request(self, message: Structure, deadline: Deadline, *, secret: bool = False) -> Any:
@@ -116,7 +116,7 @@ class Connection(FrameSocket):
     def renew_session(self, log_in: Callable[[Deadline], object]) -> None:
         """Set the function that is called before a request if the session is about to end."""
         if self.session_lifetime > 0:
-            # KIP-368: "between 85% and 95% of that time has elapsed"; brokers refuse it within a second
+            # KIP-368: "between 85% and 95% of that time has elapsed"; brokers refuse a login within 1 s
             seconds = max(_MIN_SESSION, self.session_lifetime * random.uniform(0.85, 0.95))
             self._session = Deadline(seconds), log_in
 
@@ -131,7 +131,7 @@ class Connection(FrameSocket):
             raise
 
     def receive(self, correlation_id: int, deadline: Deadline, *, secret: bool = False) -> Any:
-        """Return the response to a request; keep the responses to earlier requests for later calls."""
+        """Return the response to a request; store the responses to earlier requests for later calls."""
         while correlation_id not in self._responses:
             if not self._pending:
                 raise Disconnected(f"{self.address}: the connection is closed")
@@ -174,12 +174,12 @@ class Connection(FrameSocket):
         return bool(self._responses) or super().readable(seconds)
 
     def ended(self) -> bool:
-        """Return whether this side has closed the connection, or the broker has between two responses."""
+        """Return whether the connection is closed: by this side, or by the broker when no response is due."""
         owed = self._pending or self._responses
         return self.closed if owed else super().ended()
 
     def silence(self) -> float:
-        """Return the seconds since the oldest unanswered request if its response is overdue, else 0."""
+        """Return the age of the oldest unanswered request in seconds; 0 if its response is not late yet."""
         waited = time.monotonic() - self._pending[0].since if self._pending else 0.0
         return 0.0 if waited < _PATIENCE or self.readable() else waited
 
@@ -208,8 +208,8 @@ class Connection(FrameSocket):
 def first_answer(asked: dict[Connection, int], deadline: Deadline) -> Any:
     """Return the first response to any of the requests, or None at the deadline; forget other responses.
 
-    Removes a connection that fails from ``asked``, and raises the connection's error if no other connection
-    is left.
+    ``asked`` maps connections to correlation ids. A connection that fails is removed from ``asked``. If no
+    other connection is left, the error of the failed connection is raised.
     """
     while True:
         ready = [one for one in asked if one.readable()] or wait_readable(
@@ -219,7 +219,7 @@ def first_answer(asked: dict[Connection, int], deadline: Deadline) -> Any:
             try:
                 answer = broker.receive(asked[broker], Deadline(0))
             except DeadlineExceeded:
-                continue  # only a part of it has arrived
+                continue  # only a part of the response has arrived
             except ProtocolError:
                 del asked[broker]
                 if not asked:

@@ -1,7 +1,8 @@
-"""`Consumer`: returns records one by one or in lists, from assigned partitions or from those of a group.
+"""`Consumer`: returns records one by one or in lists.
 
-The consumer has the methods that `EventConsumer` calls; their names are those of confluent-kafka's consumer.
-Errors are raised, not returned as messages; temporary errors are neither raised nor returned.
+The user assigns the partitions, or the consumer's group assigns them. The consumer has the methods that
+`EventConsumer` calls; their names are the names in confluent-kafka's consumer. Errors are raised, not
+returned as messages. After a temporary error, the consumer tries again and raises no error.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Consumer(Closing):
         """
         self._check_open()
         if self._group is None:
-            raise ClientError("subscribe needs a group: client.consumer(group=...); or assign partitions")
+            raise ClientError("subscribe needs a group; pass group to client.consumer, or call assign")
         if isinstance(topics, str) or any(topic.startswith("^") for topic in topics):
             raise ValueError(f"topics must be a list of names, not patterns, got {topics!r}")
         self.unsubscribe()
@@ -135,7 +136,7 @@ class Consumer(Closing):
         self._buffer.resume(key_of(part) for part in partitions)
 
     def poll(self, timeout: float = -1) -> Message | None:
-        """Return the next record, or None if none arrives within ``timeout`` seconds; -1 waits forever.
+        """Return the next record, or None if no record arrives within ``timeout`` seconds; -1 means no limit.
 
         Raises `ProtocolError` if reading fails and a retry does not help.
         """
@@ -152,8 +153,8 @@ class Consumer(Closing):
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to ``num_messages`` records that arrive within ``timeout`` seconds.
 
-        The list is shorter if the group rebalances, or if an error occurs, which the next call raises. Only
-        the offsets of returned records are committed.
+        The list is shorter if the group rebalances, or if an error occurs. The next call raises this error.
+        Only the offsets of returned records are committed.
         """
         deadline = Deadline(timeout)
         if num_messages < 1 or (first := self.poll(timeout)) is None:
@@ -195,7 +196,10 @@ class Consumer(Closing):
         offsets: Iterable[HasOffset] | None = None,
         asynchronous: bool = False,  # noqa: FBT001, FBT002, ARG002  # confluent-kafka's; here always False
     ) -> list[TopicPartition]:
-        """Commit the offset after a message, these offsets or all positions; return the committed offsets."""
+        """Commit the offset after ``message``, or ``offsets``, or all positions; return these offsets.
+
+        All positions are committed if neither ``message`` nor ``offsets`` is passed.
+        """
         self._check_open()
         if message is not None:
             chosen = {(message.topic(), message.partition()): message.offset() + 1}
@@ -207,13 +211,13 @@ class Consumer(Closing):
         return [TopicPartition(*key, offset) for key, offset in chosen.items()]
 
     def committed(self, partitions: Iterable[HasOffset], timeout: float = -1) -> list[TopicPartition]:
-        """Return the group's committed offsets, `UNKNOWN` for partitions without a committed offset."""
+        """Return the group's committed offsets; for a partition without one, the offset is `UNKNOWN`."""
         keys = [key_of(part) for part in partitions]
         committed = self._group_offsets().committed(keys, Deadline(timeout))
         return [TopicPartition(*key, committed.get(key, UNKNOWN)) for key in keys]
 
     def position(self, partitions: Iterable[HasOffset]) -> list[TopicPartition]:
-        """Return the offset after each partition's last returned record, `UNKNOWN` if it is not known yet."""
+        """Return the offset after each partition's last returned record, or `UNKNOWN` before the first."""
         keys = [key_of(part) for part in partitions]
         found = {key: at for key, at in self._buffer.positions.items() if at >= 0}
         return [TopicPartition(*key, found.get(key, UNKNOWN)) for key in keys]
@@ -282,19 +286,19 @@ class Consumer(Closing):
                     return  # a transaction that commits offsets is open: the next call asks again
                 raise
             self._start_reading(starts)
-            self._generation = generation  # not before, so that a failure is repeated
+            self._generation = generation  # set last, so that after a failure the next call tries again
             if self._on_assign is not None:
                 self._on_assign(self, self.assignment())
 
     def _revoke(self) -> None:
         """Commit, and stop reading the assigned partitions."""
-        # If the commit fails because the group goes on, the next reader repeats these records.
+        # If the commit fails because the group has left this member behind, these records are read again.
         with suppress(ProtocolError):
             if self._auto_commit is not None:
                 self._commit(self._buffer.uncommitted())
         if self._on_revoke is not None and self._buffer.positions:
             self._on_revoke(self, self.assignment())
-        self._generation = -1  # 0.9 forgets an empty group, and counts generations from 1 again
+        self._generation = -1  # 0.9 forgets an empty group, and numbers generations from 1 again
         self._start_reading({})
 
     def _start_reading(self, offsets: Offsets) -> None:
@@ -308,7 +312,7 @@ class Consumer(Closing):
         if self._member is not None:
             return self._member.offsets
         if self._group is None:
-            raise ClientError("committed offsets need a group: client.consumer(group=...)")
+            raise ClientError("committed offsets need a group; pass group to client.consumer")
         return GroupOffsets(self._cluster, self._group, committed_only=self._settings.committed_only)
 
     def _commit(self, offsets: Offsets) -> None:
@@ -321,7 +325,7 @@ class Consumer(Closing):
             return
         self._next_commit = Deadline(self._auto_commit)
         try:
-            self._commit(self._buffer.uncommitted())  # the user polls again, so the returned records are done
+            self._commit(self._buffer.uncommitted())  # a user who polls again has handled the records
         except ProtocolError as error:
             must_rejoin = isinstance(error, BrokerError) and error.code in REJOIN_ERRORS
             if not must_rejoin and not is_retriable(error):

@@ -23,17 +23,17 @@ from cloudevents_kafka.protocol.records.record import ABORT
 _SLICE: Final = 2500
 """The maximum number of records and headers in a slice, for instance 500 records with 4 headers each."""
 _SLICE_SECONDS: Final = 0.1
-"""The seconds after which a slice begins no further batch: a batch may take long and return no records."""
+"""The seconds after which a slice ends with its current batch: a batch may take long without a record."""
 _BOUNDARY: Final = (None,)
-"""The items between the records of two batches."""
+"""The items that separate the records of two batches."""
 
 
 class Cursor:
-    """The records of a fetched partition from ``position`` on, the offset of the next record to take.
+    """The records of a fetched partition from ``position`` on.
 
-    ``end`` is the next offset to fetch. ``partial_size`` is the number of fetched bytes if they contain only
-    an incomplete batch, otherwise 0. The constructor raises `Malformed` if the size or magic of a batch is
-    invalid.
+    ``position`` is the offset of the next record that `take` returns. ``end`` is the next offset to fetch.
+    ``partial_size`` is the number of fetched bytes if they contain only an incomplete batch, otherwise 0. The
+    constructor raises `Malformed` if the size or magic of a batch is invalid.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Cursor:
         self._batches: Final = Batches(
             part.records or b"", check_crc=settings.check_crc, limit=settings.max_unpacked_bytes
         )
-        # Redpanda has them in a response to a reader of uncommitted records, too.
+        # Redpanda also sends aborted transactions to a consumer that reads uncommitted records.
         self._aborted: Final = (part.aborted_transactions or ()) if settings.committed_only else ()
         self._records: Iterator[Record | None] | None = None
         self._error: ProtocolError | None = None
@@ -98,7 +98,7 @@ class Cursor:
 
 
 def without_frames(error: ProtocolError) -> ProtocolError:
-    """Return an error after removing its stack frames and those of its causes.
+    """Return an error after removing its stack frames and the stack frames of its causes.
 
     The stack frames refer to decompressed data.
     """

@@ -1,4 +1,4 @@
-"""`Fetcher`: sends each leader one fetch request at a time, after a request for unknown start offsets."""
+"""`Fetcher`: sends each leader one request at a time: first for unknown start offsets, then for records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from cloudevents_kafka.protocol.messages.fetch import (
 from cloudevents_kafka.protocol.messages.offsets import ListOffsetsRequest, ListOffsetsResponse
 
 _BACKOFF: Final = 0.1  # seconds, before a partition that failed is fetched again
-_PATIENCE: Final = 2.0  # seconds for first offsets, after which the other partitions are read
+_PATIENCE: Final = 2.0  # seconds to wait for start offsets; then the other partitions are read
 
 
 class _Partition:
@@ -80,9 +80,9 @@ class Fetcher:
 
         Return the offsets from which the partitions are read.
 
-        If a leader does not answer soon, `fetch` asks the leader again; only the partitions of this leader
+        If a leader does not answer soon, `fetch` asks the leader again. Only the partitions of this leader
         are delayed, and their offsets are returned unchanged. Raises the error of a partition, or
-        `DeadlineExceeded` if no offset is found; after an error, the consumer keeps its former partitions.
+        `DeadlineExceeded` if no offset is found. After an error, the consumer keeps its former partitions.
         """
         before, self._partitions = self._partitions, {}
         try:
@@ -121,8 +121,8 @@ class Fetcher:
     def fetch(self, paused: Collection[PartitionId], deadline: Deadline) -> list[Cursor]:
         """Return cursors for fetched records; wait for the first response until the deadline.
 
-        ``paused`` partitions are not requested. If a retry does not fix the error of a partition, a call
-        without records to return raises the error, with the partition in its text.
+        ``paused`` partitions are not requested. If a partition has an error that a retry does not fix, the
+        next call that has no records to return raises the error. The error's text names the partition.
         """
         self.send_requests(paused)
         failed = any(one.error for one in self._partitions.values())
@@ -244,7 +244,7 @@ class Fetcher:
             for part in topic.partitions:
                 key = (topic.topic, part.partition_index)
                 partition = self._partitions.get(key)
-                # After a seek it is another object.
+                # After a seek, the partition is another object.
                 if partition is not None and partition is request.partitions.get(key):
                     cursors.append(self._open(key, partition, part))
         return [cursor for cursor in cursors if cursor is not None]
@@ -252,7 +252,7 @@ class Fetcher:
     def _set_starts(self, request: _InFlight, response: ListOffsetsResponse) -> None:
         rows = dict(found_offsets(response))
         for key, partition in request.partitions.items():
-            if self._partitions.get(key) is not partition:  # after a seek it is another object
+            if self._partitions.get(key) is not partition:  # after a seek, another object
                 continue
             code = rows[key].error_code if key in rows else ErrorCode.UNKNOWN_SERVER_ERROR
             if code:
@@ -278,7 +278,7 @@ class Fetcher:
         partition.size, partition.position = self._settings.partition_bytes, cursor.end
         if cursor.end == offset:  # a broker that sends old records again
             partition.backoff = Deadline(_BACKOFF)
-        self._partitions[key] = self._partitions.pop(key)  # other partitions come first in the next request
+        self._partitions[key] = self._partitions.pop(key)  # last in the next request
         return cursor
 
     def _grow(self, partition: _Partition, partial_size: int) -> None:

@@ -1,8 +1,8 @@
-"""`GroupMember`: joins a group, stays alive, and joins again.
+"""`GroupMember`: joins a group, sends heartbeats, and joins again after a rebalance.
 
-The requests are those of the part "Group Membership API" in "A Guide to the Kafka Protocol". A thread sends
+The part "Group Membership API" in "A Guide to the Kafka Protocol" describes the requests. A thread sends
 heartbeats while the user is busy. The thread never revokes partitions: when the group rebalances, the thread
-keeps the member alive until the consumer has stopped reading and calls `rejoin`.
+continues to send heartbeats until the consumer has stopped reading and calls `rejoin`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REJOIN_ERRORS: Final = frozenset(
 _RETRY_PAUSE: Final = 0.1  # seconds, before a failed step is repeated
 _LOOKUP_TIMEOUT: Final = 3.0  # seconds for new topics to be created
 _HEARTBEAT_TIMEOUT: Final = 0.5  # seconds for a heartbeat in flight when the member leaves
-_LEAVE_TIMEOUT: Final = 2.0  # seconds for leaving; without it the session expires
+_LEAVE_TIMEOUT: Final = 2.0  # seconds for leaving; a member that does not leave expires with its session
 
 
 class GroupMember:
@@ -139,7 +139,7 @@ class GroupMember:
         request = groups.JoinGroupRequest(
             group_id=self._group,
             session_timeout_ms=int(settings.session_timeout * 1000),
-            # S4-B3: each member has "up to this duration to rejoin"; in version 0 the session timeout
+            # S4-B3: each member has "up to this duration to rejoin"; version 0 uses the session timeout
             rebalance_timeout_ms=int(settings.rebalance_timeout * 1000),
             member_id=self.offsets.member_id,
             protocol_type="consumer",
@@ -182,9 +182,9 @@ class GroupMember:
                 f"group {self._group}: the protocol must be one of {offered}, got {joined.protocol_name!r}"
             )
         topics = sorted({topic for subscribed in subscriptions.values() for topic in subscribed})
-        # No heartbeats are sent meanwhile.
+        # No heartbeats are sent during these requests.
         share = min(_LOOKUP_TIMEOUT, self._settings.session_timeout / 3) / max(len(topics), 1)
-        with suppress(ProtocolError):  # another leader may have seen new partitions
+        with suppress(ProtocolError):  # the group's former leader may have seen new partitions
             self._cluster.fetch_metadata(topics, Deadline(deadline.at_most(share)))
         partitions = {topic: self._partitions(topic, Deadline(deadline.at_most(share))) for topic in topics}
         self._led = partitions
@@ -204,12 +204,12 @@ class GroupMember:
             raise
 
     def _heartbeat(self) -> None:
-        # S4-B2: without one "before expiration of the session timeout" the member is removed
+        # S4-B2: without a heartbeat "before expiration of the session timeout" the member is removed
         self._sleep(self._settings.heartbeat_interval)
         if self.state not in {"stable", "rebalancing"}:
             return
-        # Early enough to repeat a heartbeat: 0.9 loses requests that it reads together with an unknown one,
-        # such as the ApiVersions of any client that connects.
+        # The deadline leaves time to repeat a heartbeat: 0.9 loses requests that it reads together with an
+        # unknown request, such as the ApiVersions request of any client that connects.
         deadline = Deadline(min(self._settings.request_timeout, self._settings.session_timeout / 3))
         with self.offsets.coordinator(deadline) as broker:
             request = groups.HeartbeatRequest(
@@ -229,7 +229,7 @@ class GroupMember:
             found = self._cluster.known_partitions(list(self._led), deadline)
         except ProtocolError:
             return False
-        # A broker that knows fewer, or none for a moment, changes nothing.
+        # If a broker knows fewer partitions, or none for a moment, nothing changes.
         return any(set(found[topic]) - set(assigned) for topic, assigned in self._led.items())
 
     def _check(self, code: int) -> None:
@@ -237,7 +237,10 @@ class GroupMember:
             raise BrokerError(code, f"group {self._group}")
 
     def _set_state(self, state: State, *, only_from: State | None = None) -> bool:
-        """Change the state unless the member is closed, and return whether it has changed."""
+        """Change the state unless the member is closed, and return whether the state has changed.
+
+        With ``only_from``, only this state is changed.
+        """
         with self._changed:
             if self.state == "closed" or only_from not in {None, self.state}:
                 return False

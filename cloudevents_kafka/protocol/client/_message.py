@@ -54,7 +54,7 @@ Examples:
 """
 
 UNKNOWN: Final = -1001
-"""The missing offset: a consumer begins at the committed offset, or where ``reset`` says.
+"""The value for a missing offset: a consumer begins at the committed offset, or where ``reset`` says.
 
 Examples:
     >>> from cloudevents_kafka.protocol import UNKNOWN, TopicPartition
@@ -78,7 +78,7 @@ class TopicPartition(NamedTuple):
 
 
 class HasOffset(Protocol):
-    """The `TopicPartition` of this module, or that of confluent-kafka."""
+    """The `TopicPartition` of this module, or the `TopicPartition` of confluent-kafka."""
 
     @property
     def topic(self) -> str: ...
@@ -155,5 +155,5 @@ class Message(msgspec.Struct, frozen=True):
         return self.delivery_error
 
     def __len__(self) -> int:
-        """Return the length of the value; a tombstone is falsy, so compare messages with None."""
+        """Return the length of the value, 0 for a tombstone; compare messages with None, not with `bool`."""
         return len(self.record.value or b"")

@@ -27,7 +27,7 @@ from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Pro
 from cloudevents_kafka.protocol.messages import offsets as messages
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
 
-_UNSTABLE_PAUSE: Final = 0.1  # seconds, before offsets that a transaction commits are asked for again
+_UNSTABLE_PAUSE: Final = 0.1  # seconds, before offsets that a transaction commits are requested again
 _ATTEMPT: Final = 5.0  # seconds before a request that may be repeated is sent on another connection
 
 
@@ -43,10 +43,10 @@ def offset_at(
     *,
     committed_only: bool,
 ) -> int | None:
-    """Return the offset of the first record at or after a timestamp in ms, or of `LATEST` or `EARLIEST`.
+    """Return the offset of the first record at or after ``timestamp``: ms, `LATEST` or `EARLIEST`.
 
-    The result is None if all records are older. Brokers before 0.10.1 have timestamps of segments only: they
-    return the first offset of the newest segment before this time.
+    The result is None if all records are older. Brokers before 0.10.1 have only timestamps of segments: these
+    brokers return the first offset of the newest segment that is older than ``timestamp``.
     """
     request = offsets_request({topic_partition: timestamp})
     subject = "{}[{}]".format(*topic_partition)
@@ -59,7 +59,7 @@ def offset_at(
                 if row.error_code:
                     raise BrokerError(row.error_code, subject)
                 return row.offset if row.offset >= 0 else None
-        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, subject, "the response omits it")
+        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, subject, "the response does not contain it")
 
     return cluster.retry(f"offsets of {subject}", attempt, deadline, unknown_errors=True)
 
@@ -79,7 +79,7 @@ def offsets_request(times: Mapping[PartitionId, int]) -> messages.ListOffsetsReq
 def found_offsets(
     response: messages.ListOffsetsResponse,
 ) -> Iterator[tuple[PartitionId, messages.ListOffsetsPartitionResponse]]:
-    """Yield each partition of a response, with its offset, which brokers before 0.10.1 return in a list."""
+    """Yield each partition of a response, with its offset; brokers before 0.10.1 send a list of offsets."""
     for topic in response.topics:
         for row in topic.partitions:
             if row.old_style_offsets:
@@ -96,7 +96,8 @@ def starts_of(
 ) -> Offsets:
     """Return the offsets, with a number, `EARLIEST` or `LATEST` in place of `STORED` and `UNKNOWN`.
 
-    Raises as `GroupOffsets.committed`.
+    Raises the errors of `GroupOffsets.committed`, and `BrokerError` if an offset is missing and ``reset`` is
+    "error".
     """
     stored = [key for key, offset in offsets.items() if offset in {STORED, UNKNOWN}]
     found = offsets | (group.committed(stored, deadline, patience) if stored and group is not None else {})

@@ -1,6 +1,7 @@
 """`Producer`: queues records, which a thread sends in batches.
 
-The producer has the methods that `EventProducer` calls; their names are those of confluent-kafka's producer.
+The producer has the methods that `EventProducer` calls; their names are the names in confluent-kafka's
+producer.
 Delivery callbacks are called from `poll` and `flush`, in the caller's thread.
 """
 
@@ -95,7 +96,7 @@ class Producer(Closing):
     ) -> None:
         """Queue a record.
 
-        ``timestamp`` is in ms, and 0 means now; ``on_delivery`` is called with an error or None, and with the
+        ``timestamp`` is in ms; 0 means now. ``on_delivery`` is called with an error or None, and with the
         message. Raises `BufferError` if the queue is full: call `poll`, and try again. Raises ValueError or
         TypeError for values that a record cannot contain.
         """
@@ -161,7 +162,7 @@ class Producer(Closing):
         return taken, last
 
     def flush(self, timeout: float = -1) -> int:
-        """Send all records now, and call their callbacks; return how many are left after ``timeout`` s."""
+        """Send all records now, and call their callbacks; return how many records are left at the timeout."""
         deadline = Deadline(timeout)
         with self._changed:
             self._flushing += 1
@@ -177,9 +178,9 @@ class Producer(Closing):
         return self._outstanding
 
     def close(self, timeout: float = -1) -> int:
-        """Flush, and close the connections; return how many records are left after ``timeout`` s.
+        """Flush, and close the connections; return how many records are left after ``timeout`` seconds.
 
-        Records that are left then are reported as failed.
+        The records that are left are reported as failed.
         """
         try:
             left = self.flush(timeout)
@@ -230,7 +231,7 @@ class Producer(Closing):
         self._sender.wake()
 
     def _seconds_to_wait(self) -> float:
-        """Return for how long the sender may wait for responses, if nothing wakes it."""
+        """Return the seconds for which the sender may wait for responses if nothing wakes it."""
         delay = self._accumulator.next_delay()
         with self._changed:
             if not self._queue:
@@ -244,7 +245,7 @@ class Producer(Closing):
     def _next_records(self) -> list[QueuedRecord] | None:
         """Return the queued records once they should be sent; None after the last records.
 
-        The list is empty if the thread must do something else before, such as a retry.
+        The list is empty if the thread must do something else first, such as a retry.
         """
         max_delay = 0.0 if self._sender.is_waiting else self._accumulator.next_delay()
         deadline = Deadline(max_delay)

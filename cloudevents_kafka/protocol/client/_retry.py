@@ -1,4 +1,4 @@
-"""Deadlines of whole calls, pauses between retries, and the errors that are worth a retry."""
+"""Deadlines of whole calls, pauses between retries, and the errors after which a retry may succeed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Deadline:
 
 
 def is_retriable(error: ProtocolError, *, unknown_errors: bool = False) -> bool:
-    """Return whether a request with this error may succeed later, with fresh metadata.
+    """Return whether a request that failed with this error may succeed later, with new metadata.
 
     With ``unknown_errors``, UNKNOWN_SERVER_ERROR is retriable, too: brokers of 0.8 send this error while a
     partition is created or moved.

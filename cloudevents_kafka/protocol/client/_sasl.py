@@ -38,7 +38,7 @@ SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """The hash function of each SCRAM mechanism, by the mechanism's name."""
 
 _MIN_ITERATIONS: Final = 4096  # RFC 5802 5.1: "at least 4096"
-_MAX_ITERATIONS: Final = 1_000_000  # the count is untrusted input: more would take minutes
+_MAX_ITERATIONS: Final = 1_000_000  # the count is untrusted input: more iterations take minutes
 # RFC 5802 7: "printable = %x21-2B / %x2D-7E", "posit-number = %x31-39 *DIGIT", "attr-val = ALPHA "=" value"
 _NONCE: Final = re.compile(r"[!-+\--~]+")
 _COUNT: Final = re.compile(r"[1-9][0-9]{0,6}")
@@ -52,7 +52,7 @@ Exchange: TypeAlias = Callable[[bytes], bytes]
 
 
 def forms(sasl: Sasl) -> list[Sasl]:
-    """Return the credentials to try in turn: the original ones, then for SCRAM those after SASLprep."""
+    """Return the credentials to try in turn: the original credentials, and for SCRAM those after SASLprep."""
     if not isinstance(sasl, Scram):
         return [sasl]
     user, password = saslprep(sasl.user), saslprep(sasl.password)
@@ -110,7 +110,7 @@ def exchange_bearer(sasl: OAuthBearer, exchange: Exchange) -> None:
     fields = [f"{name}={value}" for name, value in pairs.items()]
     answer = exchange("\1".join(["n,,", *fields, "\1"]).encode())
     if answer:
-        # RFC 7628 3.2.3: the client ends the failed exchange, and the broker its side with an error.
+        # RFC 7628 3.2.3: the client ends the failed exchange, then the broker answers with an error.
         with suppress(AuthenticationFailed):
             exchange(b"\1")
         raise AuthenticationFailed(f"OAUTHBEARER: the broker refuses the token: {_refusal(answer)}")
@@ -199,9 +199,9 @@ def _iterations(text: str) -> int:
 
 
 def _values(message: bytes, names: str) -> list[str]:
-    """Return the values of the attributes with which a message begins, "" for each missing attribute.
+    """Return the values of a message's first attributes, "" for each missing attribute.
 
-    ``names`` are the names of the attributes, in the order of the message.
+    ``names`` are the names of these attributes, in the order of the message.
 
     Raises `AuthenticationFailed` if the broker refuses the login, or requires an extension. Other attributes
     are ignored.
@@ -212,7 +212,7 @@ def _values(message: bytes, names: str) -> list[str]:
     # RFC 5802 5.1: "Its presence in a client or a server message MUST cause authentication failure"
     if any(part.startswith("m=") for part in parts):
         raise AuthenticationFailed(
-            "SCRAM: the client has no mandatory extension (m=), the broker requires one"
+            "SCRAM: the broker requires a mandatory extension (m=), which the client does not support"
         )
     heads = [*parts[: len(names)], *[""] * (len(names) - len(parts))]
     values = [

@@ -1,4 +1,4 @@
-"""SASLprep (RFC 4013): how user names and passwords are prepared, a profile of stringprep (RFC 3454)."""
+"""`saslprep`: prepares user names and passwords with SASLprep (RFC 4013), a stringprep profile (RFC 3454)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROHIBITED: Final = (
 
 def saslprep(text: str) -> str | None:
     """Return the prepared text, or None if it contains characters that SASLprep prohibits."""
-    # RFC 4013 2.1: spaces become U+0020, and what is commonly mapped to nothing is left out
+    # RFC 4013 2.1: spaces become U+0020; characters that are "commonly mapped to nothing" are left out
     mapped = "".join(
         " " if stringprep.in_table_c12(char) else char for char in text if not stringprep.in_table_b1(char)
     )

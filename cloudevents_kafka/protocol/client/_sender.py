@@ -33,10 +33,10 @@ from cloudevents_kafka.protocol.messages.topics import MetadataRequest, Metadata
 from cloudevents_kafka.protocol.records import Codec
 
 _FINISH_TIMEOUT: Final = 2.0  # seconds, for a broker to process requests that it does not answer
-_OPENING_PAUSE: Final = 0.02  # seconds, before a connection that is being opened is asked for again
+_OPENING_PAUSE: Final = 0.02  # seconds between two checks whether a connection is open
 _LOST_SEQUENCES: Final = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
-"""The errors of a broker that has lost earlier batches, by an unclean election or by retention. The Java
-client numbers the refused batch from 0 in a new epoch, and sends it again (KIP-360)."""
+"""The errors of a broker that has lost earlier batches, by an unclean election or by retention. Like the
+Java client, the sender numbers the refused batch from 0 in a new epoch, and sends it again (KIP-360)."""
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 _ZSTD_VERSION: Final = 7  # the first version of Produce with zstd (KIP-110)
 
@@ -135,7 +135,7 @@ class BatchSender:
         return by_leader
 
     def _requests(self, broker: Connection, batches: list[ProducerBatch]) -> Iterator[_Encoded]:
-        """Yield the batches of each request, with their bytes; omit batches that the broker cannot accept.
+        """Yield the batches of each request, with their bytes; omit batches that `_encode` does not encode.
 
         A request contains at most ``batch_bytes`` bytes, or only one batch, because brokers limit the size of
         frames (socket.request.max.bytes).
@@ -165,7 +165,7 @@ class BatchSender:
             topics[topic].append(produce.PartitionProduceData(index=partition, records=data))
         request = produce.ProduceRequest(
             acks=settings.acks,
-            # S0-A7: "it does not include network latency", so it is half of the client's time.
+            # S0-A7: "it does not include network latency", so it is half of the client's timeout.
             timeout_ms=int(settings.request_timeout * 500),
             topic_data=[
                 produce.TopicProduceData(name=name, partition_data=data) for name, data in topics.items()
@@ -234,19 +234,19 @@ class BatchSender:
             self._handle_result(batch, results.get(batch.topic_partition))
 
     def _landed(self, request: _InFlight) -> list[ProducerBatch]:
-        """Return the batches of a finished request, except those that have failed meanwhile."""
+        """Return the batches of a finished request, except batches that failed before the response."""
         for batch in request.batches:
             batch.is_in_flight = False
         return [batch for batch in request.batches if self._accumulator.has(batch)]
 
     def _handle_result(self, batch: ProducerBatch, result: produce.PartitionProduceResponse | None) -> None:
         if result is None:
-            error = BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, str(batch), "the response omits it")
+            error = BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, str(batch), "the response does not contain it")
             self._retry_or_fail([batch], error)
         elif result.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             self._accumulator.complete(batch, result.base_offset)
         elif result.error_code in _LOST_SEQUENCES and batch.sequence >= 0:
-            # Without the start of its log, the broker does not know yet why it has no sequences.
+            # A broker that does not send the start of its log does not know yet why it has no sequences.
             if result.error_code != ErrorCode.UNKNOWN_PRODUCER_ID or result.log_start_offset != -1:
                 self._accumulator.restart(batch)
             batch.back_off(BrokerError(result.error_code, str(batch), result.error_message))
@@ -257,7 +257,7 @@ class BatchSender:
             self._retry_or_fail([batch], error)
 
     def _retry_or_fail(self, batches: list[ProducerBatch], error: ProtocolError) -> None:
-        """Let batches back off if the error is retriable, else fail them."""
+        """Let the batches back off if the error is retriable; otherwise, let the batches fail."""
         for batch in batches:
             if is_retriable(error):
                 self._cluster.invalidate()

@@ -75,7 +75,7 @@ _BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1: b64token
 
 
 def check_credentials(sasl: Sasl) -> None:
-    """Raise ValueError if a message cannot carry the credentials; the error omits password and token."""
+    """Raise ValueError for credentials that a message cannot carry; the error omits password and token."""
     if isinstance(sasl, OAuthBearer):
         if isinstance(sasl.token, str):
             check_token(sasl.token)

@@ -18,8 +18,8 @@ from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import ClientError, DeadlineExceeded, Disconnected, Malformed
 
 OTHER_PROCESS: Final = (
-    "a client must be used in the process that has made it, got a child that was forked later; "
-    "make one in the child"
+    "a client must be used in the process that has created it, got a child that was forked later; "
+    "create a client in the child"
 )
 _CHUNK: Final = 1 << 18
 _MIN_TIMEOUT: Final = 1e-4  # seconds; a timeout of 0 would not read data that has arrived
@@ -72,8 +72,8 @@ class FrameSocket:
             return self.closed
         try:
             self._socket.settimeout(0)
-            return self._socket.recv(1) is not None  # the end, or bytes that nobody has asked for
-        except (BlockingIOError, ssl.SSLWantReadError):  # TLS may read what is not data: a session ticket
+            return self._socket.recv(1) is not None  # the end, or bytes that were not requested
+        except (BlockingIOError, ssl.SSLWantReadError):  # TLS may have read only a session ticket
             return False
         except OSError:
             return True
@@ -83,7 +83,10 @@ class FrameSocket:
         return self._socket.fileno()
 
     def reopen(self, deadline: Deadline) -> None:
-        """Connect again, after the other end has closed the connection; raise as the constructor."""
+        """Connect again, after the other end has closed the connection.
+
+        Raises the errors of the constructor.
+        """
         self._socket.close()
         self._received.clear()
         self._socket = _connect(self.address, deadline, self._tls)
@@ -124,7 +127,7 @@ class FrameSocket:
             raise
 
     def read(self, deadline: Deadline) -> bytes:
-        """Return the next frame, without its size; after a timeout, the part that has arrived is kept."""
+        """Return the next frame, without its size; after a timeout, the next call continues the frame."""
         self._fill(4, deadline)
         try:
             size = frames.decode_size(bytes(self._received[:4]), max_size=self._max_frame_bytes)
@@ -168,7 +171,7 @@ def _connect(address: Address, deadline: Deadline, tls: ssl.SSLContext | None) -
         dialed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         deadline.check(f"connecting to {address}")
         dialed.settimeout(deadline.remaining())
-        # Names in DNS may end with a dot; those in certificates and SNI do not (RFC 6066 3).
+        # Names in DNS may end with a dot; names in certificates and SNI do not (RFC 6066 3).
         name = address.host.removesuffix(".")
         return dialed if tls is None else tls.wrap_socket(dialed, server_hostname=name)
     except BaseException as error:

@@ -32,14 +32,14 @@ FALLBACKS: Final = (
 def decoder_source(layout: Layout) -> FunctionSource:
     """Return the source of ``run(data, at, left)``, which returns a structure and the index after it.
 
-    ``left`` is how many bytes of memory the elements of the structure's arrays may take. A `FallBack` that
+    ``left`` is the memory in bytes that the elements of the structure's arrays may take. A `FallBack` that
     ``run`` raises contains the marks of the arrays' last elements.
     """
     source = _Builder("def run(data, at, left=MEMORY):")
     source.add("size = len(data)")
     with source.block("try:"):
         result = source.structure(layout)
-        # A slice beyond the end is short and raises nothing; the index shows it.
+        # A slice that goes beyond the end is too short and raises no error, so check the index.
         source.fall_back("if at > size:")
         source.add(f"return {result}, at")
     with source.block("except FALLBACKS:"):
@@ -84,7 +84,7 @@ class _Builder(FunctionSource):
         }
         # The variables and format characters of adjacent fields of fixed width, not unpacked yet.
         self.pending: list[tuple[str, str]] = []
-        # The arrays, and the variables with the number, index and memory limit of their last element.
+        # The arrays, and the variables with the number, index and memory limit of each array's last element.
         self.loops: list[tuple[Array, str, str, str]] = []
 
     def structure(self, layout: Layout) -> str:
@@ -213,7 +213,7 @@ class _Builder(FunctionSource):
         count = self.length(codec)
         variable = self.new_variable("a")
         with self.block(f"if {count.variable} > {count.more}:"):
-            # Before anything is allocated.
+            # Check the count before memory is allocated.
             self.add(f"left -= {codec.memory} * ({count})")
             self.fall_back(f"if left < 0 or {codec.least} * ({count}) > size - at:")
             self.elements(codec, count, variable)

@@ -51,7 +51,7 @@ class _Builder(FunctionSource):
         return f"{value}.{field.name} != {self.global_name(default, 'K') if default else repr(default)}"
 
     def tags(self, layout: Layout, value: str) -> None:
-        """Add lines that encode tagged fields; usually there are none, and no function is called."""
+        """Add lines that encode tagged fields; they call a function only if there are tagged fields."""
         self.flush()
         conditions = [
             f"{value}.unknown_tags != ()",
@@ -64,7 +64,7 @@ class _Builder(FunctionSource):
 
     def value(self, codec: Codec, value: str) -> None:
         if isinstance(codec, Fixed):
-            if codec is BOOLEAN:  # struct packs the truth of any object
+            if codec is BOOLEAN:  # struct packs any object as True or False
                 self.check_class(value, "bool")
             self.pending.append((value, codec.code))
         elif isinstance(codec, Uuid):
@@ -147,7 +147,7 @@ class _Builder(FunctionSource):
             with self.block(f"if {values} is None:"):
                 self.add(f"{values} = (); {length} = -1")
             head = "elif"
-        # A string or a set has a length and elements, too.
+        # Check the class: a string or a set has a length and elements, too.
         with self.block(f"{head} {values}.__class__ is list or {values}.__class__ is tuple:"):
             self.add(f"{length} = len({values})")
         self.fall_back("else:")

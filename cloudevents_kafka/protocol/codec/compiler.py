@@ -1,11 +1,12 @@
 """Encoding and decoding with functions that are generated, one for each layout.
 
-A generated function is straight code: adjacent fields of fixed width are decoded or encoded by one call of
-`struct`, and structures in arrays are decoded inline. The function makes only the checks that bound its work
-and memory. For anything else, the function falls back to the interpreter, which locates the error in the same
-bytes or message. In arrays, the interpreter begins at the last element, so that an invalid frame costs no
-more than a valid frame. Only the errors in `FALLBACKS` and `_ENCODE_FALLBACKS` lead to the interpreter; any
-other error of generated code is a bug, and propagates.
+A generated function contains code for each field of a layout. One call of `struct` decodes or encodes
+adjacent fields of fixed width, and structures in arrays are decoded inline. The function makes only the
+checks that limit its work and memory. For anything else, the function falls back to the interpreter, which
+locates the error in the same bytes or message. In arrays, the interpreter begins at the last element that the
+function has reached, so that an invalid frame costs no more than a valid frame. Only the errors in
+`FALLBACKS` and `_ENCODE_FALLBACKS` lead to the interpreter. Any other error of generated code is a bug, and
+propagates.
 """
 
 from __future__ import annotations
@@ -43,15 +44,14 @@ def decode(
 ) -> tuple[_S, int]:
     """Return the message at index ``at``, and the index after the message.
 
-    Raises `Unsupported`, `Malformed` and `Truncated`. ``memory`` is passed to `interpreter.decode` as its
-    limit.
+    Raises `Unsupported`, `Malformed` and `Truncated`. For ``memory``, see `interpreter.decode`.
     """
     run = decoder(structure, version)
     try:
         return run(data, at, memory)
     except FALLBACKS as error:
         marks = error.marks if isinstance(error, FallBack) else ()
-    # Here the exception has been freed, and with it the decoded part.
+    # Here, the exception has been freed, and so has the decoded part of the message.
     layout = layout_of(structure, version)
     if marks:
         interpreter.decode(layout, data, at, memory=memory, marks=marks)
@@ -61,8 +61,8 @@ def decode(
 def encode(value: Structure, version: int) -> bytes:
     """Return the bytes of a message.
 
-    Raises `Unsupported`, and `Unencodable` if a value does not fit its field or the version cannot carry the
-    value.
+    Raises `Unsupported`. Raises `Unencodable` if a value does not fit its field, or if the version has no
+    field for the value.
     """
     run = encoder(type(value), version)
     try:
@@ -70,14 +70,15 @@ def encode(value: Structure, version: int) -> bytes:
     except _ENCODE_FALLBACKS:
         return interpreter.encode(layout_of(type(value), version), value)
     except TypeError:
-        # The ``__index__`` of a value may raise it, as that of an array does: then this raises `Unencodable`.
+        # The ``__index__`` of a value may have raised the error, as the ``__index__`` of an array does. In
+        # this case, the next line raises `Unencodable`.
         interpreter.encode(layout_of(type(value), version), value)
         raise
 
 
 @cache
 def decoder(structure: type[Structure], version: int) -> Decoder:
-    """Return the decoding function of a version, which is compiled on first use.
+    """Return the decoding function of a message in a version; it is compiled on first use.
 
     The function itself never falls back to the interpreter.
     """
@@ -87,7 +88,7 @@ def decoder(structure: type[Structure], version: int) -> Decoder:
 
 @cache
 def encoder(structure: type[Structure], version: int) -> Encoder:
-    """Return the encoding function of a version, which is compiled on first use.
+    """Return the encoding function of a message in a version; it is compiled on first use.
 
     The function itself never falls back to the interpreter.
     """

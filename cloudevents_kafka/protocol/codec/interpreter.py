@@ -34,8 +34,8 @@ and each size.
 """
 
 MEMORY: Final = 128 * 1024 * 1024
-"""The default memory limit of `decode`, in bytes. Without a limit, elements of 1 byte may take 50 times as
-much memory, and a frame may have 100 MiB. The metadata of 300,000 partitions fits.
+"""The default memory limit of `decode`, in bytes. A decoded element of 1 byte may take 50 times as much
+memory, and a frame may have 100 MiB. The metadata of 300,000 partitions fits into this limit.
 """
 
 _TAG: Final = 200  # bytes of memory of an unknown tagged field: a pair, an int and bytes
@@ -55,9 +55,9 @@ def decode(
 ) -> tuple[Any, int]:
     """Return the structure at index ``at``, and the index after it; raise `Malformed` or `Truncated`.
 
-    ``memory`` limits the bytes of memory that the elements of arrays and unknown tagged fields take, apart
-    from their text and bytes. With ``marks``, decoding of an array begins at the array's mark; such a call is
-    only useful for the error that it raises.
+    ``memory`` limits the memory of array elements and of unknown tagged fields, in bytes; the text and the
+    bytes in them do not count. With ``marks``, decoding of an array begins at the array's mark. Such a call
+    is only useful for the error that it raises.
     """
     return Decoder(data, visit, memory, marks).structure(layout, at, "")
 
@@ -65,7 +65,7 @@ def decode(
 def encode(layout: Layout, value: Structure) -> bytes:
     """Return the bytes of a structure.
 
-    Raises `Unencodable` if a value does not fit its field or the version cannot carry the value.
+    Raises `Unencodable` if a value does not fit its field, or if the version has no field for the value.
     """
     out = bytearray()
     _encode_structure(layout, value, out, layout.name)
@@ -89,7 +89,7 @@ class Decoder:
     def __init__(
         self, data: bytes, visit: Visitor | None = None, memory: int = MEMORY, marks: Sequence[Mark] = ()
     ) -> None:
-        """Store the data of a message; the arguments are those of `decode`."""
+        """Store the data of a message; the arguments have the same meaning as in `decode`."""
         self.data: Final = data
         self.end = len(data)  # the end of a tagged field while it is decoded
         self.visit: Final = visit or (lambda *_: None)
@@ -166,7 +166,7 @@ class Decoder:
     def first_element(self, codec: Array, at: int) -> tuple[int, int, int]:
         """Return the number and index of the element to begin with, and the memory that is left before it."""
         # A structure may occur twice, and the marks of earlier occurrences are before ``at``. The arrays of
-        # tagged fields have none.
+        # tagged fields have no marks.
         marks = self.marks if self.end == len(self.data) else ()
         marks = [mark for mark in marks if mark.array is codec and mark.at >= at]
         return min(marks, key=lambda mark: mark.at, default=Mark(codec, 0, at, self.left))[1:]
@@ -199,7 +199,10 @@ class Decoder:
     def tags(
         self, layout: Layout, at: int, path: str, found: dict[str, Any]
     ) -> tuple[tuple[tuple[int, bytes], ...], int]:
-        """Add the declared tagged fields to ``found``; return the unknown ones, and the index after all."""
+        """Add the declared tagged fields to ``found``; return the unknown tagged fields.
+
+        The second result is the index after all tagged fields.
+        """
         count, at = self.counted(at, _join(path, "tags"), "tagged_fields")
         if 2 * count > self.end - at:  # a tag and a size have at least 1 byte each
             raise Truncated(2 * count - (self.end - at), at=at, path=path)
@@ -305,7 +308,7 @@ def _scalar(codec: Fixed | Varint | Uuid | LengthPrefixed, value: Any) -> bytes:
     """Return the bytes of a value, without a length."""
     match codec:
         case Fixed():
-            if codec is BOOLEAN:  # struct packs the truth of any object
+            if codec is BOOLEAN:  # struct packs any object as True or False
                 _check_class(value, bool)
             return struct.pack(f">{codec.code}", value)
         case Varint():

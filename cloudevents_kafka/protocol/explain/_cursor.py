@@ -27,7 +27,7 @@ class TooManyFields(ProtocolError):
 
 
 class Cursor:
-    """A position in data, up to the index ``end``; ``within`` is as in `Field`.
+    """A position in data, up to the index ``end``; for ``within``, see `Field`.
 
     The methods raise `Truncated` and `Malformed` with index and path, as the interpreter does.
     """
@@ -67,7 +67,7 @@ class Cursor:
     def add_integer(self, path: str, type: Fixed | Varint, *, magic: int | None = None) -> int:
         """Add the field of an integer, and return the integer.
 
-        With a ``magic``, the integer is the attributes of a message or batch.
+        If ``magic`` is passed, the integer contains the attributes of a message or batch.
         """
         value, end = self.read_integer(path, type)
         name = path.rpartition(".")[2]
@@ -136,7 +136,7 @@ class Cursor:
 
     @contextmanager
     def stop_on_error(self, path: str) -> Iterator[None]:
-        """Yield; if the block raises an error of the protocol, call `stop` with it."""
+        """Yield; if the block raises an error of the protocol, call `stop` with this error."""
         try:
             yield
         except ProtocolError as error:
@@ -152,7 +152,7 @@ class Cursor:
     def skip(self, path: str) -> None:
         """Add the remaining bytes as an ``unread`` field."""
         if self.at < self.end:
-            # Also after the limit, so that the fields cover all bytes.
+            # This field is added even above ``max_fields``, so that the fields cover all bytes.
             self._append(path, self.end, "unread", self.end - self.at)
 
 

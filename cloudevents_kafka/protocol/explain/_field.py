@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.protocol.records.nesting import Nesting
 
 MAX_FIELDS: Final = 500_000
-"""The largest number of fields of a frame: compressed data is untrusted input, and may contain more."""
+"""The largest number of fields of a frame; compressed data is untrusted, and may contain more fields."""
 _MAX_DECOMPRESSED: Final = 16 * 1024 * 1024
 """The largest size of all data that is decompressed for one frame, in bytes."""
 
@@ -20,10 +20,10 @@ _MAX_DECOMPRESSED: Final = 16 * 1024 * 1024
 class Field(NamedTuple):
     """The bytes from index ``at`` to ``end``, with their path, type, value and meaning (``note``).
 
-    ``raw`` contains the bytes. The ``value`` of an array or of records is their count or size, and further
-    fields describe their content. For a field of the frame itself, ``within`` is "". For a field in
-    compressed data, ``within`` is the path of the compressed data, and ``at`` and ``end`` are indexes in the
-    decompressed data.
+    ``raw`` contains the bytes. The ``value`` of an array is the number of its elements; the ``value`` of
+    records is their size. Further fields describe these elements and records. For a field of the frame
+    itself, ``within`` is "". For a field in compressed data, ``within`` is the path of the compressed data,
+    and ``at`` and ``end`` are indexes in the decompressed data.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request
@@ -44,7 +44,7 @@ class Field(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A broken rule, and where it is broken; ``at`` and ``within`` are as in `Field`.
+    """A broken rule, and where it is broken; ``at`` and ``within`` have the same meaning as in `Field`.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request
@@ -98,7 +98,7 @@ class ExplainedFrame:
 
     @property
     def read(self) -> int:
-        """The number of bytes of the frame that are in fields of other types than ``unread``."""
+        """The number of bytes of the frame, without the bytes of ``unread`` fields."""
         return sum(f.end - f.at for f in self.fields if not f.within and f.type != "unread")
 
     def value(self, path: str) -> Any:
@@ -107,7 +107,7 @@ class ExplainedFrame:
 
 
 def describe_value(name: str, value: Any, codes: type[BrokerErrorCode] = ErrorCode) -> str:
-    """Return the meaning of a field's value, "" if the value has no further meaning."""
+    """Return the meaning of a field's value, or "" if the value explains itself."""
     if not isinstance(value, int) or isinstance(value, bool):
         return ""
     match name:

@@ -35,7 +35,9 @@ ReadContent = Callable[[Cursor, str], None]
 def explain_request(
     data: bytes, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
 ) -> ExplainedFrame:
-    """Return the explanation of a request; ``sized`` is whether its size comes first (None: detect).
+    """Return the explanation of a request; ``sized`` says whether the data begins with its size.
+
+    If ``sized`` is None, the function finds out whether the data begins with its size.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request
@@ -49,7 +51,7 @@ def explain_request(
 def explain_response(
     data: bytes, key: int, version: int, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
 ) -> ExplainedFrame:
-    """Return the explanation of a response of an API and version; ``sized`` is as in `explain_request`.
+    """Return the explanation of a response of an API and version; for ``sized``, see `explain_request`.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_response
@@ -75,8 +77,9 @@ def explain_frame(
     """Return the explanation of a frame with or without its size.
 
     If ``sized`` is None, and the first 4 bytes match the size of the data, they are the frame's size. If
-    these bytes do not match, the frame is read first without and then with a size: the first explanation
-    without problems is returned, or else the explanation that covers more bytes.
+    these bytes do not match, the frame is read first without a size, and then with a size. The first
+    explanation without problems is returned. If both explanations have problems, the explanation with a
+    supported API is returned, or else the explanation that covers more bytes.
     """
     if sized is None and len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE:
         sized = True
@@ -112,7 +115,7 @@ def _request(cursor: Cursor) -> None:
     cursor.check(4, "header")
     key, version = struct.unpack_from(">hh", cursor.data, cursor.at)
     known = _set_api(cursor.frame, key, version)
-    # An unsupported request has the client id, too: all headers but the first have it.
+    # An unsupported request has the client id, too: all versions of the header except 0 have the client id.
     header = frames.request_header(key, version) if known or version == 0 else 1
     explain_structure(cursor, RequestHeader, header, "header.")
     if not known:
@@ -144,9 +147,10 @@ def explain_structure(
     contents: Mapping[str, ReadContent] = MappingProxyType({"records": explain_records}),
     codes: type[BrokerErrorCode] = ErrorCode,
 ) -> None:
-    """Add the fields of a structure; raise as `interpreter`.
+    """Add the fields of a structure.
 
-    ``contents`` maps names of fields to functions that explain the content of these fields.
+    ``contents`` maps names of fields to functions that explain the content of these fields. Raises the errors
+    of `interpreter.decode`.
     """
 
     def visit(path: str, at: int, end: int, type: str, value: Any) -> None:
@@ -176,15 +180,15 @@ def explain_message(cursor: Cursor, structure: type[Structure], version: int, **
         raise Malformed(rule, at=cursor.at, path=structure.__name__)
 
 
-_MAX_WAITING: Final = 100  # requests with one id, one for each connection to a broker
+_MAX_WAITING: Final = 100  # requests with the same id, one for each connection to a broker
 
 
 class CaptureExplainer:
     """Explains the frames of a capture in their order.
 
-    A client may have several connections to a broker, each with its own correlation ids, which the capture
-    does not distinguish. If several requests with the same id wait for a response, the response belongs to
-    the oldest request for which the response can be decoded.
+    A client may have several connections to a broker, and each connection counts its correlation ids. A
+    capture does not name the connections. If several requests with the same id wait for a response, the
+    response belongs to the oldest request for which the response can be decoded.
 
     Examples:
         >>> from pathlib import Path

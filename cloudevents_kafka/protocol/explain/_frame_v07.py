@@ -24,11 +24,11 @@ from cloudevents_kafka.protocol.v07.messages import (
 )
 
 _LENGTH: Final = 4
-_PARTIAL: Final = "a partial message: brokers cut at the requested size"
+_PARTIAL: Final = "a partial message: brokers cut a set at the requested size"
 
 
 def explain_request_07(data: bytes, *, sized: bool | None = None) -> ExplainedFrame:
-    """Return the explanation of a request of Kafka 0.7; ``sized`` is as in `explain_request`.
+    """Return the explanation of a request of Kafka 0.7; for ``sized``, see `explain_request`.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request_07

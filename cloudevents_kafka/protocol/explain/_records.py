@@ -1,7 +1,7 @@
 """The fields of message sets and record batches, including compressed data.
 
-The decoders in `records` are fast and skip fields that a consumer does not need; these functions cover every
-byte. An invalid entry ends the decoding of its set, but not of the frame.
+The decoders in `records` are fast and skip fields that a consumer does not need. The functions in this module
+cover every byte. An invalid entry ends the decoding of its set, but not the decoding of the frame.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.schema import INT8, INT16, INT32, INT64, VARINTS
 _START: Final = 12  # offset and size, which the size does not include
 _MAGIC_AT: Final = 16
 _MIN_SIZE: Final = 14  # of a message: checksum, magic, attributes, two lengths
-_PARTIAL: Final = "a partial entry: brokers cut at the requested size"
+_PARTIAL: Final = "a partial entry: brokers cut the records at the requested size"
 _SIZE: Final = VARINTS["varint32"]
 
 
@@ -154,7 +154,7 @@ def _record(cursor: Cursor, path: str, base: tuple[int, int], *, control: bool) 
         cursor.add_bytes(f"{path}.headers[{number}].name", _SIZE, nullable=False)
         cursor.add_bytes(f"{path}.headers[{number}].value", _SIZE)
     if cursor.at < cursor.end:
-        raise Malformed("the fields of a record must have its length", at=cursor.at, path=path)
+        raise Malformed("the fields of a record must end where the record ends", at=cursor.at, path=path)
 
 
 def _delta(cursor: Cursor, path: str, type: Varint, base: int) -> None:

@@ -7,11 +7,11 @@
         NodeId => int32
         ...
 
-A sequence of productions means their concatenation, ``[foo]`` an array, and ``|foo|`` that foo is optional. A
-name is the guide's name if the guide has one. The notation is extended: ``nullable_string`` and
-``nullable[foo]`` may be null, which is encoded as a length of -1, or as 0 in compact types; the guide says
-this in prose only. ``compact_string`` and ``compact[foo]`` have variable-length lengths, and
-``tagged_fields(0:Foo)`` lists the declared tags (KIP-482).
+A sequence of productions means their concatenation. ``[foo]`` is an array, and in ``|foo|``, foo is optional.
+If the guide has a name for a message or field, the grammar uses this name. The notation is extended:
+``nullable_string`` and ``nullable[foo]`` may be null, which is encoded as a length of -1, or as 0 in compact
+types. The guide says this in prose only. ``compact_string`` and ``compact[foo]`` have variable-length
+lengths, and ``tagged_fields(0:Foo)`` lists the declared tags (KIP-482).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class DescribeConfigsResource(Structure, kw_only=True):
-    """A topic (type 2) or a broker (4), and the settings to describe; null means all."""
+    """A topic (type 2) or a broker (4), and the settings to describe; null means all settings."""
 
     resource_type: Int8
     resource_name: String
@@ -36,7 +36,7 @@ class DescribeConfigsRequest(Structure, kw_only=True):
 
 
 class DescribeConfigsSynonym(Structure, kw_only=True):
-    """A setting from which the described setting takes its value if it is not set itself."""
+    """A setting whose value applies if the described setting is not set."""
 
     name: Annotated[String, wire("1+")]
     value: Annotated[String | None, wire("1+", nullable="0+")]
@@ -64,7 +64,7 @@ class DescribeConfigsResult(Structure, kw_only=True):
 
 
 class DescribeConfigsResponse(Structure, kw_only=True):
-    """The settings, each with its value, and where this value is set."""
+    """The settings, each with its value and the source of this value."""
 
     spec: ClassVar = MessageSpec.of("0-4", ApiKey.DESCRIBE_CONFIGS, flexible="4+")
 

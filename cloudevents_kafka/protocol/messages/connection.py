@@ -1,4 +1,4 @@
-"""The headers, ApiVersions (18), SaslHandshake (17) and SaslAuthenticate (36), which connections use.
+"""The headers, and the APIs of a connection: ApiVersions (18), SaslHandshake (17), SaslAuthenticate (36).
 
 The sources are Kafka's 0.8 protocol guide, "Common Request and Response Structure", and KIP-35, KIP-43 and
 KIP-152. For an unsupported version of ApiVersions, a broker responds in version 0 with UNSUPPORTED_VERSION.
@@ -77,7 +77,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 
 
 class ApiVersionsResponse(Structure, kw_only=True):
-    """The versions of all APIs; the header never has tagged fields, so that any client can decode it."""
+    """The versions of all APIs; the header has no tagged fields, so that any client can decode the header."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
 
@@ -95,9 +95,9 @@ class ApiVersionsResponse(Structure, kw_only=True):
 
 
 class SaslHandshakeRequest(Structure, kw_only=True):
-    """Choose a mechanism, whose messages follow.
+    """Choose a mechanism; the messages of this mechanism follow.
 
-    In version 0, they follow without headers; in version 1, in SaslAuthenticate requests.
+    After version 0, these messages have no headers. After version 1, they are in SaslAuthenticate requests.
     """
 
     spec: ClassVar = MessageSpec.of("0-1", ApiKey.SASL_HANDSHAKE)

@@ -51,7 +51,7 @@ class Coordinator(Structure, kw_only=True):
 
 
 class FindCoordinatorResponse(Structure, kw_only=True):
-    """The coordinator's id and address; after an error, they are -1 and ""."""
+    """The coordinator's id and address; after an error, id and port are -1, and the host is ""."""
 
     spec: ClassVar = MessageSpec.of(
         "0-6", ApiKey.FIND_COORDINATOR, flexible="3+", guide="ConsumerMetadataResponse"
@@ -118,7 +118,7 @@ class SyncGroupRequestAssignment(Structure, kw_only=True):
 
 
 class SyncGroupRequest(Structure, kw_only=True):
-    """Send the assignments of all members; only the group's leader sends any."""
+    """Send the assignments of all members; only the group's leader sends assignments."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.SYNC_GROUP, flexible="4+")
 
@@ -198,7 +198,7 @@ class LeaveGroupResponse(Structure, kw_only=True):
 
 
 class DescribeGroupsRequest(Structure, kw_only=True):
-    """Describe groups; the request must be sent to their coordinator."""
+    """Describe groups; the request must be sent to the coordinator of these groups."""
 
     spec: ClassVar = MessageSpec.of("0-6", ApiKey.DESCRIBE_GROUPS, flexible="5+")
 
@@ -238,7 +238,7 @@ class DescribeGroupsResponse(Structure, kw_only=True):
 
 
 class ListGroupsRequest(Structure, kw_only=True):
-    """List the groups that a broker coordinates; an empty filter selects all."""
+    """List the groups that a broker coordinates; an empty filter selects all groups."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.LIST_GROUPS, flexible="3+")
 

@@ -1,12 +1,13 @@
 """ListOffsets (2), OffsetCommit (8) and OffsetFetch (9): the offsets of partitions and of groups.
 
-ListOffsets is the Offset API of Kafka's 0.8 protocol guide: the first or last offset of a partition, or an
-offset by time. Version 0 lists the start offsets of segments, newest first; later versions return one offset.
+ListOffsets is the Offset API of Kafka's 0.8 protocol guide. It returns the first or last offset of a
+partition, or an offset by time. Version 0 lists the start offsets of segments, newest first; later versions
+return one offset.
 
-Offsets are committed and fetched at the coordinator; in version 0, they are stored in ZooKeeper. Version 0 of
-OffsetCommit has two layouts. The guide prints a layout with a timestamp, which only 0.8.2-beta uses
-(`OffsetCommitRequestBeta`); in all releases, only version 1 has the timestamp (KAFKA-1841). If a release
-receives the guide's layout with the timestamp -1, it decodes the timestamp as null metadata.
+Offsets are committed to the coordinator, and fetched from it. In version 0, the offsets are stored in
+ZooKeeper. Version 0 of OffsetCommit has two layouts. The guide prints a layout with a timestamp, which only
+0.8.2-beta uses (`OffsetCommitRequestBeta`). In all releases, only version 1 has the timestamp (KAFKA-1841).
+If a release receives the guide's layout with the timestamp -1, it decodes the timestamp as null metadata.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class OffsetFetchRequestTopics(Structure, kw_only=True):
 
 
 class OffsetFetchRequestGroup(Structure, kw_only=True):
-    """A group and topics whose offsets to fetch; null means all topics."""
+    """A group, and the topics whose offsets are requested; null means all topics."""
 
     group_id: String
     member_id: Annotated[String | None, wire("9+", nullable="9+", ignorable=True)] = None
@@ -189,7 +190,7 @@ class OffsetFetchResponsePartition(Structure, kw_only=True):
     """A committed offset; -1 means that no offset is committed, which is not an error."""
 
     partition_index: Annotated[Int32, wire(guide="Partition")]
-    # S0-A18: without one "sets the offset field to -1"
+    # S0-A18: without a committed offset, the broker "sets the offset field to -1"
     committed_offset: Annotated[Int64, wire(guide="Offset")]
     committed_leader_epoch: Annotated[Int32, wire("5-7", ignorable=True)] = -1
     metadata: Annotated[String | None, wire(nullable="0-7")]

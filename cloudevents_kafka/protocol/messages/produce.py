@@ -46,8 +46,8 @@ class TopicProduceData(Structure, kw_only=True):
 class ProduceRequest(Structure, kw_only=True):
     """Append records.
 
-    With ``acks`` 0, the broker does not respond; with 1, it responds after the leader has appended the
-    records; with -1, after all in-sync replicas have.
+    With ``acks`` 0, the broker does not respond. With 1, it responds after the leader has appended the
+    records. With -1, it responds after all in-sync replicas have appended the records.
     """
 
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.PRODUCE, flexible="9+")

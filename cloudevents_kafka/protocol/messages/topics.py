@@ -31,7 +31,7 @@ class MetadataRequestTopic(Structure, kw_only=True):
 class MetadataRequest(Structure, kw_only=True):
     """Describe topics.
 
-    In version 0, [] means all topics; from version 1 on, null means all topics, and [] means none.
+    In version 0, [] means all topics; from version 1 on, null means all topics, and [] means no topics.
     """
 
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.METADATA, flexible="9+")
@@ -86,7 +86,7 @@ class MetadataResponse(Structure, kw_only=True):
 
 
 class CreatableReplicaAssignment(Structure, kw_only=True):
-    """The brokers of a partition, if the client assigns them."""
+    """The brokers of a partition, if the client chooses these brokers."""
 
     partition_index: Int32
     broker_ids: list[Int32]

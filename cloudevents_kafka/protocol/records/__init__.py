@@ -2,8 +2,8 @@
 
 `Batches` decodes any mix of message sets and record batches; `encode_message_set` and `encode_batch` encode
 records. Read `record`, then `_message_set` or `_record_batch` with `_batch_body`, then `_batches`.
-`compression` bounds the size of decompressed data, `_unpacked` the memory for the decompressed data,
-`nesting` the size of compressed sets in compressed sets; `checksum` is CRC-32C.
+`compression` limits the size of decompressed data, and `_unpacked` limits the memory for this data. `nesting`
+limits the size of compressed sets in compressed sets. `checksum` computes CRC-32C.
 """
 
 from cloudevents_kafka.protocol.records._batches import Batch, Batches

@@ -32,7 +32,7 @@ _NULL: Final = b"\x01"  # length -1
 
 
 class Base(NamedTuple):
-    """The base offset and timestamp of a batch; ``append_time``, unless None, replaces all timestamps."""
+    """The base offset and timestamp of a batch; an ``append_time`` replaces the timestamps of all records."""
 
     offset: int
     timestamp: int
@@ -151,7 +151,7 @@ def _headers(data: Data, at: int, stop: int, names: dict[bytes, str]) -> Headers
         at += size >> 1
         headers.append((name, data[begin:at]))
     if at != stop:
-        raise Malformed("the fields of a record must have its length", at=at, path="records")
+        raise Malformed("the fields of a record must end where the record ends", at=at, path="records")
     return headers
 
 

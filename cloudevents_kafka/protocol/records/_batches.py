@@ -26,7 +26,7 @@ Examples:
 
 
 class Batches:
-    """The complete entries of a buffer, in order, and the size of the partial entry after the complete ones.
+    """The complete entries of a buffer, in order, and the size of the partial entry at its end.
 
     ``limit`` is the largest decompressed size of an entry in bytes. The checksum of an entry is checked when
     its records are decoded, so the entries before a corrupt entry can be decoded.
@@ -61,7 +61,7 @@ class Batches:
 
     @property
     def first_offset(self) -> int | None:
-        """The offset of the first record, or None without entries; a wrapper message is decompressed."""
+        """The offset of the first record, or None without entries; decompresses a wrapper message."""
         return self._read(*self._bounds[:2]).base_offset if len(self) else None
 
     @property
@@ -70,7 +70,10 @@ class Batches:
         return self._read(*self._bounds[-2:]).last_offset if len(self) else None
 
     def records(self) -> Iterator[Record]:
-        """Return an iterator over all records, including control records; raise as `RecordBatch.records`."""
+        """Return an iterator over all records, including control records.
+
+        Raises the errors of `RecordBatch.records`.
+        """
         return chain.from_iterable(self)
 
     def _read(self, start: int, end: int) -> Batch:

@@ -35,7 +35,7 @@ _AFTER_CRC: Final = START.size + _CRC.size
 
 
 class MessageEntry(msgspec.Struct, frozen=True, gc=False):
-    """A message or a wrapper message, with the attributes of a `RecordBatch`.
+    """A message or a wrapper message; it has attributes with the same names as those of `RecordBatch`.
 
     The entry's records are decoded on demand, and again on each iteration.
 
@@ -91,7 +91,10 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
         return list(self)
 
     def __iter__(self) -> Iterator[Record]:
-        """Return an iterator over the records; raise as `records`."""
+        """Return an iterator over the records.
+
+        Raises the errors of `records`.
+        """
         if self.codec == Codec.NONE:
             return iter((_record(self),))
         return _unwrap(self, Nesting(self.limit, self.end - self.start), 0)
@@ -100,7 +103,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
 def read_message(
     data: Data, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
 ) -> MessageEntry:
-    """Return the entry from ``start`` to ``end``, which are boundaries of `find_entries`."""
+    """Return the entry from ``start`` to ``end``, two indexes that `find_entries` has yielded."""
     offset, _, _, magic, attributes = _HEAD.unpack_from(data, start)
     return MessageEntry(cast("bytes", data), start, end, offset, magic, attributes, check_crc, limit)
 

@@ -36,7 +36,7 @@ _DELETE_HORIZON: Final = 0x40
 
 
 class RecordBatch(msgspec.Struct, frozen=True, gc=False):
-    """The header of a batch, whose records are decoded on demand, and again on each iteration.
+    """The header of a batch; the records are decoded on demand, and again on each iteration.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Batches, Record, RecordBatch, encode_batch
@@ -102,7 +102,10 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
         return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
     def control_record(self) -> ControlRecord | None:
-        """Return the first control record, or None if the batch contains none; raise as `records`."""
+        """Return the first control record, or None if the batch contains no control record.
+
+        Raises the errors of `records`.
+        """
         if not self.is_control:
             return None
         return next(map(ControlRecord.from_record, self), None)
@@ -115,7 +118,10 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
         return list(self)
 
     def __iter__(self) -> Iterator[Record]:
-        """Return an iterator over the records; raise as `records`."""
+        """Return an iterator over the records.
+
+        Raises the errors of `records`.
+        """
         if self.check_crc:
             self._check()
         if self.last_offset_delta < 0:
@@ -125,7 +131,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
                 path="last offset delta",
             )
         body = self.start + _HEADER.size
-        if self.count == 0 and body == self.end:  # as compaction leaves it, with any codec
+        if self.count == 0 and body == self.end:  # compaction leaves such batches, with any codec
             return iter(())
         append_time = self.max_timestamp if self.timestamp_type is TimestampType.LOG_APPEND else None
         base = Base(self.base_offset, self.base_timestamp, append_time)
@@ -143,7 +149,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 def read_batch(
     data: bytes, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
 ) -> RecordBatch:
-    """Return the batch from ``start`` to ``end``, which are boundaries of `find_entries`."""
+    """Return the batch from ``start`` to ``end``, two indexes that `find_entries` has yielded."""
     return RecordBatch(data, start, end, check_crc, limit, *_HEADER.unpack_from(data, start))
 
 

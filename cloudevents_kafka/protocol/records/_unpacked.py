@@ -1,4 +1,4 @@
-"""Decompressed data: bytes if it is small, else a mapping whose pages are freed as they are read.
+"""Decompressed data: bytes if it is small, else a memory mapping whose pages are freed as they are read.
 
 Decompressing and decoding need memory for only one copy of the data, because a part of a mapping is freed
 when the records in this part have been read. So a mapping can be read only once, from its beginning to its
@@ -29,12 +29,12 @@ def new_mapping(capacity: int) -> mmap.mmap:
         return mmap.mmap(-1, max(1, capacity))
     mapping = mmap.mmap(-1, max(1, capacity), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):  # a kernel without huge pages
-        mapping.madvise(mmap.MADV_NOHUGEPAGE)  # the first byte of one would take 2 MiB
+        mapping.madvise(mmap.MADV_NOHUGEPAGE)  # the first byte of a huge page would take 2 MiB
     return mapping
 
 
 def finish(mapping: mmap.mmap, size: int) -> Data:
-    """Return the first ``size`` bytes of a mapping; if they are few, the mapping is closed."""
+    """Return the first ``size`` bytes of a mapping; a few bytes are copied, and the mapping is closed."""
     if size > LARGE:
         with suppress(SystemError):  # a system that cannot resize mappings
             mapping.resize(size)
@@ -56,7 +56,7 @@ class Pieces:
         self.size = 0
 
     def add(self, part: bytes) -> None:
-        """Append a part; raise `Malformed` beyond the limit."""
+        """Append a part; raise `Malformed` if the data is larger than the limit."""
         begin, self.size = self.size, self.size + len(part)
         if self.size > self._limit:
             raise Malformed(f"{self._codec} must decompress to at most {self._limit:,} bytes")
@@ -79,12 +79,12 @@ def take(data: Data, begin: int, end: int) -> bytes:
     if isinstance(data, bytes) or end - begin < LARGE:
         return data[begin:end]
     end = min(end, len(data))
-    # The reader makes the bytes object first, and asks for it part by part.
+    # The reader creates the bytes object first, and then fills it part by part.
     return io.BufferedReader(_Mover(data, begin, end)).read(end - begin)
 
 
 def free(data: Data, begin: int, end: int) -> None:
-    """Free the pages that lie completely in a range; they read as zeros from then on."""
+    """Free the pages that lie completely in a range; afterwards, these pages contain zeros."""
     first, last = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
     if sys.platform == "linux" and isinstance(data, mmap.mmap) and first < last:
         data.madvise(mmap.MADV_DONTNEED, first, last - first)

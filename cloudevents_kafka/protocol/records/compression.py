@@ -2,7 +2,7 @@
 
 gzip is in Python's standard library; snappy, lz4 and zstd need cramjam, from the extra ``protocol``. At most
 ``limit`` bytes are decompressed, because compressed data is untrusted input that may expand without bound.
-The peak of memory is at most 1.1 times the decompressed size, plus some MiB (see `_unpacked`).
+The peak memory is at most 1.1 times the decompressed size, plus some MiB (see `_unpacked`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _XERIAL_BLOCK: Final = 32 * 1024  # xerial's block size
 _BEST_SNAPPY_RATIO: Final = 22  # an element of 3 bytes expands to at most 64
 
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
-# Version 1, independent blocks of 64 KiB, no checksums, no sizes, as the Java client.
+# Version 1, independent blocks of 64 KiB, no checksums, no sizes, as in the Java client.
 _LZ4_DESCRIPTOR: Final = b"\x60\x40"
 _LZ4_CHECKSUM: Final = b"\x82"  # the second byte of the xxHash32 of the descriptor
 _OLD_LZ4_CHECKSUM: Final = b"\x1a"  # clients before Kafka 0.10: over magic number and descriptor
@@ -78,7 +78,7 @@ _CODECS: Final = tuple(Codec)
 def compress(data: bytes, codec: Codec, *, old_lz4: bool = False) -> bytes:
     """Return compressed data; ``old_lz4`` uses the header checksum of brokers before 0.10 (KIP-57).
 
-    Raises `Unsupported` without cramjam, except for gzip.
+    Raises `Unsupported` if cramjam is not installed; gzip does not need cramjam.
     """
     if codec == Codec.NONE:
         return data
@@ -94,16 +94,19 @@ def compress(data: bytes, codec: Codec, *, old_lz4: bool = False) -> bytes:
 
 
 def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
-    """Return decompressed data; raise `Malformed` if it is invalid or larger than ``limit`` bytes.
+    """Return decompressed data; raise `Malformed` for invalid data, or more than ``limit`` bytes.
 
-    Raises `Unsupported` without cramjam, except for gzip.
+    Raises `Unsupported` if cramjam is not installed; gzip does not need cramjam.
     """
     unpacked = unpack(data, codec, limit)
     return take(unpacked, 0, len(unpacked))
 
 
 def unpack(data: bytes, codec: Codec, limit: int) -> Data:
-    """Return decompressed data that must be read only once, with `take`; raise as `decompress`."""
+    """Return decompressed data that must be read only once, with `take`.
+
+    Raises the errors of `decompress`.
+    """
     if codec == Codec.NONE:
         return data
     if codec == Codec.GZIP:
@@ -121,7 +124,7 @@ def _gunzip(data: bytes, limit: int) -> Data:
     view, at, out = memoryview(data), 0, Pieces("gzip", limit, _BEST_GZIP_RATIO * len(data))
     unpacker = zlib.decompressobj(wbits=_GZIP)
     while True:
-        # One member of some KiB is usual; other pieces are small: zlib copies what it leaves of a piece.
+        # One member of some KiB is usual. Further pieces are small: zlib copies the unused part of a piece.
         piece = view[at : at + _GZIP_PIECE] if at else view
         try:
             part = unpacker.decompress(piece, min(limit - out.size + 1, _GZIP_STEP))
@@ -139,7 +142,7 @@ def _gunzip(data: bytes, limit: int) -> Data:
 
 
 def _unzstd(data: bytes, cramjam: Any, limit: int) -> Data:
-    """Return the data of zstd frames, which need not state their decompressed size.
+    """Return the data of zstd frames, which may omit their decompressed size.
 
     The mapping has the largest possible size, but only its written part uses memory.
     """

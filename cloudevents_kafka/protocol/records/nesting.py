@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.records.compression import Codec
 from cloudevents_kafka.protocol.records.compression import unpack as decompress
 
 _MAX_DEPTH: Final = 8
-"""The deepest accepted nesting. Producers and brokers nest sets only once; Kafka's guide sets no limit."""
+"""The deepest accepted nesting. Producers and brokers nest sets only once; Kafka's guide has no limit."""
 _BEST_GZIP_RATIO: Final = 1032  # deflate's best
 _LEAST: Final = 1 << 20
 _SET: Final = 4096
@@ -23,9 +23,9 @@ _SET: Final = 4096
 class Nesting:
     """How many bytes may still be decompressed from one outermost set, and from the sets in it.
 
-    All inner sets together may have as many bytes as gzip could expand the outermost set to, but always 1
-    MiB. So nesting does not multiply the work. Each set counts for 4 KiB more than its size, for the work of
-    opening it.
+    The limit for all inner sets together is the size to which gzip could expand the outermost set, but at
+    least 1 MiB. So nesting does not multiply the work. Each inner set counts as 4 KiB larger than its size,
+    because opening a set is work, too.
     """
 
     def __init__(self, limit: int, packed: int) -> None:
@@ -39,12 +39,15 @@ class Nesting:
         return self._inner < 0
 
     def decompress(self, data: bytes, codec: Codec, depth: int) -> bytes:
-        """Return the data of a set that is nested in ``depth`` other sets; raise as `decompress`."""
+        """Return the data of a set that is nested in ``depth`` other sets.
+
+        Raises the errors of `compression.decompress`.
+        """
         unpacked = self.unpack(data, codec, depth)
         return take(unpacked, 0, len(unpacked))
 
     def unpack(self, data: bytes, codec: Codec, depth: int) -> Data:
-        """Return the data as `decompress` does, but it must be read only once, with `take`."""
+        """Return the same data as `decompress`; this data must be read only once, with `take`."""
         if depth == 0:
             out = decompress(data, codec, self.left)
         elif depth >= _MAX_DEPTH:

@@ -25,7 +25,7 @@ from cloudevents_kafka.protocol.records._unpacked import Data
 Headers = list[tuple[str, bytes | None]]
 """Header names and values in wire order; names may repeat.
 
-A name that is not UTF-8 contains surrogate escapes, so that encoding it returns the same bytes.
+A name that is not UTF-8 contains surrogate escapes, so that encoding the name returns the same bytes.
 """
 
 
@@ -115,7 +115,7 @@ _SMALLEST: Final = (26, 34, 61)  # bytes of an entry, by magic
 
 
 def find_entries(data: Data) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each complete entry; a partial entry may follow the last one.
+    """Yield the start and end of each complete entry; a partial entry may follow the last complete entry.
 
     Raises `Malformed` for an invalid size or magic.
     """
@@ -126,7 +126,7 @@ def find_entries(data: Data) -> Iterator[tuple[int, int]]:
             rule = f"an entry must have at least {_SMALLEST[0]} bytes, got {size}"
             raise Malformed(rule, at=start, path="size")
         if size > end - start:
-            # S0-M7: "a partial message at the end"; since 2.0 also one that never gets complete
+            # S0-M7: "a partial message at the end"; since 2.0, it may never become complete
             return
         magic = data[start + _MAGIC_AT]
         if magic > 2:

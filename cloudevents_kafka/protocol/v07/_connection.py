@@ -62,8 +62,8 @@ class Connection(FrameSocket, Closing):
     def produce(self, topic: str, partition: int, messages: Iterable[Message | bytes]) -> None:
         """Append messages to a partition, or to a partition that the broker chooses (`ANY_PARTITION`).
 
-        The broker creates a topic that does not exist. The broker does not respond. If it refuses the
-        messages (a wrong checksum, a partition out of range, an invalid topic name), it closes the
+        The broker creates a topic that does not exist. The broker does not respond. If the broker refuses the
+        messages (a wrong checksum, a partition out of range, an invalid topic name), the broker closes the
         connection, and the next call of `fetch` or `offsets` raises `Disconnected`. But the broker may also
         close an idle connection, so `produce` first connects again if the connection is closed.
         """
@@ -72,7 +72,8 @@ class Connection(FrameSocket, Closing):
     def multi_produce(self, parts: Iterable[tuple[str, int, Iterable[Message | bytes]]]) -> None:
         """Append messages to several partitions; each part is (topic, partition, messages).
 
-        The call behaves like `produce`. If the broker refuses a part, it may have appended the parts before.
+        The call behaves like `produce`. If the broker refuses a part, the broker may have appended the parts
+        before this part.
         """
         self._produce(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
 
@@ -89,7 +90,7 @@ class Connection(FrameSocket, Closing):
         return MessageSet(response.messages, offset)
 
     def multi_fetch(self, parts: Sequence[FetchRequest]) -> list[MessageSet | PartitionError]:
-        """Return the sets of several fetches in one request; a failed fetch returns its error as a value."""
+        """Send several fetches in one request; return a message set or an error for each fetch."""
         for part in parts:
             _topic(part.topic)
         response = self._exchange(MultiFetchRequest(fetches=list(parts)), MultiFetchResponse)
@@ -149,7 +150,7 @@ class Connection(FrameSocket, Closing):
 
     def disconnect_hint(self) -> str:
         """Return why a broker closes a connection."""
-        return "; Kafka 0.7 does so for a request that it refuses, also for an earlier produce request"
+        return "; Kafka 0.7 does this if it refuses a request, or has refused an earlier produce request"
 
 
 def _produce(topic: str, partition: int, messages: Iterable[Message | bytes]) -> ProduceRequest:
@@ -157,7 +158,10 @@ def _produce(topic: str, partition: int, messages: Iterable[Message | bytes]) ->
 
 
 def _topic(name: str) -> str:
-    """Return a topic's name if it is a valid folder name; the broker fails or disconnects for other names."""
+    """Return a topic's name; raise `Unencodable` if the name is not a valid folder name.
+
+    If the name is not valid, the broker fails or disconnects.
+    """
     # S2-H3: not "illegal on the filesystem"
     if not name or not name.isascii() or "/" in name or "\0" in name:
         raise Unencodable(f"the topic must be a folder name in ASCII, got {name!r}")

@@ -24,7 +24,7 @@ BROKERS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 
 MAX_COUNT: Final = 100_000
-"""The largest accepted number of partitions or streams; it limits lists that are built from a number."""
+"""The largest accepted number of partitions or streams; the client builds lists of this length."""
 
 _MAX_INT64: Final = (1 << 63) - 1
 

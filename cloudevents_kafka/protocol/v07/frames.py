@@ -1,4 +1,4 @@
-"""Frames of Kafka 0.7: a length, then a request type and a request, or a response.
+"""Frames of Kafka 0.7: a length, then either a request type and a request, or a response.
 
 Frames have no correlation id: responses are in the order of the requests, and the type of a response follows
 from its request.

@@ -5,9 +5,9 @@
     LENGTH int32, MAGIC int8 = 0, CRC32, payload
     LENGTH int32, MAGIC int8 = 1, ATTRIBUTES int8, CRC32, payload
 
-LENGTH is the size of the following bytes, the checksum covers only the payload, and a set may contain
-messages of both magics. The lowest two bits of ATTRIBUTES are the compression codec; the payload of a
-compressed message is a set.
+LENGTH is the size of the following bytes. The checksum covers only the payload. A set may contain messages of
+both magics. The lowest two bits of ATTRIBUTES are the compression codec; the payload of a compressed message
+is a set.
 
 The offset of a message is the index of its first byte in the partition's log, and the next offset is
 ``offset + 4 + LENGTH``. No mark shows where a message starts: at a wrong offset, the magic or the checksum is
@@ -57,8 +57,8 @@ class Message(NamedTuple):
 class Entry(NamedTuple):
     """A message with its offset, and the offset from which to continue after the message.
 
-    All messages in a compressed set have the offset of the compressed message. Their next offset is the same
-    offset, except that the last message has the offset after the compressed message.
+    All messages in a compressed set have the offset of the compressed message. Their ``next_offset`` is this
+    offset, too. Only the last message has the offset after the compressed message as its ``next_offset``.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -72,7 +72,7 @@ class Entry(NamedTuple):
 
 
 def encode(messages: Iterable[Message | bytes]) -> bytes:
-    """Return the bytes of a message set; a payload without a `Message` becomes a message of magic 1.
+    """Return the bytes of a message set; a payload (bytes) becomes a message of magic 1.
 
     Raises `Unencodable`.
 
@@ -85,7 +85,10 @@ def encode(messages: Iterable[Message | bytes]) -> bytes:
 
 
 def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
-    """Return a message whose payload is a compressed set; raise `Unsupported` without the codec's library."""
+    """Return a message whose payload is a compressed set.
+
+    Raises `Unsupported` if the codec's library is not installed.
+    """
     if codec not in {Codec.GZIP, Codec.SNAPPY}:
         raise Unencodable(f"the codec must be GZIP or SNAPPY in Kafka 0.7, got {codec.name}")
     return Message(compress(encode(messages), codec), attributes=codec)
@@ -93,11 +96,11 @@ def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class MessageSet:
-    """A range of a log, whose last message may be partial, even within LENGTH.
+    """A range of a log; it may end within a message, and even within the LENGTH of a message.
 
-    Iteration yields each `Entry`, including those of compressed sets. ``limit`` is the largest decompressed
-    size of one message in bytes. Iteration raises `Malformed` or `Corrupt` at the first bytes that are not a
-    message.
+    Iteration yields each `Entry`, including the entries of compressed sets. ``limit`` is the largest
+    decompressed size of one message in bytes. Iteration raises `Malformed` or `Corrupt` at the first bytes
+    that are not a message.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -111,7 +114,7 @@ class MessageSet:
     limit: int = LIMIT
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield all messages, also those in compressed sets."""
+        """Yield all messages, including the messages in compressed sets."""
         for entry in self.shallow():
             if entry.message.codec is Codec.NONE:
                 yield entry
@@ -180,7 +183,10 @@ def _encoded(message: Message) -> bytes:
 
 
 def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
-    """Yield the messages in a compressed message; only the last one has its next offset."""
+    """Yield the messages in a compressed message.
+
+    Only the last message has the ``next_offset`` of the compressed message.
+    """
     before, failed = None, None
     try:
         for message in _messages(entry.message, Nesting(limit, len(entry.message.payload))):

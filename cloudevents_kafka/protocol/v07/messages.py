@@ -1,9 +1,10 @@
-"""The requests, responses and error codes of Kafka 0.7, which has no versions; all are declared as version 0.
+"""The requests, responses and error codes of Kafka 0.7.
 
-A request frame consists of REQUEST_LENGTH, REQUEST_TYPE and one of these requests. Kafka's wiki draws TOPIC
-and PARTITION as parts of the header; here they are fields of the request, so that single and multi requests
-have the same header. A multi request consists of an int16 COUNT and as many single requests. A response frame
-consists of RESPONSE_LENGTH and one of these responses.
+Messages of Kafka 0.7 have no versions; here, all messages have version 0. A request frame consists of
+REQUEST_LENGTH, REQUEST_TYPE and one of these requests. Kafka's wiki draws TOPIC and PARTITION as parts of the
+header; here they are fields of the request, so that single and multi requests have the same header. A multi
+request consists of an int16 COUNT and COUNT single requests. A response frame consists of RESPONSE_LENGTH and
+one of these responses.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ class RequestHeader(Structure, kw_only=True):
 
 
 class ProduceRequest(Structure, kw_only=True):
-    """Append a message set to a partition; the broker does not respond, but disconnects to refuse it."""
+    """Append a message set to a partition.
+
+    The broker does not respond. If the broker refuses the message set, it closes the connection.
+    """
 
     spec: ClassVar = MessageSpec.of("0", RequestType.PRODUCE)
 
@@ -183,10 +187,10 @@ class ErrorCode(BrokerErrorCode):
         False,
         "the broker failed, perhaps because the topic is not a valid folder name; see its log",
     )
-    NO_ERROR = 0, False, "no error; an unknown topic is an empty one"
+    NO_ERROR = 0, False, "no error; an unknown topic counts as an empty topic"
     OFFSET_OUT_OF_RANGE = 1, False, "the log does not have the offset"
     INVALID_MESSAGE = 2, False, "a message does not match its checksum"
-    WRONG_PARTITION = 3, False, "the broker has fewer partitions of the topic; partitions count from 0"
+    WRONG_PARTITION = 3, False, "the broker does not have this partition; partition numbers start at 0"
     INVALID_FETCH_SIZE = 4, False, "the requested size is too small or negative"
 
 

@@ -36,7 +36,7 @@ class Cluster(NamedTuple):
         return _all_partitions(self.topics.get(topic, {}))
 
     def destinations(self, topic: str) -> list[BrokerPartition]:
-        """Return the sorted partitions to which a producer may send; [] without brokers."""
+        """Return the sorted partitions to which a producer may send; [] if there are no brokers."""
         counts = self.topics.get(topic, {})
         # S2-R2: for new topics "you should just send to partition 0"
         return _all_partitions({broker: counts.get(broker) or 1 for broker in self.brokers})
@@ -71,8 +71,9 @@ def assign(
 ) -> dict[str, list[BrokerPartition]]:
     """Return the partitions that are assigned to each consumer of a group.
 
-    Partitions and consumers are sorted, and each consumer receives a range of partitions, so that it connects
-    to few brokers. If there are more consumers than partitions, the last consumers receive no partitions.
+    Partitions and consumers are sorted. Each consumer receives a range of partitions, so that the consumer
+    connects to few brokers. If there are more consumers than partitions, the last consumers receive no
+    partitions.
     """
     ordered, ids = sorted(set(partitions), key=str), sorted(set(consumers))
     size, remainder = divmod(len(ordered), len(ids)) if ids else (0, 0)
@@ -83,7 +84,7 @@ def assign(
 
 
 def by_key(choices: Sequence[BrokerPartition], key: bytes) -> BrokerPartition:
-    """Return a partition, chosen by the CRC-32 of a key, which is the same in all processes.
+    """Return the partition that the CRC-32 of a key selects; the result is the same in all processes.
 
     ``choices`` must not be empty.
 

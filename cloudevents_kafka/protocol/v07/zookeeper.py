@@ -29,7 +29,7 @@ from cloudevents_kafka.protocol.v07.partitions import Cluster, Group
 __all__ = ["Consumer", "connect", "watch_cluster", "watch_group"]
 
 TIMEOUT: Final = 10.0
-"""How long to wait until another session's node expires, in seconds; Kafka 0.7's session timeout is 6 s."""
+"""The seconds to wait until another session's node expires; Kafka 0.7's session timeout is 6 s."""
 
 _T = TypeVar("_T")
 
@@ -42,7 +42,7 @@ def connect(hosts: str, *, timeout: float = 10.0) -> Any:
     """Return a started ``KazooClient``, which the caller must stop and close.
 
     ``hosts`` is text such as "host:port,host:port"; ``timeout`` is the session timeout in seconds. Raises
-    `Unsupported` without kazoo, and `Disconnected` if none of the hosts answers.
+    `Unsupported` if kazoo is not installed, and `Disconnected` if none of the hosts answers.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07 import zookeeper
@@ -63,18 +63,18 @@ def connect(hosts: str, *, timeout: float = 10.0) -> Any:
 
 
 class Watcher(Generic[_T]):
-    """A value that ``read`` computes from some nodes, and that ZooKeeper's notifications keep up to date.
+    """A value that ``read`` computes from nodes in ZooKeeper, and computes again when these nodes change.
 
-    ``read`` is called with the watcher, and reads nodes with `children` and `value`; the nodes that it reads
-    are watched. ``on_change`` is called with each new value that differs from the last value. It is called on
-    kazoo's thread, one call at a time, and further notifications wait until the call ends. After a lost
-    session, all nodes are read again.
+    ``read`` is called with the watcher, and reads nodes with `children` and `value`; these nodes are watched.
+    ``on_change`` is called with each new value that differs from the last value. The calls are made on
+    kazoo's thread, one after another; further notifications wait until a call ends. After a lost session, all
+    nodes are read again.
     """
 
     def __init__(
         self, client: Any, read: Callable[[Watcher[_T]], _T], on_change: Callable[[_T], None] | None = None
     ) -> None:
-        """Read nodes, and watch what was read; ``client`` must be a started ``KazooClient``."""
+        """Read the nodes, and watch these nodes; ``client`` must be a started ``KazooClient``."""
         self._client: Final = client
         self._read: Final = read
         self._on_change: Final = on_change
@@ -103,7 +103,7 @@ class Watcher(Generic[_T]):
     def value(self, path: str) -> bytes | None:
         """Return a node's value, or None if the node no longer exists.
 
-        If a node is deleted, a watch on its parent's children notifies, too.
+        If the node is deleted later, a watch on its parent's children sends a notification, too.
         """
         return _value(self._client, path, self._on_event)
 
@@ -116,7 +116,7 @@ class Watcher(Generic[_T]):
             self._client.handler.spawn(self._refresh)
 
     def _refresh(self) -> None:
-        # Without a connection the value remains; `_on_state` reads again once it is back.
+        # Without a connection, the value stays; `_on_state` reads again once the connection is back.
         with self._lock, suppress(Disconnected):
             if not self._open:
                 return
@@ -208,10 +208,10 @@ def _parse_consumer(name: str, value: bytes, path: str) -> tuple[str, dict[str, 
 
 
 def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: float = TIMEOUT) -> None:
-    """Create an ephemeral node and its missing parents, or set the value of this session's node.
+    """Create an ephemeral node and its missing parents; if this session owns the node, set its value.
 
-    ``creator`` is the value of parents that are created. Raises `NodeExists` if another session's node
-    remains after ``timeout`` seconds.
+    ``creator`` is the value of parents that are created. Raises `NodeExists` if another session still owns
+    the node after ``timeout`` seconds.
     """
     deadline = time.monotonic() + timeout
     with _errors():
@@ -232,7 +232,9 @@ def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: flo
 
 
 class Consumer:
-    """A member of a group, represented by its nodes in ZooKeeper; it leaves when the client's session ends.
+    """A member of a group, represented by its nodes in ZooKeeper.
+
+    The member leaves the group when the client's session ends.
 
     ``streams`` maps each topic to the consumer's number of streams. The constructor and `claim` raise
     `NodeExists`.
