@@ -12,8 +12,8 @@
         rebalance_timeout_ms: Annotated[Int32, wire("1+")] = -1
 
 The annotation of a field is its type, such as `Int32`, which combines the Python type and the wire type.
-`wire` adds the versions that have the field, and the versions in which it may be null. In versions without
-the field, its value is the default. `layout.layout_of` returns the fields of one version.
+`wire` adds the versions that have the field, and the versions in which it may be null. In a version that does
+not have the field, the field's value is its default. `layout.layout_of` returns the fields of one version.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ ALL: Final = Versions(0, NEWEST)
 class MessageSpec(NamedTuple):
     """The versions of a message, its API key, and its flexible versions (KIP-482).
 
-    ``key`` is -1 if the message is not a request or response. If the 0.8 guide calls the message by another
-    name than the class, ``guide`` is that name.
+    ``key`` is -1 if the message is not a request or response. ``guide`` is the message's name in the 0.8
+    guide, if this name differs from the name of the class.
     """
 
     versions: Versions
@@ -203,9 +203,9 @@ def wire(
     the encoding of an integer depends on the version, KIP-625 has two alternatives: ``type`` such as
     ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical type with ``encoding`` such as
     ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8 guide. A name in
-    brackets names the elements of an array. The name "" means that the guide writes the parts of the field
-    and not a name. An ``optional`` field may be missing at the end of a message (the guide's ``|foo|``). The
-    count of a ``short`` array is an int16 (Kafka 0.7).
+    brackets names the elements of an array. The name "" means that the guide has no name for the field, and
+    writes the parts of the field instead. An ``optional`` field may be missing at the end of a message (the
+    guide's ``|foo|``). The count of a ``short`` array is an int16 (Kafka 0.7).
     """
     names, known = (type, _TYPES) if type is not None else (encoding or {}, _ENCODINGS)
     return Wire(
@@ -239,7 +239,7 @@ def spec_of(structure: type[Structure]) -> MessageSpec:
 
 
 class ArrayOf(NamedTuple):
-    """The type of an array: elements after their count."""
+    """The type of an array, which is encoded as the count of its elements, then the elements."""
 
     element: Scalar | type[Structure]
 

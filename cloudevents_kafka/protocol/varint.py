@@ -1,9 +1,9 @@
-"""Kafka's integers of variable length, with the errors of the protocol.
+"""Kafka's integers of variable length; the functions raise the errors of the protocol.
 
 There are two encodings of the same signed Java integers (KIP-482, KIP-625, and the records of batches). The
-*unsigned* encoding writes the two's complement as a `primitives.varint`. Its result is short for small
-integers, and has the greatest length for all negative integers. The *signed* encoding writes a
-`primitives.zigzag`, which is short for integers near 0, positive or negative.
+*unsigned* encoding writes the two's complement as a `primitives.varint`: small positive integers are short,
+and all negative integers have the greatest length. The *signed* encoding writes a `primitives.zigzag`: small
+integers are short, positive or negative.
 
 ``bits`` is 16, 32 or 64. Decoding raises `Truncated` or `Malformed`.
 """

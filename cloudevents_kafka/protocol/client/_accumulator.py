@@ -165,7 +165,7 @@ class Accumulator:
         self._complete(batch.queued, error, batch.topic_partition[1], -1)
 
     def fail_unsupported(self, batch: ProducerBatch, version: int) -> None:
-        """Remove the records that a version of Produce cannot carry from a batch; report them as failed."""
+        """Remove a batch's records that a version of Produce cannot carry, and report their failure."""
         supported = []
         for queued in batch.queued:
             try:

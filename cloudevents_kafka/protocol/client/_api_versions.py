@@ -1,4 +1,4 @@
-"""The versions of requests that the client uses, and the versions for brokers that do not list them."""
+"""The versions of requests: for brokers that list their versions, and for brokers that do not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ VERSIONS_0_8: Final[dict[int, Versions]] = {
     ApiKey.OFFSET_FETCH: _1,
     ApiKey.FIND_COORDINATOR: _0,
 }
-"""The versions with the same layout in Kafka 0.8.2 and 0.9; consumer groups of 0.8.2 have no members."""
+"""The versions of requests whose layout is the same in Kafka 0.8.2 and 0.9; groups of 0.8.2 have no members.
+"""
 
 VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
     (ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP), _0

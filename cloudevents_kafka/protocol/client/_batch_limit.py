@@ -28,7 +28,7 @@ class BatchLimit:
         self._ratio = 1.0
 
     def measure(self, queued: int, encoded: int) -> None:
-        """Record that ``queued`` bytes of queued records were encoded as ``encoded`` bytes."""
+        """Store the ratio of a batch's encoded size to the size of its queued records."""
         self._ratio = encoded / queued
 
     def allows(self, encoded: int) -> bool:
@@ -36,13 +36,13 @@ class BatchLimit:
         return self._refused is None or encoded < self._refused
 
     def refuse(self, encoded: int) -> None:
-        """Record that a batch of this size was refused."""
+        """Store the size of a refused batch."""
         self._refused, self._full = encoded, 0
         if self._accepted >= encoded:  # the limit was lowered
             self._accepted = 0
 
     def accept(self, encoded: int) -> None:
-        """Record that a batch of this size was accepted."""
+        """Store the size of an accepted batch; forget the refused size if the limit may have been raised."""
         self._full += 2 * encoded > self._accepted
         self._accepted = max(self._accepted, encoded)
         if not self.allows(encoded) or self._full > _MANY:

@@ -60,7 +60,7 @@ class ProducerBatch:
     """Records of one partition that are sent together, in each attempt with the same sequence number.
 
     The batch is not sent again before ``backoff`` expires. ``last_error`` is the error of the last attempt.
-    Only if brokers have lost earlier batches, the batch receives another producer id and sequence number.
+    If brokers have lost earlier batches, the batch receives another producer id and sequence number.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ def connect(
     try:
         connected = _log_in(open, settings, deadline)
         return connected
-    finally:  # also for a deadline that ends before the first request
+    finally:  # also if the deadline ends before the first request
         for connection in connections:
             if connection is not connected:
                 connection.close()
@@ -123,7 +123,7 @@ def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl:
 
 
 def _drops_request(connection: Connection, deadline: Deadline) -> bool:
-    """Return whether the broker answers only a later request, and so has dropped ApiVersions."""
+    """Return whether the broker has dropped the ApiVersions request, and answers only a later request."""
     if connection.readable(deadline.at_most(_SILENCE)):
         return False
     try:

@@ -47,9 +47,9 @@ def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
 
 
 def _logged(trace: Trace) -> Trace:
-    """Return a trace that logs the errors of a trace, but of several errors in a row only the first.
+    """Return a trace that calls ``trace`` and logs its errors.
 
-    On a full disk, each call fails.
+    Of several errors in a row, only the first is logged. On a full disk, for instance, each call fails.
     """
     failed = False
 

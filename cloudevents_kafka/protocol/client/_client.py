@@ -127,11 +127,11 @@ class Client(Closing):
         return self._any_broker().versions
 
     def offset_at(self, topic: str, partition: int, time: int, *, committed_only: bool = True) -> int | None:
-        """Return the offset of the first record at or after ``time``: ms, `LATEST` or `EARLIEST`.
+        """Return the offset of the first record that is not older than ``time``.
 
-        The result is None if all records are older than ``time``. With ``committed_only``, the partition ends
-        before its first open transaction, as it does for a consumer. Without ``committed_only``, the
-        partition ends after its last record.
+        ``time`` is in ms since the epoch, or is `LATEST` or `EARLIEST`. The result is None if all records are
+        older than ``time``. With ``committed_only``, the partition ends before its first open transaction, as
+        it does for a consumer. Without ``committed_only``, the partition ends after its last record.
 
         Examples:
             >>> from datetime import datetime, timezone
@@ -148,8 +148,8 @@ class Client(Closing):
     ) -> Offsets:
         """Return a group's committed offsets; partitions without a committed offset are left out.
 
-        With ``committed_only``, the call waits if an open transaction commits one of these offsets, until the
-        transaction has ended.
+        With ``committed_only``, the call waits for the end of each open transaction that commits one of these
+        offsets.
         """
         offsets = GroupOffsets(self._cluster, group, committed_only=committed_only)
         return offsets.committed(partitions, Deadline(self._timeout))

@@ -78,7 +78,7 @@ class Cluster:
             if not broker.ended():
                 return broker
             broker.close()
-            # It was idle, or a request with acks 0 failed, and another broker may be the leader now.
+            # The connection was idle, or a request with acks 0 failed: another broker may be the leader now.
             raise Disconnected(f"{address}: the broker has closed the connection")
         is_new = address not in self._opening
         if is_new:
@@ -243,7 +243,7 @@ class Cluster:
         subject = f"topic {topic}"  # logs may mask a name that looks like the name of a secret
         if metadata is None:
             raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, subject)
-        # Brokers that have just started answer 38 for any topic.
+        # Brokers that have just started answer with error code 38 for any topic.
         if metadata.error_code == ErrorCode.INVALID_REPLICATION_FACTOR:
             raise BrokerError(
                 ErrorCode.LEADER_NOT_AVAILABLE,

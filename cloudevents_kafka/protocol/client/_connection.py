@@ -57,7 +57,7 @@ class Connection(FrameSocket):
         self.session_lifetime = 0.0
         """The seconds after which the broker ends the session, or 0 if the session never ends."""
         self.throttle = Deadline(0)
-        """The next request may be sent to the broker when this deadline has expired."""
+        """The deadline until which the broker throttles the client; then the next request may be sent."""
         self._session: tuple[Deadline, Callable[[Deadline], object]] | None = None
         self._settings: Final = settings
         self._pending: Final[deque[_PendingResponse]] = deque()

@@ -182,7 +182,7 @@ class Consumer(Closing):
             self._buffer.add(self._fetcher.fetch(self._buffer.paused, limit))
         if (cursor := self._buffer.next_cursor()) is None:
             return None
-        if self._buffer.is_last(cursor):  # brokers answer while its records are decoded and returned
+        if self._buffer.is_last(cursor):  # brokers answer while the records are decoded and returned
             self._fetcher.send_requests(self._buffer.paused)
         try:
             self._buffer.decode(cursor)
@@ -217,7 +217,10 @@ class Consumer(Closing):
         return [TopicPartition(*key, committed.get(key, UNKNOWN)) for key in keys]
 
     def position(self, partitions: Iterable[HasOffset]) -> list[TopicPartition]:
-        """Return the offset after each partition's last returned record, or `UNKNOWN` before the first."""
+        """Return each partition's position: the offset after the last returned record, or the start offset.
+
+        The position is `UNKNOWN` until the start offset is known.
+        """
         keys = [key_of(part) for part in partitions]
         found = {key: at for key, at in self._buffer.positions.items() if at >= 0}
         return [TopicPartition(*key, found.get(key, UNKNOWN)) for key in keys]
@@ -292,7 +295,7 @@ class Consumer(Closing):
 
     def _revoke(self) -> None:
         """Commit, and stop reading the assigned partitions."""
-        # If the commit fails because the group has left this member behind, these records are read again.
+        # If the commit fails because the group continues without this member, the records are read again.
         with suppress(ProtocolError):
             if self._auto_commit is not None:
                 self._commit(self._buffer.uncommitted())

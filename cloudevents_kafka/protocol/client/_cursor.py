@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.records.record import ABORT
 _SLICE: Final = 2500
 """The maximum number of records and headers in a slice, for instance 500 records with 4 headers each."""
 _SLICE_SECONDS: Final = 0.1
-"""The seconds after which a slice ends with its current batch: a batch may take long without a record."""
+"""The seconds after which a slice ends with its current batch; many batches may contain no records."""
 _BOUNDARY: Final = (None,)
 """The items that separate the records of two batches."""
 

@@ -53,7 +53,7 @@ class _Partition:
     def fail(self, key: PartitionId, error: ProtocolError) -> None:
         """Store the error of records that cannot be read."""
         where = "{}[{}]@{}".format(*key, self.position)
-        self.error = Malformed(f"{error}; to read on after it, seek", path=where)
+        self.error = Malformed(f"{error}; to read later records, seek to a later offset", path=where)
         self.error.__cause__ = without_frames(error)  # many partitions may keep an error
 
 
@@ -141,7 +141,7 @@ class Fetcher:
         self._partitions[cursor.key].fail(cursor.key, error)
 
     def send_requests(self, paused: Collection[PartitionId]) -> None:
-        """Request the partitions that are not paused from leaders that have answered all earlier requests."""
+        """Send requests to the leaders that have answered all earlier requests; omit paused partitions."""
         requested = {key for request in self._in_flight.values() for key in request.partitions}
         by_leader: dict[int, dict[PartitionId, _Partition]] = defaultdict(dict)
         for key, partition in self._partitions.items():

@@ -239,7 +239,7 @@ class GroupMember:
     def _set_state(self, state: State, *, only_from: State | None = None) -> bool:
         """Change the state unless the member is closed, and return whether the state has changed.
 
-        With ``only_from``, only this state is changed.
+        With ``only_from``, the state is changed only if it was ``only_from``.
         """
         with self._changed:
             if self.state == "closed" or only_from not in {None, self.state}:

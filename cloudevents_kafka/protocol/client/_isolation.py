@@ -24,8 +24,8 @@ _Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetF
 def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> _Request:
     """Return a request that reads only committed records or offsets if ``committed_only`` is true.
 
-    If the broker does not know the field for this, the request is returned unchanged. Such a broker has no
-    transactions, or does not wait for transactions that commit offsets.
+    If the broker does not know the field that requests this, the request is returned unchanged. Such a broker
+    has no transactions, or does not wait for transactions that commit offsets.
     """
     first, values = _FIELDS[type(request)]
     if not committed_only or broker.version(type(request)) < first:

@@ -94,7 +94,7 @@ def key_of(partition: HasOffset) -> PartitionId:
 
 
 def by_topic(pairs: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
-    """Return the second items of pairs, grouped by topic, as requests and assignments contain them."""
+    """Return the items of pairs of topic and item, grouped by topic; requests and assignments need this."""
     topics: dict[str, list[_T]] = defaultdict(list)
     for topic, item in pairs:
         topics[topic].append(item)
@@ -155,5 +155,8 @@ class Message(msgspec.Struct, frozen=True):
         return self.delivery_error
 
     def __len__(self) -> int:
-        """Return the length of the value, 0 for a tombstone; compare messages with None, not with `bool`."""
+        """Return the length of the value, 0 for a tombstone.
+
+        A message of length 0 is falsy, so compare messages with None.
+        """
         return len(self.record.value or b"")

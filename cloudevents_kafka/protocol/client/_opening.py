@@ -1,4 +1,4 @@
-"""`Opening`: a connection that a thread opens, so that a broker which does not answer delays nothing else."""
+"""`Opening`: a connection that a thread opens, so that a silent broker does not delay other brokers."""
 
 from __future__ import annotations
 

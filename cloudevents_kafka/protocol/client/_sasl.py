@@ -52,7 +52,10 @@ Exchange: TypeAlias = Callable[[bytes], bytes]
 
 
 def forms(sasl: Sasl) -> list[Sasl]:
-    """Return the credentials to try in turn: the original credentials, and for SCRAM those after SASLprep."""
+    """Return the credentials to try in turn.
+
+    The original credentials are first. For SCRAM, the credentials after SASLprep follow if they differ.
+    """
     if not isinstance(sasl, Scram):
         return [sasl]
     user, password = saslprep(sasl.user), saslprep(sasl.password)

@@ -21,7 +21,7 @@ class Mark(NamedTuple):
 
 
 class FallBack(Exception):
-    """Raised by generated code if the interpreter must handle a value or bytes; it begins at ``marks``."""
+    """Raised by generated code if the interpreter must handle a value or bytes, starting at ``marks``."""
 
     def __init__(self, marks: Sequence[Mark] = ()) -> None:
         super().__init__()

@@ -186,7 +186,7 @@ _MAX_WAITING: Final = 100  # requests with the same id, one for each connection 
 class CaptureExplainer:
     """Explains the frames of a capture in their order.
 
-    A client may have several connections to a broker, and each connection counts its correlation ids. A
+    A client may have several connections to a broker, and each connection has its own correlation ids. A
     capture does not name the connections. If several requests with the same id wait for a response, the
     response belongs to the oldest request for which the response can be decoded.
 

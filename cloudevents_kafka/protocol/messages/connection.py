@@ -97,7 +97,8 @@ class ApiVersionsResponse(Structure, kw_only=True):
 class SaslHandshakeRequest(Structure, kw_only=True):
     """Choose a mechanism; the messages of this mechanism follow.
 
-    After version 0, these messages have no headers. After version 1, they are in SaslAuthenticate requests.
+    After a request of version 0, these messages have no headers. After a request of version 1, these messages
+    are sent in SaslAuthenticate requests.
     """
 
     spec: ClassVar = MessageSpec.of("0-1", ApiKey.SASL_HANDSHAKE)

@@ -61,7 +61,10 @@ class Batches:
 
     @property
     def first_offset(self) -> int | None:
-        """The offset of the first record, or None without entries; decompresses a wrapper message."""
+        """The offset of the first record, or None without entries.
+
+        If the first entry is a wrapper message, it is decompressed.
+        """
         return self._read(*self._bounds[:2]).base_offset if len(self) else None
 
     @property

@@ -34,7 +34,11 @@ def new_mapping(capacity: int) -> mmap.mmap:
 
 
 def finish(mapping: mmap.mmap, size: int) -> Data:
-    """Return the first ``size`` bytes of a mapping; a few bytes are copied, and the mapping is closed."""
+    """Return the first ``size`` bytes of a mapping.
+
+    Up to `LARGE` bytes are copied, and the mapping is closed. Larger data stays in the mapping if the system
+    can resize it.
+    """
     if size > LARGE:
         with suppress(SystemError):  # a system that cannot resize mappings
             mapping.resize(size)

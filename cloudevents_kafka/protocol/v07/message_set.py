@@ -177,7 +177,10 @@ def _encoded(message: Message) -> bytes:
     if not isinstance(payload, bytes):
         raise Unencodable(f"the payload must be bytes, got {type(payload).__name__}")
     if magic not in {0, 1} or attributes not in range(-128, 128 if magic else 1):
-        raise Unencodable(f"the magic must be 0, or 1 with attributes of a byte, got {magic}, {attributes}")
+        raise Unencodable(
+            f"the magic must be 0 or 1, and the attributes of magic 1 must be an int8, "
+            f"got magic {magic} and attributes {attributes}"
+        )
     head = struct.pack(">bb", magic, attributes)[: 1 + magic] + _CRC.pack(zlib.crc32(payload))
     return _LENGTH.pack(len(head) + len(payload)) + head + payload
 

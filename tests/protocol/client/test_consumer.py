@@ -102,7 +102,7 @@ def test_corrupt_records_are_reported_last(broker, client, reader):
     consumer = reader(broker, T0, TopicPartition("u", 0, 0))
     assert take(consumer, 3) in ([b"0", b"1", b"u"], [b"u", b"0", b"1"])
     for _ in range(2):
-        with pytest.raises(Malformed, match=r"t\[0\]@2: .*; to read on after it, seek"):
+        with pytest.raises(Malformed, match=r"t\[0\]@2: .*; to read later records, seek"):
             consumer.poll(5)
     fill(client, [b"v"], "u")
     found = []
@@ -585,7 +585,8 @@ def test_the_unpacked_size_is_limited(broker, client, reader, many):
     consumer = reader(broker, TopicPartition("t", 0, 200_000), max_unpacked_bytes=100_000)
     for _ in range(2):
         with pytest.raises(
-            Malformed, match=r"t\[0\]@200000: .*at most 100,000 bytes.*to read on after it, seek"
+            Malformed,
+            match=r"t\[0\]@200000: .*at most 100,000 bytes.*to read later records, seek",
         ):
             consumer.poll(5)
     assert take(reader(broker, TopicPartition("t", 0, 200_000), max_unpacked_bytes=2_000_000), 1) == [None]
