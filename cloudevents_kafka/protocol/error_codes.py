@@ -131,7 +131,7 @@ class ErrorCode(BrokerErrorCode):
     ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, True, "none of the replicas can be elected"
     ELECTION_NOT_NEEDED = 84, True, "the requested leader leads the partition already"
     NO_REASSIGNMENT_IN_PROGRESS = 85, False, "a reassignment is not in progress"
-    GROUP_SUBSCRIBED_TO_TOPIC = 86, False, "the group subscribes to the topic, so it keeps the offsets"
+    GROUP_SUBSCRIBED_TO_TOPIC = 86, False, "offsets of a subscribed topic cannot be deleted"
     INVALID_RECORD = 87, False, "a record fails the broker's validation"
     UNSTABLE_OFFSET_COMMIT = 88, True, "the offset belongs to an open transaction"
     THROTTLING_QUOTA_EXCEEDED = 89, True, "the quota is exhausted for now"
