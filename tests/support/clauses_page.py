@@ -25,9 +25,9 @@ _FILE_HEAD: Final = "# Sections of the clauses that errors cite, by `python -m t
 
 _HEAD: Final = """# Clauses
 
-A clause is one requirement of a specification. Its id never changes. Each problem in an error names the
-clause that is broken and the section of the specification. Your code can count the clauses, or use
-them to decide what to do:
+A clause is one requirement of a specification. The id of a clause never changes. Each problem in an error
+names the broken clause and the section of the specification. Your code can count the broken clauses, or
+use them to decide what to do:
 
 ```python
 from cloudevents_kafka import Event, InvalidEvent
@@ -43,8 +43,8 @@ except InvalidEvent as error:
 
 The letters of an id name the document. N, R, T, E and S stand for the core specification, and J, A, AC
 and P stand for the event formats. K stands for the Kafka binding, and X stands for the documented
-extensions. `error.clauses` lists the clauses of an error, and the command line prints these clauses. Spark
-tables contain the clauses in the column `error.clause`.
+extensions. `error.clauses` lists the clauses of an error. The command line prints these clauses. In Spark,
+the column `error.clause` contains them.
 
 To check that this library meets a clause, run the test cases of the clause in a checkout of the project:
 
@@ -71,7 +71,7 @@ def markdown() -> str:
     clauses, cited = _clauses(), cited_clauses()
     count = (
         f"Errors cite these {len(cited)} of {len(clauses)} clauses. The other clauses are not about "
-        "a record. Most of these clauses are requirements for converters."
+        "a record. Most of the other clauses are requirements for converters."
     )
     return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
 
