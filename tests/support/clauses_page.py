@@ -44,7 +44,7 @@ except InvalidEvent as error:
 The letters of an id name the document. N, R, T, E and S stand for the core specification, and J, A, AC
 and P stand for the event formats. K stands for the Kafka binding, and X stands for the documented
 extensions. `error.clauses` lists the clauses of an error. The command line prints these clauses. In Spark,
-the column `error.clause` contains them.
+the column `error.clause` contains the clauses.
 
 To check that this library meets a clause, run the test cases of the clause in a checkout of the project:
 
@@ -52,9 +52,9 @@ To check that this library meets a clause, run the test cases of the clause in a
 $ python spec-conformance clauses --clause K-07
 ```
 
-Without `--clause`, the command runs the test cases of all clauses. It prints how many requirements pass in
-each area and level. For each requirement that does not pass, it prints the reason. Some test cases need the
-extra `protobuf`. Test cases that check signatures need the package `cryptography`.
+Without `--clause`, the command runs the test cases of all clauses. The command prints how many requirements
+pass in each area and level. If a requirement does not pass, the command prints the reason. Some test cases
+need the extra `protobuf`. Test cases that check signatures need the package `cryptography`.
 
 * [`clauses.toml`](../spec-conformance/clauses.toml) lists each requirement with its test cases and its
   tests in Python.
