@@ -13,9 +13,9 @@ use the functions in `java`, and check their input with `_columns`. `sql` contai
 `session` uses both modules. `pipeline` is the job that writes tables, and `listener` writes metrics for other
 queries. `typed` reads data with schemas.
 
-PySpark is imported together with the first function that needs it; `configure_session` and the code of
-workers do not need it. If a package is missing, the import raises `ModuleNotFoundError`, which names the
-extra to install.
+PySpark is imported when the first function that needs PySpark is imported. `configure_session` and the code
+of Python workers do not need PySpark. If a package is missing, the import raises `ModuleNotFoundError`, whose
+text names the extra to install.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _MODULES[name]
     try:
-        for package in _REQUIRED.get(module, ()):  # some are imported only when they are used
+        for package in _REQUIRED.get(module, ()):  # otherwise, some of them would be imported later
             import_module(package)
         value = getattr(import_module(f"{__name__}.{module}"), name)
     except ModuleNotFoundError as error:

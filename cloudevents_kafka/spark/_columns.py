@@ -1,4 +1,4 @@
-"""The columns of a DataFrame that a function uses, which are checked before any job runs.
+"""Checks the columns of a DataFrame that a function uses, before any job runs.
 
 All problems are collected, so that one `ValueError` can report all of them.
 """
@@ -29,7 +29,8 @@ class InputColumns:
     """The columns of a DataFrame, found with Spark's rules for names, and the problems found so far."""
 
     def __init__(self, df: DataFrame) -> None:
-        # Each of these is a call of Java, or, with Spark Connect, a message to the server.
+        # The schema and the setting are read only once: each read is a call of Java, or, with Spark Connect,
+        # a message to the server.
         self._fields: list[StructField] = df.schema.fields
         self._case_sensitive = df.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
         self._missing: list[str] = []
@@ -40,7 +41,10 @@ class InputColumns:
         return name if self._case_sensitive else name.lower()
 
     def find(self, name: str, type_: ColumnType | None = None) -> StructField | None:
-        """Return the column with a name, or None; report a wrong type, and several columns with this name."""
+        """Return the column with a name, or None.
+
+        Report a problem if the column has a wrong type, or if several columns have this name.
+        """
         found = [field for field in self._fields if self.fold(field.name) == self.fold(name)]
         if len(found) > 1:
             self.report(f"{len(found)} columns are named {name}: rename or drop all but one")
@@ -59,7 +63,7 @@ class InputColumns:
         return field
 
     def check_type(self, what: str, data_type: DataType, type_: ColumnType) -> None:
-        """Report a problem if a value has another type than ``type_``."""
+        """Report a problem if a value has a type other than ``type_``."""
         if not (isinstance(data_type, NullType) or type_.accepts(data_type)):
             self.report(f"{what} must be {type_.name}, got {_preview(data_type)}: {type_.advice}")
 

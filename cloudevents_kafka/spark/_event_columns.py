@@ -1,4 +1,4 @@
-"""The columns of events for `encode_events`, which are checked, and selected under internal names."""
+"""Checks the columns of events for `encode_events`, and selects them under internal names."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _COLUMN_TYPES: Final = {
     "extensions": ColumnType(
         "map<string,string>, or of int, boolean, binary or timestamp",
         lambda data_type: _is_map(data_type, _is_extension_value),
-        "convert it to such a map; values of several types to texts, and name the types in extension_types",
+        "convert it to such a map; convert values of several types to texts and set extension_types",
     ),
     "extension_types": ColumnType(
         "map<string,string>",
@@ -73,11 +73,12 @@ _COLUMN_TYPES: Final = {
 
 
 def select(df: DataFrame, key: Column | str | None, keep: Sequence[str] = ()) -> tuple[DataFrame, list[str]]:
-    """Return a DataFrame with the columns to encode, under internal names, and the names of columns to keep.
+    """Return a DataFrame with the columns to encode, and the names of the columns to keep.
 
-    The kept columns are ``topic`` and ``partition``, if these exist, and the columns that ``keep`` names.
-    ``extensions`` becomes a list of structs with the fields ``key``, ``value`` and ``type``, ordered by name.
-    The converters reject a name that occurs twice. Raises `ValueError` with all problems of the columns.
+    In the DataFrame, the columns to encode have internal names. The columns to keep are ``topic`` and
+    ``partition``, if these exist, and the columns that ``keep`` names. ``extensions`` becomes a list of
+    structs with the fields ``key``, ``value`` and ``type``, ordered by name. The converters reject a name
+    that occurs twice. Raises `ValueError` with all problems of the columns.
     """
     columns = InputColumns(df)
     fields = {name: columns.find(name, type_) for name, type_ in _COLUMN_TYPES.items()}
@@ -87,7 +88,9 @@ def select(df: DataFrame, key: Column | str | None, keep: Sequence[str] = ()) ->
     key_column = _key(df, columns, fields["extensions"], key)
     others = {name: columns.require(name) for name in keep}
     if reserved := [name for name in others if columns.fold(name) in _RECORD_COLUMNS]:
-        columns.report(f"keep must not name {', '.join(reserved)}, which the records have; rename it")
+        columns.report(
+            f"keep must not name {', '.join(reserved)}, which is a column of the records; rename it"
+        )
     columns.raise_problems("encode_events", {})
     present = {name: field for name, field in fields.items() if field is not None}
     topics = filter(present.__contains__, ("topic", "partition"))
@@ -113,7 +116,7 @@ def _key(
         return F.lit(None)
     if extensions is None:
         columns.report(
-            f"key must be a column or an extension, got {key!r}, and the rows have no column extensions"
+            f"key must be a column or an extension, got {key!r}, but the rows have no column extensions"
         )
         return F.lit(None)
     named = F.filter(_entries(extensions), lambda e: e["key"] == key)
@@ -154,7 +157,7 @@ def _extensions(present: dict[str, StructField]) -> Column:
 
 
 def _entries(field: StructField) -> Column:
-    """Return the entries of a map whose values are not null.
+    """Return those entries of a map that have a value, without the entries whose value is null.
 
     The values are changed to their canonical texts.
     """
@@ -167,7 +170,7 @@ def _entries(field: StructField) -> Column:
 
 
 def _empty(of: StructType) -> Column:
-    """Return an empty list with items of a type.
+    """Return an empty list; ``of`` is the type of the items that such a list may contain.
 
     ``F.array()`` is not used, because the type of its result depends on the session's settings.
     """

@@ -1,4 +1,4 @@
-"""The uses of PySpark's internal names, all in one module; most names lead to Java with py4j.
+"""All uses of PySpark's internal names; with most of these names, py4j calls Java.
 
 PySpark has no public functions for Hadoop's file systems, Kafka's AdminClient and Delta's snapshots. PySpark
 also has no public functions that free the rows of a local checkpoint, or forget a Java process that has

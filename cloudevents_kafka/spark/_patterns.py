@@ -17,7 +17,7 @@ def literal(text: str) -> str:
 
 
 def matches_sql(type_: str, pattern: str) -> str:
-    """Return SQL for whether a pattern matches a type."""
+    """Return an SQL expression that is true if a pattern matches a type."""
     if "*" not in pattern:
         return f"{type_} = {literal(pattern)}"
     if pattern.index("*") == len(pattern) - 1:
@@ -35,7 +35,8 @@ def matches(type_: str, pattern: str) -> bool:
 def patterns_in(table: str, routes: Mapping[str, str], patterns: Iterable[str]) -> list[str]:
     """Return the patterns that events in a table may match.
 
-    ``routes`` maps patterns to tables. For each event, the first pattern that matches decides.
+    ``routes`` maps patterns to tables. The first pattern that matches the type of an event decides which
+    table the event belongs to.
     """
     if table not in routes.values():  # the common table
         found = [pattern for pattern in patterns if not any(matches(pattern, route) for route in routes)]
@@ -51,7 +52,10 @@ def patterns_in(table: str, routes: Mapping[str, str], patterns: Iterable[str]) 
 
 
 def _may_meet(one: str, other: str) -> bool:
-    """Return whether a type may match both patterns; the result may wrongly be True if both contain ``*``."""
+    """Return whether a type can match both patterns.
+
+    If both patterns contain ``*``, the result can be True although no type matches both.
+    """
     if "*" not in one or "*" not in other:
         return matches(one, other) or matches(other, one)
     (begin, end), (first, last) = ((each.split("*")[0], each.rsplit("*")[-1]) for each in (one, other))

@@ -1,4 +1,4 @@
-"""Helpers for Spark SQL: quoted names and texts, and settings of the session for single statements."""
+"""Helpers for Spark SQL: quoted names and texts, and session settings for single statements."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 __all__ = ["literal", "name_parts", "quote", "settings", "sql_text", "write_settings"]
 
-# Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
-# from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
+# Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range from 1677
+# to 2262. In INT96, a date before 1582 may be in the Julian calendar.
 _WRITE_SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.writeLegacyFormat": "false",
-    # Tables of Iceberg whose property says so stage rows while this is set.
+    # If an Iceberg table has the property write.wap.enabled, writes are only staged while this is set.
     "spark.wap.id": "cloudevents-kafka",
 }
 
@@ -72,6 +72,6 @@ def sql_text(text: str) -> str:
 def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
     """Return a context manager with settings for staging rows and for writing Parquet.
 
-    All readers interpret the written Parquet in the same way.
+    With these settings, all readers interpret the written Parquet in the same way.
     """
     return settings(spark, _WRITE_SETTINGS)

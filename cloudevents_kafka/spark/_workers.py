@@ -1,7 +1,8 @@
 """`with_registry` prepares functions for Python workers, which import this package only if a row needs it.
 
 PySpark pickles the code of the functions in this module, rather than their names. So a job runs on workers
-without this package as long as no row needs the package; otherwise, the job fails with advice.
+without this package as long as no row needs the package. If a row needs the package, the job fails with
+advice.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _Result = TypeVar("_Result")
 
 
 def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a function that first registers the extensions and formats that are registered in this process.
+    """Return a function that first registers the extensions and formats of this process in the worker.
 
     A worker is a separate process, which does not have the driver's registry. If a batch contains only nulls,
     it is returned unchanged.
@@ -31,7 +32,7 @@ def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     pickled = cloudpickle.dumps((registered(), function))
     loaded: list[Any] = []
-    is_first = True  # of this task, as each task unpickles the function
+    is_first = True  # the first call in a task: each task unpickles the function again
 
     @functools.wraps(function)
     def run(*args: Any) -> _Result:
@@ -48,8 +49,8 @@ def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
             _speed_up_next_task()
         return result
 
-    # Nothing may refer to this package. PySpark reads the types of an Arrow UDF, and those of others as
-    # if it were one.
+    # The function must not refer to this package. PySpark reads the type hints of an Arrow UDF. If another
+    # function had type hints, PySpark would treat it as an Arrow UDF.
     del run.__wrapped__  # type: ignore[attr-defined]  # set by functools.wraps
     hints = get_type_hints(function)
     is_arrow = getattr(hints.get("return"), "__name__", "") == "Series"
@@ -73,7 +74,7 @@ def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any
     Raises `ModuleNotFoundError` with advice if a package is missing.
     """
     try:
-        registry, function = pickle.loads(pickled)  # noqa: S301  # of the driver, as the job itself
+        registry, function = pickle.loads(pickled)  # noqa: S301  # from the driver, as the job itself
         from cloudevents_kafka.registry import register_all
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]

@@ -1,10 +1,10 @@
-"""`ClassArchive` is a file with Spark's Java classes as Java has loaded them (class data sharing).
+"""`ClassArchive` is a file with Spark's Java classes in a form that Java loads fast (class data sharing).
 
 With the archive, a pipeline starts its first batch in about two thirds of the usual time. The archive has 170
-MB, and writing it takes half a minute, so it is written only on request, into the cache folder. Java checks
-whether the archive matches Java itself and the jars (names, sizes and times), and ignores an archive that
-does not match. A damaged archive would crash Java, so the name of the file contains a checksum, and a file
-with another checksum is not used.
+MB, and writing it takes half a minute, so it is written only on request. It is written into the cache folder.
+Java checks whether the archive matches Java itself and the jars (names, sizes and times), and ignores an
+archive that does not match. A damaged archive would crash Java, so the name of the file contains the checksum
+of its content. If the content has another checksum, the file is not used.
 """
 
 from __future__ import annotations
@@ -22,17 +22,21 @@ from typing import Final
 
 from cloudevents_kafka.jvm import Java, cache_folder
 
-# Without Java's warnings about an archive that it does not use.
+# This option turns off Java's warnings about an archive that Java does not use.
 _QUIET: Final = "-Xlog:cds*=off"
 _BLOCK: Final = 1 << 20
-# Options of users with which Java has another archive, or none; from the settings and from the environment.
+# If a setting or a variable of the environment contains one of these options, Java uses another archive or
+# none.
 _CHOSEN: Final = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
 _VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """The archive for a Java and the installed PySpark; its file may not exist yet."""
+    """The archive for an installed Java and the installed PySpark.
+
+    `find` returns None if the archive was not written yet.
+    """
 
     folder: Path
 
@@ -68,12 +72,12 @@ class ClassArchive:
 
 
 def options_to_write(file: Path) -> str:
-    """Return Java's options to write an archive when Java ends; then `finish` must be called."""
+    """Return Java's options to write an archive when Java ends; call `finish` after that."""
     return f'"-XX:ArchiveClassesAtExit={file}" {_QUIET}'
 
 
 def finish(file: Path) -> str:
-    """Rename an archive that Java has written to the name that later starts look for; return this name."""
+    """Rename an archive that Java has written, so that later starts find it; return its new name."""
     return file.rename(file.with_name(_name_of(file))).name
 
 

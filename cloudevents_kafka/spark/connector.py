@@ -16,7 +16,7 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import NoJars, print_jars, resolve
 from cloudevents_kafka.primitives.installing import pip_install
 
-# The versions of PySpark whose connector and its dependencies are published.
+# The versions of PySpark for which the connector and all its dependencies are published.
 KNOWN_GOOD: Final = ("4.0.0", "4.1.1", "4.2.0")
 
 # Dependencies of the connector that PySpark contains.
@@ -50,9 +50,9 @@ def kafka_package() -> str:
 def connector_jars() -> list[Path]:
     """Return the connector's jar files, downloaded into the cache at the first use.
 
-    This package lists the jars for PySpark 4.0.0, 4.1.1 and 4.2.0; for other versions, the connector's
-    dependencies are resolved. Raises `NoConnector` if no connector is published for the installed PySpark, or
-    if the download fails.
+    This package lists the jars for PySpark 4.0.0, 4.1.1 and 4.2.0; for other versions, the function finds the
+    connector's dependencies in its POM file. Raises `NoConnector` if no connector is published for the
+    installed PySpark, or if the download fails.
     """
     try:
         return resolve([kafka_package()], exclude=IN_PYSPARK)

@@ -47,14 +47,14 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     the row has no deviation or is not an event.
 
     The verdicts and values are the same as in the results of `cloudevents_kafka.decode`. Inside Spark, a Java
-    function reads valid events in binary mode and in JSON. `decode` reads the other rows in Python workers;
-    the workers need this package as soon as there is such a record (see ``cloudevents-kafka spark-zip``).
-    These are the other rows:
+    function reads valid events in binary mode and in JSON. `decode` reads all other rows in Python workers.
+    The workers need this package if there is at least one such row (see ``cloudevents-kafka spark-zip``).
+    Python workers read these rows:
 
     * records that are not valid events, because only the Python code contains the error messages;
     * events in other formats, and events in JSON if a user has registered another format with the name json;
     * JSON with data in a charset other than UTF-8 and US-ASCII, because Python contains the codecs;
-    * events with an extension that a user registered with a function to accept values;
+    * events with an extension that a user registered together with a function that checks its values;
     * with ``lenient``, events with deviations that no producer in ``spec-conformance/lenient.md`` has, such
        as headers that contradict each other.
 
@@ -64,17 +64,19 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     9999``, before you collect rows.
 
     Filters on kept columns run before rows are decoded, or in the source if the source allows this. A count
-    does not decode rows, and neither does a query of kept columns only. A filter on columns of events runs
-    after each row was decoded once. A query of some event columns decodes all event columns. All rows of such
-    a query pass through the Python step of the plan; rows that Java has read pass without their data.
+    does not decode rows. A query that selects only kept columns does not decode rows either. A filter on
+    event columns runs after each row was decoded once. A query that selects some event columns decodes all
+    event columns. All rows of such a query pass through the Python step of the plan. If Java has read a row,
+    this step only receives a null for the row.
 
-    If the session cannot use Java classes, `decode` reads all records, and a warning is logged once. With
-    Spark Connect, the jar of the Java function is sent to the server. If the setting
+    If the session cannot use Java classes, `decode` reads all records. A warning about this is logged once.
+    With Spark Connect, the jar of the Java function is sent to the server. If the setting
     ``spark.sql.catalog.cloudevents_kafka.jar`` is the path of a jar, that jar is sent instead; see
     ``cloudevents-kafka spark-jar``.
 
-    Before anything runs, raises `ValueError` with all problems: columns that are missing, have a wrong type,
-    or have the same name, and names in ``keep`` that are missing or are columns of the event.
+    Raises `ValueError` with all problems, before any job runs. A column is a problem if it is missing, has a
+    wrong type, or has the same name as another column. A name in ``keep`` is a problem if ``df`` has no such
+    column, or if it is the name of an event column.
 
     Examples:
         >>> from cloudevents_kafka.spark import decode_events
@@ -209,10 +211,12 @@ def _checked_keep(columns: InputColumns, keep: Sequence[str], of_event: Sequence
         columns.require(name)
     folded = [columns.fold(name) for name in names]
     if repeated := [name for n, name in enumerate(names) if folded[n] in folded[:n]]:
-        columns.report(f"keep names {', '.join(repeated)} twice")
+        columns.report(f"keep contains {', '.join(repeated)} twice")
     event_names = set(map(columns.fold, of_event))
     if clashing := [name for name in names if columns.fold(name) in event_names]:
-        columns.report(f"keep names {', '.join(clashing)}, which is a column of the event: rename it first")
+        columns.report(
+            f"keep contains {', '.join(clashing)}, which is a column of the event: rename it first"
+        )
     return names
 
 
@@ -249,7 +253,7 @@ def _unpacked(text: Column, *, lenient: bool) -> Column:
 
 
 def decode_udf(*, lenient: bool) -> Any:
-    """Return `decode_batch` as an Arrow UDF, with the extensions and formats registered at present."""
+    """Return `decode_batch` as an Arrow UDF, with the extensions and formats that are registered now."""
     decode = decode_batch_leniently if lenient else decode_batch
     return pandas_udf(with_registry(decode), StringType())  # type: ignore[call-overload]  # pandas has no types
 
@@ -257,6 +261,6 @@ def decode_udf(*, lenient: bool) -> Any:
 def _decoded(*, lenient: bool) -> Column:
     """Return the events of packed records; rows without a packed record are passed to Python as nulls."""
     packed = internal("packed")
-    # Because ``packed`` is used twice, it is computed before the rows go to Python, which therefore
-    # need no headers.
+    # Spark computes ``packed`` before the rows go to Python, because the column is used twice. So Spark does
+    # not send the headers to Python.
     return F.when(packed.isNotNull(), _unpacked(decode_udf(lenient=lenient)(packed), lenient=lenient))

@@ -21,15 +21,15 @@ def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
     ``events`` is a batch or a stream with these two columns, such as the result of `decode_events`. Rows with
     a null in one of these columns, such as records that are not events, stay unchanged.
 
-    In a stream, a row is a duplicate if Spark has read a row with the same source and id before, at most
-    ``within`` ago. ``within`` is a span such as "90m", "1h" or "7 days"; Spark's state contains the keys of
-    rows from this span. The time of a row is the time of the batch in which Spark reads the row. So a wrong
-    timestamp of a producer cannot move the watermark, and no row is late. In a batch, all rows are compared,
-    and ``within`` has no effect.
+    In a stream, a row is a duplicate if Spark has read another row with the same source and id at most
+    ``within`` earlier. ``within`` is a span such as "90m", "1h" or "7 days". Spark's state contains the keys
+    of all rows of the last ``within``. The time of a row is the time of the batch in which Spark reads the
+    row. So a wrong timestamp of a producer cannot move the watermark, and no row is late. In a batch, all
+    rows are compared, and ``within`` has no effect.
 
     Spark counts the rows that it has dropped in ``numDroppedDuplicateRows``, in the ``customMetrics`` of the
-    ``stateOperators`` in ``query.lastProgress``. The pipeline's own option ``deduplicate`` compares events
-    with the rows of their table instead, and needs no state.
+    ``stateOperators`` in ``query.lastProgress``. The option ``deduplicate`` of the pipeline works in another
+    way: the pipeline compares events with the rows in their table, and needs no state.
 
     Raises `ValueError` for a span that is not a number with a unit, and for columns that are missing.
 
@@ -45,7 +45,7 @@ def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
         raise ValueError(
             f"deduplicate: events must have the columns source and id, got no {' and no '.join(missing)}"
         )
-    # Each row that is not an event has a key of its own: all of them would be one otherwise.
+    # A row that is not an event gets a unique key. Otherwise, all these rows would be duplicates.
     broken = F.when(F.col("source").isNull() | F.col("id").isNull(), F.expr("uuid()"))
     keyed, keys = events.withColumn(_BROKEN, broken), [*_EVENT, _BROKEN]
     if not events.isStreaming:

@@ -1,8 +1,8 @@
 """`encode_events` converts the columns of events to the columns of Spark's Kafka sink.
 
-The Java function writes valid rows. For all other rows, the library's converters in Python workers write the
-record or return an error; if the session cannot use Java classes, they process all rows. Both ways write the
-same bytes.
+A Java function writes most rows that are valid events. For all other rows, the library's converters in Python
+workers write the record or return an error. If the session cannot use Java classes, the converters process
+all rows. Java and Python write the same bytes.
 """
 
 from __future__ import annotations
@@ -45,29 +45,29 @@ def encode_events(
     ``source`` and ``type`` are required. These columns are optional: ``specversion`` (null means 1.0),
     ``subject``, ``time``, ``time_text`` (which takes precedence over ``time``), ``datacontenttype``,
     ``dataschema``, ``extensions`` (which are written in the order of their names), ``extension_types``,
-    ``data`` (bytes, or text, which is written in UTF-8) and ``data_kind``. A null means that the attribute is
-    absent; in binary mode, null data is written as a null value. The result has the columns ``key``,
-    ``value`` and ``headers``, and also ``topic`` and ``partition`` if ``df`` has these columns.
+    ``data`` (bytes, or text, which is written in UTF-8) and ``data_kind``. A null means that the event does
+    not have this attribute. In binary mode, null data is written as a null value. The result has the columns
+    ``key``, ``value`` and ``headers``, and also ``topic`` and ``partition`` if ``df`` has these columns.
 
     Each row becomes the record that `to_record` returns for its event. Extensions are texts, unless the type
     of the map's values or ``extension_types`` makes them Integers, Booleans, Binary or timestamps. Data is
     bytes, or a value of the kind in ``data_kind``. So JSON data without a content type stays JSON data,
     because its kind implies the content type.
 
-    ``key`` is a column, or the name of a column or an extension; the default is the column ``key``. ``keep``
-    names further columns of ``df``, which are copied unchanged to the result. ``format`` is the event format
-    for structured mode; the default is json.
+    ``key`` is a column, or the name of a column or of an extension; the default is the column ``key``.
+    ``keep`` names further columns of ``df``, which are copied unchanged to the result. ``format`` is the
+    event format for structured mode; the default is json.
 
     A row that is not a valid event makes the job fail. With ``errors="column"``, such a row has an ``error``
     in a separate column instead; this column is null for all other rows. Write only rows whose error is null.
 
     Inside Spark, a Java function writes valid events in binary mode and in JSON. The Python converters write
-    events in other formats, events with types in ``extension_types``, events with an extension for which a
-    user's function accepts values, and JSON in another charset. In a session that cannot use Java classes,
-    the Python converters write all rows.
+    events in other formats, events with types in ``extension_types``, events with an extension whose values a
+    user's function checks, and JSON in another charset. In a session that cannot use Java classes, the Python
+    converters write all rows.
 
-    Before anything runs, raises `ValueError` for columns that are missing, have a wrong type, or have the
-    same name, and for an unknown mode or format.
+    Raises `ValueError` before any job runs, for columns that are missing, have a wrong type, or have the same
+    name. Raises `ValueError` also for an unknown mode or format.
 
     Examples:
         >>> from cloudevents_kafka.spark import encode_events
@@ -126,7 +126,7 @@ def _encoded(format: str | None) -> Column:
     encode = pandas_udf(with_registry(encode_batch), StringType())  # type: ignore[call-overload]  # pandas has no types
     text = encode.asNondeterministic()(
         F.when(internal("written").isNull(), row)
-    )  # keeps filters above it, as in `decode`
+    )  # makes filters on the result run after it, as in `decode`
     return F.from_json(text, record_schema(), FROM_JSON)
 
 

@@ -1,7 +1,7 @@
-"""Translates settings of librdkafka to options of Spark's Kafka source, which uses the Java client, and back.
+"""Translates settings of librdkafka to options of Spark's Kafka source, and back.
 
-`to_java_settings` translates settings that a user has written for librdkafka. With `librdkafka_settings`, a
-librdkafka client in this process connects in the same way as Spark.
+Spark's Kafka source uses the Java client. `to_java_settings` translates settings that a user has written for
+librdkafka. With `librdkafka_settings`, a librdkafka client in this process connects in the same way as Spark.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _SAME_VALUE: Final = {
     "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
     "ssl.key.password": "ssl.key.password",
 }
-# The Java client's name, and whether its value is the content of the file instead of the path.
+# The name in the Java client, and whether its value is the content of the file instead of the path.
 _FILES: Final = {
     "ssl.ca.location": ("ssl.truststore.location", False),
     "ssl.certificate.location": ("ssl.keystore.certificate.chain", True),
     "ssl.key.location": ("ssl.keystore.key", True),
 }
 _ENDPOINT: Final = "sasl.oauthbearer.token.endpoint.url"
-# The option of Java's login by each name of librdkafka for it.
+# For each name of librdkafka, the name of the option of Java's login.
 _OAUTH_OPTIONS: Final = {
     "sasl.oauthbearer.client.id": "clientId",
     "sasl.oauthbearer.client.secret": "clientSecret",
@@ -56,7 +56,7 @@ _REQUIRED: Final = (_ENDPOINT, "sasl.oauthbearer.client.id", "sasl.oauthbearer.c
 _TRANSLATED_ELSEWHERE: Final = _OAUTH | {
     *("bootstrap.servers", "metadata.broker.list", "sasl.username", "sasl.password")
 }
-# A property of Kafka's clients from 3.9.1 on; clients from 4.0 on use only endpoints in its list.
+# A property of Kafka's clients from 3.9.1 on; clients from 4.0 on use only the endpoints in this list.
 _ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 _JAVA_OPTIONS: Final = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _PREFIX: Final = "kafka."
@@ -78,7 +78,7 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the ``kafka.…`` options of Spark's source for settings of librdkafka.
 
     The logins PLAIN, SCRAM, and OAUTHBEARER with client credentials (``sasl.oauthbearer.method=oidc``) are
-    supported. If a command prints your tokens, pass the settings of a `TokenEndpoint`.
+    supported. If you get your tokens from a command, pass the settings of a `TokenEndpoint`.
 
     Raises `ValueError` for a setting that cannot be translated, and for a file that cannot be read.
 
@@ -98,7 +98,7 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
         elif name not in _TRANSLATED_ELSEWHERE:
             raise ValueError(
                 f"{mask_name(name)} is a setting of librdkafka, which Spark does not use: "
-                "set the Java client's own as kafka.NAME=VALUE"
+                "set the setting of the Java client as kafka.NAME=VALUE"
             )
     return {**options, **_login(settings)}
 
@@ -106,8 +106,8 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
 def _read(name: str, path: str) -> str:
     """Return the content of a file.
 
-    The text of an error does not contain the path, because users may have written the key itself in its
-    place.
+    The text of an error does not contain the path, because a user may have written the key itself instead of
+    its path.
     """
     try:
         return Path(path).expanduser().read_text("utf-8")
@@ -174,7 +174,7 @@ def _escape(text: str) -> str:
 
 
 def allow_token_endpoint(conf: Mapping[str, str], kafka: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of a Spark session that allow Kafka's newer clients to connect to the token endpoint.
+    """Return settings of a Spark session that allow newer Kafka clients to connect to the token endpoint.
 
     If ``conf`` contains a list of allowed URLs, the list does not change. A URL that contains a secret is not
     put on a command line.
@@ -195,7 +195,7 @@ def librdkafka_settings(source_options: Mapping[str, str]) -> dict[str, str]:
 
     With these settings, librdkafka connects in the same way as Spark.
 
-    Raises `NoCounterpart` for an option that affects the connection and that librdkafka does not have.
+    Raises `NoCounterpart` if an option affects the connection and librdkafka has no setting for it.
     """
     java = {
         name.removeprefix(_PREFIX): value

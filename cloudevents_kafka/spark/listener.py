@@ -17,7 +17,7 @@ class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without 
     The metrics have the same form as the metrics of a pipeline. Pass the listener to
     ``spark.streams.addListener``, and call `close` at the end. The metrics are the values that Spark reports:
     batches, records, seconds by step, and the lag of Kafka's partitions. Only `EventPipeline` counts types
-    and quarantined records; a pipeline needs no listener. Use one listener for each query, because the
+    and quarantined records. A pipeline needs no listener. Use one listener for each query, because the
     metrics do not contain the name of the query. The arguments are the same as the options of
     `PipelineOptions`. Raises `PipelineFailed` if the file or the port cannot be used.
 
@@ -47,7 +47,7 @@ class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without 
         self._metrics.add_report(event.progress)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: ARG002, N802  # Spark's name
-        """Write the lags after a minute without a batch."""
+        """Write the lags if there was no batch for a minute."""
         self._metrics.look()
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802  # Spark's name

@@ -33,7 +33,7 @@ def error_schema() -> StructType:
     """Return the type of ``error``, a struct of the texts verdict, attribute, reason and clause.
 
     The verdict is ``not-an-event``, ``broken-event``, ``unsupported-format`` or ``batch``. The attribute and
-    the clause describe the first problem, or are null; the reason names all problems.
+    the clause describe the first problem, or are null. The reason names all problems.
     """
     return StructType(
         [StructField(name, StringType()) for name in ("verdict", "attribute", "reason", "clause")]
@@ -43,9 +43,10 @@ def error_schema() -> StructType:
 def tolerated_schema() -> ArrayType:
     """Return the type of ``tolerated``, a list of accepted deviations.
 
-    Each deviation contains texts: the attribute or header, the rule, and the clause of the rule. If the value
-    was left out of the event, the deviation also contains this value, as a text in ``value``, or in
-    ``value_bytes`` if it is not UTF-8. If the event contains the value, both fields are null.
+    Each deviation contains three texts: the name of the attribute or header, the rule, and the clause of the
+    rule. If the event does not contain the value of the attribute or header, the deviation contains this
+    value. The value is a text in ``value``, or bytes in ``value_bytes`` if it is not UTF-8. If the event
+    contains the value, both fields are null.
     """
     texts = [StructField(name, StringType()) for name in ("attribute", "rule", "clause", "value")]
     return ArrayType(StructType([*texts, StructField("value_bytes", BinaryType())]))
@@ -55,17 +56,18 @@ def event_schema(*, lenient: bool = False) -> StructType:
     """Return the type of an event, whose fields are the first columns of `decode_events`.
 
     ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
-    ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``. It contains only
-    extensions that are not texts, and whose type differs from the type that is registered for their name;
-    without such extensions, it is null. ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was
-    received as such a value (see `Event.kind`). ``data_kind`` is null if the data is bytes, as always in
-    binary mode. `encode_events` reads ``extension_types`` and ``data_kind``. In each row, either ``error`` is
-    null, or all other columns are null.
+    ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``. It contains an
+    extension only if its value is not a text and its type differs from the type that is registered for its
+    name. If the event has no such extension, ``extension_types`` is null. ``data_kind`` is ``json``, ``text``
+    or ``proto`` if the data was received as such a value (see `Event.kind`). ``data_kind`` is null if the
+    data is bytes. In binary mode, the data is always bytes. `encode_events` reads ``extension_types`` and
+    ``data_kind``. In each row, either ``error`` is null, or all other columns are null.
 
     If ``lenient`` is true, there is one more column, ``tolerated``. It lists the problems that lenient
-    reading has accepted, in the order of `Decoded.tolerated`. Each problem contains the attribute or header,
-    the rule, and the clause of the rule. If the value was left out of the event, ``value`` contains it as a
-    text, or ``value_bytes`` contains it if it is not UTF-8. The column is null if there are no problems.
+    reading has accepted, in the order of `Decoded.tolerated`. Each problem contains the name of the attribute
+    or header, the rule, and the clause of the rule. If the event does not contain the value of the attribute
+    or header, the problem contains this value: in ``value`` as a text, or in ``value_bytes`` if the value is
+    not UTF-8. The column is null if there are no problems.
 
     Examples:
         >>> from cloudevents_kafka.spark import event_schema
@@ -90,7 +92,7 @@ def event_schema(*, lenient: bool = False) -> StructType:
 
 
 def record_schema() -> StructType:
-    """Return the type of an encoded record, or of the error for a row that is not a valid event."""
+    """Return the type of an encoded record: its value and headers, or the error of an invalid event."""
     return StructType(
         [
             StructField("value", BinaryType()),

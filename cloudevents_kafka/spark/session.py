@@ -28,9 +28,9 @@ def configure_session(
     jars that the builder had before. The function also sets the extensions and the catalog of ``formats``,
     and a setting for exact times in Parquet. Settings in ``conf`` override these settings; extensions and
     jars in ``conf`` are added. The jars are downloaded into the cache at the first use. Call
-    `configure_session` before ``getOrCreate()``, because Spark ignores jars after that. Raises `ValueError`
-    for an unknown format, and `CloudEventsKafkaError` if there are no jars for the installed PySpark, or if
-    the download fails.
+    `configure_session` before ``getOrCreate()``, because Spark ignores jars that are set later. Raises
+    `ValueError` for an unknown format, and `CloudEventsKafkaError` if there are no jars for the installed
+    PySpark, or if the download fails.
 
     Examples:
         >>> from pyspark.sql import SparkSession

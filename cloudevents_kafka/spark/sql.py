@@ -27,10 +27,10 @@ def register(spark: SparkSession) -> None:
 
     ``ce_decode(value, headers)`` returns a struct of `event_schema`, which contains an event or an ``error``.
     ``ce_decode_lenient`` accepts deviations of known producers, and its struct also contains ``tolerated``.
-    ``ce_encode(event, mode)`` takes such a struct, or a struct with fewer fields; ``mode`` is ``'binary'``,
-    ``'structured'`` or the name of an event format. ``ce_encode`` returns a struct of ``value``, ``headers``
-    and ``error``; ``error`` is null for a valid event. If an argument of ``ce_encode`` is null, the result is
-    null.
+    ``ce_encode(event, mode)`` encodes such a struct; fields may be missing in this struct. ``mode`` is
+    ``'binary'``, ``'structured'`` or the name of an event format. ``ce_encode`` returns a struct of
+    ``value``, ``headers`` and ``error``; ``error`` is null for a valid event. If an argument of ``ce_encode``
+    is null, the result is null.
 
     Python workers process every row, so `decode_events` and `encode_events` are many times faster than these
     functions.
@@ -118,7 +118,7 @@ def _row(columns: dict[str, Any]) -> Row:
 
 
 def _utc_text(moment: datetime) -> str:
-    """Return an instant as text; PySpark passes the instant in the time zone of the worker."""
+    """Return an instant as text in UTC; PySpark passes instants in the time zone of the worker."""
     return from_datetime(moment.astimezone(UTC))
 
 

@@ -26,11 +26,11 @@ EXTENSIONS: Final = "spark.sql.extensions"
 
 
 class Format(NamedTuple):
-    """What a session needs for a format, and how the folder of a table in this format is recognized.
+    """The jars and settings that a session needs for a format, and facts about tables in this format.
 
     ``releases`` contains Maven coordinates by the minor version of PySpark, because each of these versions
     has different interfaces for tables. ``in_pyspark`` lists dependencies that PySpark contains already.
-    ``mark`` is a name that the folder of a table contains, or None for a data format. ``renames`` is whether
+    ``mark`` is a name that the folder of a table contains, or None for a data format. ``renames`` is true if
     a commit to a table in a folder renames a file.
     """
 

@@ -71,7 +71,7 @@ def decode_packed(packed: str, *, lenient: bool = False) -> str:
 
 def result_fields(record: PackedRecord, *, lenient: bool = False) -> dict[str, Any]:
     """Return the fields of `event_schema` that are not null. ``time`` is in microseconds since the epoch."""
-    # Kafka has no headers that are null, and none without a name.
+    # In Kafka, a header is never null and always has a name.
     headers = [(pair.key, pair.value) for pair in record.headers or () if pair and pair.key is not None]
     decoded = decode(Record(value=record.value, headers=headers), lenient=lenient)
     if isinstance(decoded, Undecodable):
@@ -136,12 +136,12 @@ def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], p
 
 
 def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
-    """Return JSON of a record after mending and reading it again: its outcome, and its event or error.
+    """Repair a record with ``mend``, read it again, and return JSON of the outcome and the event or error.
 
     For an event, the JSON also contains the ``key`` and the ``headers`` of the mended record. The outcome is
     ``landed`` for an event, ``refused`` if the record is still not an event, ``unmended`` if the function
-    ``mend`` returned None, and ``failed`` if ``mend`` raised an error. For ``failed``, that error is the
-    reason.
+    ``mend`` returned None, and ``failed`` if ``mend`` raised an error. If the outcome is ``failed``, the
+    reason is the text of that error.
     """
     row = msgspec.json.decode(packed, type=_QuarantinedRecord)
     headers = [(pair.key, pair.value) for pair in row.headers or () if pair and pair.key is not None]
@@ -154,7 +154,7 @@ def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
         if mended is None:
             return '{"outcome":"unmended"}'
         if not isinstance(mended, Record):
-            raise TypeError(f"the function must return a Record or None, got {type(mended).__name__}")  # noqa: TRY301  # one place makes the outcome
+            raise TypeError(f"the function must return a Record or None, got {type(mended).__name__}")  # noqa: TRY301  # one place handles all errors
         return _reread(with_bytes_headers(mended), lenient=lenient)
     except Exception as error:  # noqa: BLE001  # of the user's function, for this record only
         text = f"{type(error).__name__}: {error}"[:_LONGEST_REASON].encode(errors="replace").decode()
@@ -193,7 +193,10 @@ class Row(msgspec.Struct):
 
 
 class PackedRow(Row):
-    """A row, and the format of its record, or None for binary mode; in its JSON, data is in base64."""
+    """A row with the format of its record.
+
+    ``format`` is None for binary mode. In the JSON of a `PackedRow`, the data is in base64.
+    """
 
     format: str | None = None
     has_invalid_utf8: bool = False

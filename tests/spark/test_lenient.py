@@ -87,7 +87,7 @@ def test_columns_are_those_of_the_schema(spark: SparkSession) -> None:
     assert event.names == [*event_schema().names, "tolerated"]
     assert [(f.name, f.dataType) for f in read[: len(event)]] == [(f.name, f.dataType) for f in event]
     assert "tolerated" not in decode_events(rows_of(spark, MIXED)).columns
-    with pytest.raises(ValueError, match="keep names tolerated, which is a column of the event"):
+    with pytest.raises(ValueError, match="keep contains tolerated, which is a column of the event"):
         decode_events(
             rows_of(spark, MIXED).withColumnRenamed("key", "tolerated"), keep=["tolerated"], lenient=True
         )

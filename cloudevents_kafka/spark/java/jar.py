@@ -51,7 +51,7 @@ def existing_jar() -> Path | None:
 
 
 def session_jar(jvm: Any) -> Path:
-    """Return the jar as a file for the session of a Java process, which `java_of` returns."""
+    """Return the jar as a file for a session; ``jvm`` is the session's Java process, from `java_of`."""
     jar = existing_jar()
     if jar is not None:
         return jar

@@ -67,9 +67,10 @@ def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -
 
 
 def extension_texts() -> tuple[str, str]:
-    """Return two arguments of the Java function: names that Python must read, and Java's extensions.
+    """Return two arguments of the Java function: names for Python, and extensions for Java.
 
-    ``Extensions.java`` and ``Extension.java`` describe the two texts.
+    The first text lists what only Python can handle. The second text describes the extensions that Java can
+    handle. ``Extensions.java`` and ``Extension.java`` describe the two texts.
     """
     left = [_OTHER_JSON] if "json" in formats.registered() else []
     known = []
@@ -97,14 +98,14 @@ def _function(name: str, *, lenient: bool) -> str:
 
 
 def few_sql(text: str, most_bytes: int) -> str:
-    """Return SQL for a text; it returns null after a task has returned more than ``most_bytes`` of texts."""
+    """Return SQL for a text, or for null after a task has returned more than ``most_bytes`` of texts."""
     return f"{_CATALOG}.few({text}, {most_bytes})"
 
 
 def is_new_sql(kind: int, code: str, most: int) -> str:
-    """Return SQL for whether a code of a kind is new in a task.
+    """Return SQL that is true if a code of a kind is new in a task.
 
-    The SQL returns false after a task has seen ``most`` codes.
+    The SQL is false after a task has seen ``most`` codes.
     """
     return f"{_CATALOG}.is_new({kind}, {code}, {most})"
 
@@ -115,7 +116,10 @@ def foreign_sql(headers: str) -> str:
 
 
 def fits_sql(df: DataFrame, payload: str, shape: str) -> str:
-    """Return SQL for whether Spark reads a payload completely with this shape; false if Java is missing."""
+    """Return SQL that is true if Spark reads a payload completely with this shape.
+
+    The SQL is false if the session does not have the Java function.
+    """
     return f"{_CATALOG}.fits({payload}, {shape})" if _has_function(df.sparkSession) else "false"
 
 
@@ -135,11 +139,11 @@ def _has_function(spark: SparkSession) -> bool:
         return True
     is_local = has_java(spark)
     if not is_set and is_local and spark in _refused:
-        return False  # a class loader that refuses it once refuses it again
+        return False  # a class loader that has failed once fails again
     try:
         if not is_set:
             _add_function(spark, is_local=is_local)
-        # Planned, not run: fails if the classes are missing.
+        # Spark only plans this query and does not run it. Planning fails if the classes are missing.
         coalesce = coalesce_sql("NULL", "NULL", lenient=True)
         _ = spark.sql(
             f"SELECT {coalesce}, {few_sql('NULL', 0)}, {foreign_sql('NULL')}, {is_new_sql(0, '0', 0)}, "

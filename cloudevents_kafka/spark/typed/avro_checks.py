@@ -29,7 +29,7 @@ PARTS: Final = {"array": "items", "map": "values"}
 _READERS: Final[dict[str, Any]] = {"boolean": read_boolean, "string": read_text, "bytes": read_bytes}
 _SIZES: Final = {"float": 4, "double": 8}
 _BITS: Final = {"int": 32, "long": 64}
-_UNITS: Final = {"date": 1, "millis": 86_400_000, "micros": 86_400_000_000}  # of a day
+_UNITS: Final = {"date": 1, "millis": 86_400_000, "micros": 86_400_000_000}  # in a day
 _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 
 Where = tuple[Any, str] | None
@@ -40,7 +40,7 @@ text."""
 class Datum:
     """The bytes of one datum, and its budget of work.
 
-    ``where`` is the place of the value that was started last.
+    ``where`` is the place of the value that a check has started to read last.
     """
 
     __slots__ = ("budget", "raw", "where")
@@ -64,7 +64,7 @@ _Read = Callable[[bytes, int, Where], int]
 class Compiled(NamedTuple):
     """The function that steps over a value.
 
-    If the value has no bytes, ``empties`` counts the values in it; otherwise, ``empties`` is 0.
+    If the value has 0 bytes, ``empties`` is the number of values inside it. Otherwise, ``empties`` is 0.
     """
 
     step: Step
@@ -77,7 +77,7 @@ def named_schemas(schema: Any) -> Mapping[str, Any]:
 
 
 def find_schema(schema: Any, named: Mapping[str, Any]) -> Any:
-    """Return the schema that a name, or a type which is itself a schema, stands for."""
+    """Return the schema that a name stands for, or that is nested as the type of a schema."""
     while True:
         kind = schema["type"] if isinstance(schema, Mapping) else schema
         if isinstance(kind, Mapping | list) and kind is not schema:
@@ -119,7 +119,7 @@ class AvroChecks:
     def __init__(self, schema: Any, named: Mapping[str, Any] | None = None, *, by_type: bool = True) -> None:
         """Compile a schema that fastavro has parsed.
 
-        ``by_type`` is whether logical types limit the values.
+        If ``by_type`` is true, logical types limit the values.
         """
         self._named = dict(named_schemas(schema) if named is None else named)
         self._records: dict[str, Compiled] = {}
@@ -140,7 +140,7 @@ class AvroChecks:
         return Checked(payload)
 
     def compile(self, schema: Any) -> Compiled:
-        """Return the function that steps over a value of a part of the schema."""
+        """Return the function that steps over a value; ``schema`` is a part of the whole schema."""
         schema = find_schema(schema, self._named)
         if isinstance(schema, list):
             return Compiled(_union([self.compile(branch) for branch in schema]))
@@ -163,7 +163,7 @@ class AvroChecks:
         name = schema["name"]
         if name not in self._records:
             fields: list[tuple[str, Step]] = []
-            self._records[name] = Compiled(_record(fields))  # before it is complete: it may contain itself
+            self._records[name] = Compiled(_record(fields))  # stored early: a record may contain itself
             compiled = [(field["name"], self.compile(field["type"])) for field in schema["fields"]]
             if all(part.empties for _, part in compiled):
                 self._records[name] = _empty(1 + sum(part.empties for _, part in compiled))
@@ -200,7 +200,7 @@ def _begun(read: _Read) -> Step:
 
 
 def _union(branches: list[Compiled]) -> Step:
-    steps = [None if branch.empties == 1 else branch.step for branch in branches]  # its number is a byte
+    steps = [None if branch.empties == 1 else branch.step for branch in branches]  # None: no bytes follow
 
     def union(datum: Datum, at: int, where: Where) -> int:
         datum.where = where

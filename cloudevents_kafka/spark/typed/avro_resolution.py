@@ -29,7 +29,7 @@ from cloudevents_kafka.spark.typed.avro_defaults import NoDefault, encode_defaul
 from cloudevents_kafka.spark.typed.avro_scales import scaling
 from cloudevents_kafka.spark.typed.checks import Misfit
 
-RULE: Final = "must fit the schema, from that of its writer"
+RULE: Final = "must be convertible to the reader's schema"
 _PROMOTED: Final = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
@@ -125,7 +125,7 @@ class Resolution:
         return self._records[key]
 
     def _default(self, field: Mapping[str, Any]) -> bytes | None:
-        """Return the default of a reader's field, or None if there is no default or it has another type."""
+        """Return the default of a reader's field, or None if it is missing or has another type."""
         try:
             return encode_default(field["type"], field["default"], self._readers)
         except (NoDefault, KeyError):
@@ -158,7 +158,7 @@ def _has_name(writer: Mapping[str, Any], reader: Mapping[str, Any]) -> bool:
 
 
 def _indexes(writer: list[Any], reader: list[Any]) -> dict[str, int]:
-    """Return the index of the reader's field for each of the writer's fields, by the writer's names."""
+    """Return, for the name of each writer's field, the index of the matching reader's field."""
     names = {field["name"] for field in writer}
     index = {field["name"]: n for n, field in enumerate(reader) if field["name"] in names}
     for n, field in enumerate(reader):
@@ -227,7 +227,7 @@ def _of_record(steps: list[Any], defaults: list[bytes], missing: str | None) -> 
 
 
 def _constant(resolve: Resolve, empties: int) -> Resolve:
-    """Resolve a value without bytes only once, because all such values are equal.
+    """Resolve a value of 0 bytes only once, because all values of this schema are equal.
 
     Otherwise, the work could double at each level of a schema.
     """

@@ -14,7 +14,7 @@ from cloudevents_kafka.codecs.avro_binary import read_bytes, read_long, write_by
 from cloudevents_kafka.primitives import zigzag
 
 _DIGITS: Final = {"millis": 3, "micros": 6, "nanos": 9}  # of a fraction of a second
-_MOST_BYTES: Final = 1024  # of a decimal: its digits take a time that grows with the square of them
+_MOST_BYTES: Final = 1024  # of a decimal: the time to convert it grows with the square of its digits
 _TOO_LARGE: Final = "a number that does not fit"
 _BITS: Final = {"int": 32, "long": 64}
 
@@ -34,7 +34,7 @@ def scaling(writer: Any, reader: Any) -> Convert | None:
         return None if scales[0] == scales[1] else _decimals(writer, reader, scales[1] - scales[0])
     (kind, digits), (reads, wanted) = _unit(one), _unit(other)
     if not kind or not reads:
-        return None  # what only one of them calls a time is a number
+        return None  # if only one schema has a time, the value is a number
     if kind != reads:
         return _refused(f"a {kind}, where the reader has a {reads}")
     bits = _BITS[reader["type"]]
@@ -73,7 +73,7 @@ def _moved(raw: bytes, digits: int, bits: int) -> bytes:
 
 def _decimals(writer: Mapping[str, Any], reader: Mapping[str, Any], digits: int) -> Convert:
     is_fixed = writer["type"] == "fixed"
-    bound = 3 * _MOST_BYTES  # decimal digits of as many bytes
+    bound = 3 * _MOST_BYTES  # a number of this many bytes has fewer decimal digits
 
     def convert(raw: bytes) -> bytes:
         content = raw if is_fixed else read_bytes(raw, 0)[0]

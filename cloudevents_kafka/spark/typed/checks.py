@@ -1,4 +1,4 @@
-"""Reads a JSON payload with a `Shape` in Python, completely, or with the reason why it does not fit.
+"""Reads a JSON payload with a `Shape` in Python, or finds the reason why the payload does not fit.
 
 Python reads payloads that the Java function cannot decide. A payload that fits is written again in a form
 that Spark can read, without members that the schema does not have.
@@ -18,7 +18,7 @@ from cloudevents_kafka.spark.typed.scalars import SCALARS, check_type, raw_numbe
 from cloudevents_kafka.spark.typed.shape import RESCUED, Shape, pointer
 
 _MAX_PLACE: Final = 200  # characters
-_MAX_NAME: Final = 50_000  # characters of a name, of which Spark's parser, Jackson, reads no more
+_MAX_NAME: Final = 50_000  # characters of a name; Spark's parser, Jackson, rejects longer names
 
 
 class Checked(NamedTuple):
@@ -60,8 +60,8 @@ class _Repeated(dict[str, Any]):
 def check_json(payload: bytes | None, root: Shape, *, rescue: bool = False) -> Checked:
     """Return a JSON payload in a form that Spark can read completely, or the reason why it does not fit.
 
-    With ``rescue``, the member `RESCUED` contains members that do not fit, and members that the shape does
-    not have, as one JSON text with their JSON pointers as names.
+    With ``rescue``, the member `RESCUED` contains the members that do not fit, and the members that the shape
+    does not have. Its value is one JSON text, whose names are the JSON pointers of these members.
     """
     rescued: dict[str, Any] | None = {} if rescue else None
     try:
@@ -107,7 +107,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _members_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found := _members(pairs)) < len(pairs):
-        raise ValueError("a member that is there twice")
+        raise ValueError("a member that occurs twice")
     return found
 
 

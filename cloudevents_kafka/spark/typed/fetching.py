@@ -2,7 +2,7 @@
 
 It runs on the driver, with confluent-kafka's client.
 
-For each batch, the schemas of a limited number of new names are fetched: the most frequent names.
+For each batch, it fetches the schemas of the most frequent new names. The number of new names is limited.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 MOST_NEW: Final = 1_000
 """How many new schemas are fetched for a batch, at most."""
 _MOST_KNOWN: Final = 10_000
-_MOST_ID: Final = 2**31 - 1  # a registry has no larger ones, and may answer as if its URL were wrong
+_MOST_ID: Final = 2**31 - 1  # for a larger id, a registry may answer as if its URL were wrong
 
 
 class RegistryFailed(CloudEventsKafkaError):
     """A schema registry has not answered, or has rejected a request.
 
-    ``final`` is whether another attempt would also fail.
+    ``final`` is true if another attempt would also fail.
     """
 
     def __init__(self, text: str, *, final: bool) -> None:
@@ -51,7 +51,7 @@ class SchemaFetcher:
     """Fetches schemas from a registry, and each schema only once."""
 
     def __init__(self, registry: Any, schemas: Mapping[str, DataSchema], most: int = MOST_NEW) -> None:
-        """Create a fetcher for a registry and for the readers' schemas by types.
+        """Create a fetcher; ``schemas`` maps patterns of types to the schemas of readers.
 
         ``registry`` is a client, the settings of a client, or the URL of the registry. Raises `ValueError`
         for wrong settings, and for a schema with which framed data cannot be read.
@@ -88,7 +88,7 @@ class SchemaFetcher:
         return writers
 
     def end(self) -> None:
-        """End the wait of `fetch`, which then raises `RegistryFailed`, and close a client of this fetcher.
+        """Make a waiting `fetch` raise `RegistryFailed`, and close the client that this fetcher has created.
 
         A client that the caller has passed stays open. Any thread may call this method.
         """

@@ -1,12 +1,12 @@
-"""Framed payloads, which name the schema of their writer; serializers of a schema registry write them.
+"""Framed payloads: payloads that name the schema of their writer.
 
-A framed payload is read with the schema that it names, and converted to the reader's schema. If this is not
-possible, the payload does not fit, and the reason contains the name of the schema. A name is an id, or a GUID
-in hexadecimal digits, and is in front of the data or in the header `HEADER`. A registry never changes the
-schema of a name, but a name that is unknown now may become known later. So the schemas for one batch
-(`Writers`) are fetched once, and are stored in ``OUT/_batches`` with the note of the batch: if the batch is
-read again, it is read in the same way. Python reads all framed payloads, and writes them again with the
-reader's schema, so that Spark can read them.
+Serializers of a schema registry write framed payloads. A framed payload is read with the schema that it
+names, and converted to the reader's schema. If this is not possible, the payload does not fit, and the reason
+contains the name of the schema. A name is an id, or a GUID in hexadecimal digits, and is in front of the data
+or in the header `HEADER`. A registry never changes the schema of a name, but a name that is unknown now may
+become known later. So the schemas for one batch (`Writers`) are fetched once, and are stored in
+``OUT/_batches`` with the notes about the batch. So if the batch is read again, it is read in the same way.
+Python reads all framed payloads, and writes them again with the reader's schema, so that Spark can read them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cloudevents_kafka.spark.typed.checks import Checked, Misfit
 from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 HEADER: Final = "__value_schema_id"
-_LENGTHS: Final = {0: 5, 1: 17}  # of the frames that begin with this byte
+_LENGTHS: Final = {0: 5, 1: 17}  # the length of a frame, by its first byte
 
 
 class Writer(msgspec.Struct, frozen=True, dict=True):
@@ -46,8 +46,8 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
             resolution = self._resolution(reader)
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
             deep = isinstance(error, RecursionError)
-            got = "one that is nested too deep" if deep else f"one that has {preview(str(error))}"
-            return _misfit("must have a schema of its writer that is of Avro", got)
+            got = "a schema that is nested too deep" if deep else f"a schema with {preview(str(error))}"
+            return _misfit("must have a writer's schema that is valid Avro", got)
         try:
             resolved = resolution.read(datum)
         except Misfit as misfit:

@@ -29,7 +29,7 @@ _INPUT: Final = {
 
 
 def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: Any = None) -> DataFrame:
-    """Return the events with two more columns: ``value``, their data as a struct, and ``data_error``.
+    """Return the events with two more columns: ``value`` (their data as a struct) and ``data_error``.
 
     ``events`` is a batch or a stream that `decode_events` has returned. ``schema`` is DDL, a `StructType`, a
     dataclass, a msgspec Struct, a pydantic model, or a schema in JSON Schema or Avro (a text, a dict, or the
@@ -39,8 +39,8 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     not fit if it has another type, a required member is missing, a member occurs twice, something follows the
     value, or a number does not fit. Both columns are null for rows that are not events. Members that the
     schema does not have are dropped. With ``rescue``, the text ``value._rescued`` contains these members, and
-    members whose values do not fit. This text is a JSON object, in which the JSON pointers of the members are
-    the names.
+    members whose values do not fit. This text is a JSON object, whose names are the JSON pointers of the
+    members.
 
     ``registry`` is for JSON or Avro data that serializers of a schema registry have framed: the id of the
     schema is in front of the data or in a header. ``registry`` is the client of the registry
@@ -73,9 +73,9 @@ def data_by_type(
     """Return the events with the columns of `data_as`; the type of an event decides its schema.
 
     ``schemas`` maps patterns of types to schemas; in a pattern, ``*`` stands for any text. The first pattern
-    that matches decides. ``value`` is a struct with a field for each pattern, and the pattern is the name of
-    the field; at most one field is not null. If no pattern matches, the data is not read, and both columns
-    are null.
+    that matches a type decides. ``value`` is a struct with a field for each pattern, and the pattern is the
+    name of the field; at most one field is not null. If no pattern matches, the data is not read, and both
+    columns are null.
 
     Examples:
         >>> from cloudevents_kafka.spark import data_by_type
@@ -143,10 +143,10 @@ def refuse_misfits(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return rows of `decode_events` with the values of their data; rows with misfitting data get an error.
+    """Return rows of `decode_events` with the values of their data, or an error if the data does not fit.
 
-    ``unread`` is SQL for whether the data of an event must not be read, even if there is a schema for its
-    type.
+    ``unread`` is an SQL condition. If the condition is true for an event, the data of the event is not read,
+    even if there is a schema for its type.
     """
     if not schemas:
         return decoded
@@ -183,7 +183,10 @@ def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
 
 
 def rows_of_table(rows: DataFrame, table: str, schemas: Schemas, routes: Mapping[str, str]) -> DataFrame:
-    """Return the events of a table, with the column of values for its schema, if the table has a schema."""
+    """Return the events of a table.
+
+    If the table has a schema, the result contains the column of values for this schema.
+    """
     found = patterns_in(table, routes, schemas)
     names = {schema: _table_name(name, schemas) for schema, name in value_names(schemas).items()}
     kept = names[schemas[found[0]]] if found else None

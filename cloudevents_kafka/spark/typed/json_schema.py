@@ -1,4 +1,4 @@
-"""Converts JSON Schema to a `Shape`; parts that have no type in Spark are rejected, with their place."""
+"""Converts JSON Schema to a `Shape`; an error names the place of a part that has no type in Spark."""
 
 from __future__ import annotations
 

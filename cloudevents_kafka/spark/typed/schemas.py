@@ -30,7 +30,8 @@ _AVRO_TYPES: Final = ("record", "error")
 _MOST_PARTS: Final = 10_000
 _SUFFIXES: Final = (".avsc", ".json", ".ddl", ".sql")
 _PROTOBUF: Final = (".desc", ".pb", ".proto", ".protoset")
-# Otherwise dates before 1582 are null. The mode does not end a job: what is null is a suspect.
+# Without datetimeRebaseMode, dates before 1582 are null. With PERMISSIVE, a wrong payload does not end the
+# job: the value becomes null, and Python checks the payload.
 _AVRO_OPTIONS: Final = "map('mode', 'PERMISSIVE', 'datetimeRebaseMode', 'CORRECTED')"
 _CORRUPT: Final = "__ce_corrupt"
 """The field for a text that Spark's parser has not read completely."""
@@ -39,8 +40,8 @@ _JSON_OPTIONS: Final = (
     f"map('mode', 'PERMISSIVE', 'maxStringLen', '{_MOST}', 'maxNumLen', '{_MOST}', "
     f"'columnNameOfCorruptRecord', '{_CORRUPT}')"
 )
-# A record of one field has the bytes of the field. Where Spark does not read it, its fields are null: of this
-# record one that is never null otherwise.
+# An Avro schema is wrapped in a record with one field. The bytes of such a record are the bytes of its field.
+# If Spark cannot read a payload, it sets the field to null; otherwise the field is never null.
 _DATUM: Final = "cloudevents_kafka_datum"
 
 
@@ -55,7 +56,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     table's types as DDL."""
 
     def fit(self, types: Mapping[tuple[str, ...], DataType], column: DataType) -> DataSchema:
-        """Return the schema with the types that a table has at some paths; data of other types does not fit.
+        """Return the schema with the types of a table at some paths; data of other types does not fit it.
 
         ``column`` is the type of the whole column in the table.
         """
@@ -66,7 +67,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
             return msgspec.structs.replace(self, shape=shape)
         places = [f"{type_.simpleString()} at /{'/'.join(path)}" for path, type_ in types.items()]
         rule = f"must be of a schema with the types of its table, {', '.join(places)}"
-        reason = Misfit("", rule, "one with others").reason()
+        reason = Misfit("", rule, "a schema with other types").reason()
         ddl = _shape_of_type(column, "", nullable=True).ddl()
         return msgspec.structs.replace(self, refused=(reason, ddl))
 
@@ -91,7 +92,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         return "\n".join(["json", *self.shape.words(closed=rescue)])
 
     def parsed_sql(self, payload: str, *, rescue: bool = False) -> str:
-        """Return SQL for the result of Spark's parser for a payload; `whole_sql` takes the value from it."""
+        """Return SQL for the result of Spark's parser for a payload; `whole_sql` reads the value from it."""
         if self.refused:
             return f"CAST(NULL AS {self.refused[1]})"
         if self.shape is None:
@@ -102,7 +103,10 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         return f"from_json(CAST({payload} AS STRING), {ddl}, {_JSON_OPTIONS})"
 
     def whole_sql(self, parsed: str, *, rescue: bool = False) -> str:
-        """Return SQL for the value in a column of `parsed_sql`; null if the parser has not read all of it."""
+        """Return SQL for the value in a column of `parsed_sql`.
+
+        The value is null if the parser has not read the whole payload.
+        """
         if self.refused:
             return parsed
         if self.shape is None:
@@ -147,8 +151,8 @@ def data_schema(source: Any) -> DataSchema:
         names = [field["name"] for field in msgspec.json.decode(schema.avro)["fields"]]
     if taken := [name for name in names if name.lower() in RESERVED]:
         raise ValueError(
-            f"the schema must not have the member {taken[0]}, as values have a field of this name for what "
-            "does not fit; choose another name"
+            f"the schema must not have the member {taken[0]}, because a field of this name contains "
+            "members that do not fit; choose another name"
         )
     return schema
 
@@ -166,7 +170,7 @@ def _read_schema(source: Any) -> DataSchema:
 def read_schemas(sources: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schemas for patterns of types; raise `ValueError` for a wrong schema.
 
-    A text in DDL, which needs a session, stays a text.
+    A text in DDL stays a text, because DDL needs a session.
     """
     read = {}
     if "" in sources:
@@ -191,8 +195,8 @@ def open_schemas(
         found = patterns_in(table, routes, schemas)
         if len({schemas[pattern] for pattern in found}) > 1:
             raise ValueError(
-                f"a table must have one schema, got those of {' and '.join(found)} for {table}; land each "
-                "type in a table of its own (tables, --route)"
+                f"a table must have one schema, got the schemas of {' and '.join(found)} for {table}; land "
+                "each type in a separate table (tables, --route)"
             )
     return schemas
 
@@ -289,13 +293,13 @@ def _check_size(schema: Any) -> None:
 
     if count(schema) > _MOST_PARTS:
         raise ValueError(
-            f"the schema of Avro must have at most {_MOST_PARTS} parts where each name is replaced by its "
+            f"the schema of Avro must have at most {_MOST_PARTS} parts after each name is replaced by its "
             "record, got more; land a part of the data, or keep it as bytes"
         )
 
 
 def _check_arrays(schema: Any, where: str = "") -> None:
-    """Raise `ValueError` if an Avro schema has an array of doubles, because Spark rounds these to 32 bits."""
+    """Raise `ValueError` if an Avro schema has an array of doubles: Spark rounds doubles to 32 bits."""
     if isinstance(schema, list):
         for each in schema:
             _check_arrays(each, where)
@@ -339,7 +343,7 @@ def _struct_of(type_: StructType, where: str, *, nullable: bool = False) -> Shap
 
 
 def _with_type(shape: Shape, path: tuple[str, ...], type_: DataType, where: str) -> Shape:
-    """Return a shape with another type at a path, which contains Spark's names of fields."""
+    """Return a shape with another type at a path; the path consists of Spark's names of fields."""
     if not path:
         return _shape_of_type(type_, where, nullable=shape.nullable)
     name, rest = path[0], path[1:]

@@ -1,7 +1,7 @@
-"""`Shape` is the type of a value in JSON, which has a type in Spark; `TYPES` is the table of such types.
+"""`Shape` is the type of a JSON value for which Spark has a type; `TYPES` is the table of these types.
 
-A shape has three forms: DDL for Spark, words for the Java function, and JSON for the notes of a pipeline in
-``OUT/_batches``.
+A shape can be written in three forms: DDL for Spark, words for the Java function, and JSON for the notes of a
+pipeline in ``OUT/_batches``.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     """The type of a value. ``spark`` is one of `TYPES`, such as ``BIGINT`` or ``DECIMAL(10,2)``.
 
     ``item`` is the shape of the items of an array or the values of a map. ``values`` contains the texts that
-    are allowed, if only some texts are allowed. A struct that is ``closed`` must not have members other than
-    its own.
+    are allowed, if only some texts are allowed. If ``closed`` is true, the object must not have members other
+    than ``members``.
     """
 
     spark: str
@@ -103,7 +103,11 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
         return int(precision), int(scale)
 
     def ddl(self, *, rescue: bool = False, more: tuple[str, ...] = ()) -> str:
-        """Return Spark's type as DDL, with a field for rescued members, and ``more`` fields for texts."""
+        """Return Spark's type as DDL.
+
+        With ``rescue``, a struct has a field for rescued members. For each name in ``more``, a struct has a
+        further field of type STRING.
+        """
         if self.item is not None:
             key = "STRING, " if self.spark == "MAP" else ""
             return f"{self.spark}<{key}{self.item.ddl()}>"
@@ -116,7 +120,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     def words(self, *, closed: bool = False) -> Iterator[str]:
         """Yield the lines about this shape that ``java/JsonShape.java`` reads.
 
-        With ``closed``, no object may have members that the shape does not have.
+        With ``closed``, objects must not have members that the shape does not have.
         """
         flags = ("?" if self.nullable else "") + ("!" if closed or self.closed else "")
         if self.values:
@@ -137,7 +141,10 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A member of an object; ``required`` is whether the member must be present, even if it may be null."""
+    """A member of an object.
+
+    If ``required`` is true, the member must be present. Its value can be null if ``shape`` allows null.
+    """
 
     name: str
     shape: Shape

@@ -31,7 +31,7 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema
 from cloudevents_kafka.spark.typed.worker import payload_checker
 
 Schemas = Mapping[str, DataSchema]
-"""Schemas by patterns of types; the first pattern that matches decides."""
+"""Schemas by patterns of types; the first pattern that matches a type decides."""
 
 FOUND: Final = f"{PREFIX}found"
 """The column with the result for a row: a payload that Spark can read completely, and the reason if there is
@@ -40,7 +40,7 @@ _FOUND_TYPE: Final = "STRUCT<payload: BINARY, reason: STRING>"
 _NUMBER: Final = f"{PREFIX}n"
 _RAW: Final = f"{PREFIX}raw_"
 _SUSPECT: Final = f"{PREFIX}suspect"
-_UNREAD: Final = Misfit("", "must be what Spark reads", "data that its parser refuses").reason()
+_UNREAD: Final = Misfit("", "must be data that Spark can read", "data that its parser rejects").reason()
 
 
 def value_names(schemas: Schemas) -> dict[DataSchema, str]:
@@ -65,11 +65,12 @@ def read_values(
 ) -> DataFrame:
     """Return rows with the values that Spark reads completely, and with the number of each row's schema.
 
-    ``event`` is the prefix of the columns of an event. Framed payloads are left to Python. ``unread`` is SQL
-    for whether the data of an event must not be read, as if there were no schema for its type.
+    ``event`` is the prefix of the columns of an event. Spark reads no framed payloads; Python reads them
+    later. ``unread`` is an SQL condition. If the condition is true for an event, the data of the event is not
+    read, as if there were no schema for its type.
     """
     data = f"{event}`data`"
-    # JSON does not begin as a frame does, but Avro may.
+    # JSON never begins with the bytes of a frame, but Avro data may.
     bare = "true" if writers is None else f"{header_sql(rows.columns)} IS NULL"
     payloads = {}
     for schema in value_names(schemas):
@@ -81,14 +82,17 @@ def read_values(
 
 
 def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool, unread: str | None = None) -> DataFrame:
-    """Return rows with their values; Spark has read the data before, or Python has written it."""
+    """Return rows with their values.
+
+    Spark can read all data in the rows: Spark has read this data before, or Python has written it.
+    """
     payloads = dict.fromkeys(value_names(schemas), "`data`")
     rows = _with_number(rows, schemas, "`type`", unread)
     return _read(rows, schemas, payloads, rescue=rescue).drop(_NUMBER)
 
 
 def is_read_sql(schemas: Schemas) -> str:
-    """Return SQL for whether a row of `read_values` has its value, or there is no schema for the row."""
+    """Return SQL that is true if a row of `read_values` has its value, or if it has no schema."""
     cases = (f"WHEN {n} THEN {name} IS NOT NULL" for n, name in enumerate(value_names(schemas).values()))
     return f"CASE {_NUMBER} {' '.join(cases)} ELSE true END"
 
@@ -101,7 +105,7 @@ def decide_values(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return rows of ``type`` and ``data`` with their values, and with the column `FOUND`."""
+    """Return the rows, which have ``type`` and ``data``, with their values and with the column `FOUND`."""
     rows = read_values(rows, schemas, "", writers, rescue=rescue, unread=unread)
     rows = _with_decisions(rows, schemas, writers, rescue=rescue)
     payloads = dict.fromkeys(value_names(schemas), f"{FOUND}.payload")
@@ -135,7 +139,7 @@ def _read(
         whole = schema.whole_sql(f"{_RAW}{n}", rescue=rescue)
         values[name] = f"coalesce({name}, {whole})" if name in rows.columns else whole
     others = (quote_name(name) for name in rows.columns if name not in values)
-    # Two steps: what is parsed is used several times, so Spark keeps it as a column.
+    # There are two steps so that Spark parses each payload once: the parsed column is used several times.
     return rows.selectExpr("*", *raw).selectExpr(
         *others, *(f"{sql} AS {name}" for name, sql in values.items())
     )

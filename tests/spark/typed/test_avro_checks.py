@@ -179,5 +179,5 @@ def test_defaults_of_a_reader_are_of_the_budget() -> None:
 def test_a_schema_of_too_many_parts_is_refused() -> None:
     """The schema of a reader becomes a type of Spark, which has a part for each place."""
     assert data_schema(doubling(10)).avro
-    with pytest.raises(ValueError, match="must have at most 10000 parts where each name is replaced"):
+    with pytest.raises(ValueError, match="must have at most 10000 parts after each name is replaced"):
         data_schema(doubling(30))

@@ -286,7 +286,10 @@ def test_numbers_and_bytes_are_copied_scaled_or_misfits(
         assert found == expected
     else:
         assert isinstance(found, Misfit)
-        assert (found.where, found.rule) == ("/a", "must fit the schema, from that of its writer")
+        assert (found.where, found.rule) == (
+            "/a",
+            "must be convertible to the reader's schema",
+        )
         assert expected in found.got
 
 
@@ -320,7 +323,7 @@ def test_a_field_without_a_default_is_a_misfit_with_its_place() -> None:
     writer = {"type": "record", "name": "R", "fields": []}
     found = Writer("AVRO", (json.dumps(writer),)).read(b"", data_schema(field("long")))
     assert found.reason == (
-        "data: /a must fit the schema, from that of its writer, got no such field, and no default of its type"
+        "data: /a must be convertible to the reader's schema, got no such field, and no default of its type"
     )
 
 
@@ -361,6 +364,6 @@ def test_reasons_have_no_error_of_python() -> None:
     deep = '{"type":"array","items":' * 9_000 + '"long"' + "}" * 9_000
     for text in ("{", '"nothing"', '{"type": "record"}', "[" * 5_000, deep):
         reason = Writer("AVRO", (text,)).read(b"\x02", reader).reason or ""
-        assert reason.startswith("data: it must have a schema of its writer that is of Avro, got one that ")
+        assert reason.startswith("data: it must have a writer's schema that is valid Avro, got a schema ")
         assert "Error" not in reason
         assert "recursion" not in reason

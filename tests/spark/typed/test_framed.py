@@ -201,7 +201,10 @@ def test_what_is_not_of_the_registry(spark: SparkSession, registry: Any) -> None
         ((b"\0\0\0\x03\xe7" + payload[5:], []), "a schema that the registry knows, got 999"),
         ((payload, [("__value_schema_id", b"\x01" + guid.bytes)]), f"registry knows, got {guid.hex}"),
         ((b"\0" + other.to_bytes(4, "big"), []), f"schema of Avro, got {other}, which is of PROTOBUF"),
-        ((b"\0" + lone.to_bytes(4, "big") + b"\x02", []), "must fit the schema, from that of its writer"),
+        (
+            (b"\0" + lone.to_bytes(4, "big") + b"\x02", []),
+            "must be convertible to the reader's schema",
+        ),
         ((payload[5:], []), "must have the id of its schema in front of it, or in a header, got none"),
         ((payload[:4], []), "must have the id of its schema in front of it, or in a header, got none"),
         ((payload[:-1], []), "ends too early"),
@@ -348,7 +351,7 @@ def test_decimals_and_times_of_other_scales() -> None:
     assert found.payload == b"\x02\x64"  # 0.10 is 0.100
     for datum in (b"\x02\x0b", b"\x06\x10\x00\x00"):
         found = Writer("AVRO", (json.dumps(wide),)).read(datum, data_schema(narrow))
-        assert "must fit the schema, from that of its writer, got a number" in (found.reason or "")
+        assert "must be convertible to the reader's schema, got a number" in (found.reason or "")
     times = json.dumps(record(("t", logical("long", "timestamp-micros"))))
     late = Writer("AVRO", (times,)).read(b"\xfe" + b"\xff" * 8 + b"\x01", data_schema(times))
     assert late.reason == "data: /t must be of the type timestamp-micros, got a number that does not fit"
