@@ -1,12 +1,12 @@
 """A Spark job that writes CloudEvents from Kafka topics to tables, each record exactly once.
 
-Instead of writing tables, the job can also call a function with each batch. `EventPipeline` runs the job,
-either in a local Spark that `EventPipeline` starts or in your session. `PipelineOptions` contains the
-settings of the job, and `to_java_settings` translates librdkafka's settings into settings of the Java client.
+Instead of writing tables, the job can also call a function with each batch. `EventPipeline` runs the job in
+your Spark session, or in a local Spark that `EventPipeline` starts. `PipelineOptions` contains the settings
+of the job, and `to_java_settings` translates librdkafka's settings into settings of the Java client.
 `Summary` is the result of a run. `EventBatch` is the argument of a user's function.
 
-Read the module `runs._event_pipeline` first. Then read `landing._lander`, which lists the steps of a batch,
-from Spark's call to the manifest of the batch, and the modules that these steps use. The folder `runs` reads
+Read the module `runs._event_pipeline` first. Then read `landing._lander`. It lists the steps of a batch, from
+Spark's call to the manifest of the batch, and the modules that these steps use. The folder `runs` reads
 records, as a stream or a backfill. `landing` knows which offsets have landed, and contains the targets of a
 batch: files, tables, or a function. `batches` computes and counts the rows of a batch. `tables` defines the
 columns of these rows, and writes the rows. `notes` and `stores` read and write the pipeline's files and

@@ -68,7 +68,7 @@ _ADVICE: Final = {
         "or raise the limit (-X spark.driver.memory=4g)"
     ),
 }
-# What a new start does not mend.
+# Errors that occur again after a new start, until the user changes something.
 _FINAL: Final = frozenset(
     {
         "expired",
@@ -81,7 +81,8 @@ _FINAL: Final = frozenset(
         "constraint",
     }
 )
-# Spark's Kafka source has no latest offsets after a batch that it did not plan, and counts them all the same.
+# After a batch that Spark's Kafka source did not plan, the source has no latest offsets. Its metrics fail,
+# because they need the latest offsets.
 _METRICS: Final = r"IterableOps\.map\(.*Option\.get\(\)\" is null"
 _PATTERNS: Final = (
     (r"DELTA_VIOLATE_CONSTRAINT|DELTA_NOT_NULL_CONSTRAINT_VIOLATED|NOT_NULL_ASSERT_VIOLATION", "constraint"),
@@ -106,7 +107,7 @@ _PATTERNS: Final = (
 )
 
 
-# A plan after the message of an error: its root, and all lines below, which are drawn as a tree.
+# A query plan that follows the message of an error: the root of the plan, and the lines of its tree.
 _PLAN: Final = re.compile(
     r";?[ \t]*\n(?:== .* Plan ==\n)?'?[A-Z]\w*\b.*(?:\n[ \t:|]*[+:]- .*)+|;[ \t]*\n'?[A-Z]\w* .*#\d.*"
 )
@@ -130,7 +131,7 @@ class PipelineError(CloudEventsKafkaError):
 class PipelineFailed(PipelineError):
     """The pipeline failed; all landed batches are complete, and a new start continues after these batches.
 
-    ``final`` is whether a new start would fail in the same way, unless you change something first.
+    ``final`` is true if a new start would fail in the same way until you change something.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineFailed, PipelineOptions
@@ -148,9 +149,10 @@ class PipelineFailed(PipelineError):
 
 
 class WrongTable(PipelineError):
-    """A table is missing, or cannot take the rows of the pipeline.
+    """A table is missing, or the pipeline cannot write its rows into the table.
 
-    Such a table has other columns than the rows, or contains offsets that another pipeline has landed.
+    In the second case, the table has other columns than the rows, or contains offsets that another pipeline
+    has landed.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, optimize_tables
@@ -181,14 +183,17 @@ class NotOnConnect(PipelineError, ValueError):
 def ends_after_repeated_batch(text: str) -> bool:
     """Return whether SPARK-55271 ended a query.
 
-    This Spark bug ends a query whose first batch was a repeated batch; that batch has landed.
+    This Spark bug ends a query if its first batch repeats an earlier batch. The repeated batch has landed.
     """
     return re.search(_METRICS, text) is not None
 
 
 @contextmanager
 def failures_in_words(redact: Callable[[str], str]) -> Iterator[None]:
-    """Yield; turn an error of Spark into a `PipelineFailed`, from whose text ``redact`` removes secrets."""
+    """Yield, and convert an error of Spark to a `PipelineFailed`.
+
+    The function ``redact`` removes secrets from the text of the error.
+    """
     try:
         yield
     except spark_errors() as error:
@@ -204,7 +209,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def failure_of(text: str) -> PipelineFailed:
-    """Return the error for an error text of Spark: the cause, and advice if the cause is well known."""
+    """Return the error for an error text of Spark, with the cause and with advice for a known cause."""
     key = next((key for pattern, key in _PATTERNS if re.search(pattern, text)), None)
     advice = "" if key is None else f"\n{_ADVICE[key]}"
     return PipelineFailed(f"Spark stopped: {_cause(text)}{advice}", final=key in _FINAL)
@@ -213,8 +218,9 @@ def failure_of(text: str) -> PipelineFailed:
 def _cause(text: str) -> str:
     """Return the innermost cause in an error text of Spark.
 
-    This is the last ``Caused by``; if the text has no ``Caused by``, another error; otherwise the first lines
-    of the text. Lines that belong to a query plan, or to the bridge between Python and Java, are left out.
+    This is the last ``Caused by`` in the text. If there is no ``Caused by``, it is another error in the text.
+    If there is no error either, it is the first lines of the text. The result contains no lines of a query
+    plan, and no lines of the bridge between Python and Java.
     """
     text = "\n".join(line for line in _PLAN.sub("", text).splitlines() if not _BRIDGE.search(line))
     java = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)

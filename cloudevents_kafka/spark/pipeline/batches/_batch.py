@@ -1,8 +1,8 @@
 """How a batch of records becomes rows of the tables: in one pass, which writes and counts the rows.
 
 `BatchWriter.write` writes rows in one pass. `BatchWriter.write_kept` stores all rows first. Storing is
-necessary where the whole batch must be known: for several tables with a commit each, for a comparison with
-the rows of a table, and for a user's function.
+necessary if the whole batch must be known before its rows are written. This is so for several tables, each
+with its own commit, for a comparison with the rows of a table, and for a user's function.
 
 Rows that the Java function can read are written at once, without Python in the query plan. The records that
 the Java function cannot read are usually few: they come to the driver together with the counts, and the
@@ -37,16 +37,16 @@ from cloudevents_kafka.spark.pipeline.batches._batch_rows import (
 )
 from cloudevents_kafka.spark.pipeline.batches._driver_rows import DriverRows
 
-_LARGE_SHARE: Final = 0.25  # share of rows that need Python, from which on Python decodes all
+_LARGE_SHARE: Final = 0.25  # if a larger share of a batch needs Python, Python decodes the next batch
 _MOST_IN_DRIVER: Final = 5_000  # rows that are decoded in this process
-_MOST_ERRORS: Final = 5_000  # errors in a batch whose rows are not kept
+_MOST_ERRORS: Final = 5_000  # if a batch has more errors, the rows of the next batch are stored
 
 
 Append = Callable[[str, DataFrame], bool]
 """Writes rows of the table ``events`` or ``quarantine``; returns false if the table has the rows already."""
 
 Take = Callable[[DataFrame, DataFrame, notes.BatchCounts], None]
-"""A function that takes the events of a batch, the other records of the batch, and the counts."""
+"""A function whose arguments are the events of a batch, its other records, and the counts."""
 
 
 class KeptBatch(NamedTuple):
@@ -59,14 +59,14 @@ class KeptBatch(NamedTuple):
     records: DataFrame
 
 
-# Compares a batch with the rows of a table, and yields what is to land of it.
+# Compares a batch with the rows of a table, and yields the part of the batch that must land.
 Compare = Callable[[KeptBatch], AbstractContextManager[KeptBatch]]
 
 
 class BatchWriter:
     """Writes batches, and chooses for each batch whether Java or Python reads its records first.
 
-    The choice depends on the share of records in the batch before that needed Python.
+    The choice depends on the previous batch: on the share of its records that needed Python.
     """
 
     def __init__(self, *, tasks: int) -> None:
@@ -82,8 +82,8 @@ class BatchWriter:
         """Write the records of a batch to the tables, and return the counts.
 
         The records are read with the settings in the note of the batch. If the batch has routes, the rows of
-        events have the column `TABLE`. Raises `CountMismatch` if Spark has read other records than those of
-        the batch, or has read a record twice.
+        events have the column `TABLE`. Raises `CountMismatch` if Spark has read records outside the offsets
+        of the batch, or has read a record twice.
         """
         rows = Rows(batch.offsets, batch)
         records = self._limit_tasks(records, batch.offsets)
@@ -136,7 +136,7 @@ class BatchWriter:
         return records
 
     def _decode(self, records: DataFrame, rows: Rows) -> DataFrame:
-        self._share /= 2  # after some batches, Java reads again
+        self._share /= 2  # so that Java reads first again after some batches
         return rows.decode(records)
 
     def _left(self, counts: notes.BatchCounts) -> int:
@@ -205,7 +205,8 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
         finally:
             kept.unpersist()
         return
-    # Kept as rows: converting them to the columns of a cache and back costs more than decoding.
+    # These are stored as rows. To convert them to the columns of a cache and back would cost more than
+    # decoding.
     kept = rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
     try:
         yield kept
@@ -216,7 +217,7 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
 def _loses_no_executor(spark: SparkSession) -> bool:
     """Return whether the session's tasks run in the session's own Java process.
 
-    Elsewhere, an executor may be lost, and Spark must be able to compute its rows again.
+    In other sessions, an executor may be lost. Then Spark must be able to compute the executor's rows again.
     """
     return bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
 
@@ -240,7 +241,7 @@ def _add_left(counts: notes.BatchCounts, others: notes.BatchCounts, left: int) -
     """Return the counts plus the counts of the records that Java could not read."""
     if others.read != left:
         raise notes.CountMismatch(
-            f"Python must decode the {left:,} records of the batch that are left to it, got "
+            f"Python must decode the {left:,} records that Java has not read, got "
             f"{others.read:,}. Start again"
         )
     return counts.add_left(others)

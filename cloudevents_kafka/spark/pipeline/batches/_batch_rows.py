@@ -52,7 +52,7 @@ from cloudevents_kafka.spark.typed.values import is_read_sql, read_checked, read
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"
 _MOST_BYTES: Final = 8 << 20  # bytes of the rows that come to the driver
-# Not a text: some of these names are reserved words of ANSI SQL.
+# This is not a text in DDL, because some of these names are reserved words of ANSI SQL.
 PACKED: Final = StructType(
     [
         StructField("topic", StringType()),
@@ -80,7 +80,8 @@ class DecodedRows(Protocol):
     def counts(self) -> BatchCounts:
         """The counts of the rows.
 
-        Counts by partition are left out if they have been counted together with other rows of the batch.
+        The counts by partition are missing if these rows were already counted by partition, together with
+        other rows of the batch.
         """
 
     @property
@@ -94,7 +95,7 @@ class DecodedRows(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """How the rows of a batch with these offsets are read, arranged in columns, and counted."""
+    """Describes how the rows of a batch are read, arranged in columns, and counted."""
 
     offsets: OffsetRanges
     read: ReadSettings
@@ -118,13 +119,13 @@ class Rows:
         return self.events(self.with_values(decoded)), quarantine_of(decoded)
 
     def with_values(self, decoded: DataFrame) -> DataFrame:
-        """Return events with the values of their data, which is known to fit the schemas."""
+        """Return events with the values of their data; it is known that the data fits the schemas."""
         if not self.read.schemas:
             return decoded
         return read_checked(decoded, self.read.schemas, rescue=self.read.rescue, unread=self.unread())
 
     def unread(self, event: str = "") -> str | None:
-        """Return SQL for whether the data of an event is ignored, because the event deletes a row."""
+        """Return SQL that is true if the data of an event is ignored because the event deletes a row."""
         return None if self.read.upsert is None else self.read.upsert.deletes_sql(event)
 
     def events(self, decoded: DataFrame) -> DataFrame:
@@ -140,7 +141,7 @@ class Rows:
         )
 
     def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
-        """Return how rows are counted; ``others`` is whether the rows include records that are not events."""
+        """Return the counting of rows; with ``others``, the rows include records that are not events."""
         is_event, type_ = f"{event}id IS NOT NULL", f"{event}`type`"
         labels = {"event": Labels(is_event, type_, f"{event}mode")}
         if self.read.lenient:
@@ -155,20 +156,20 @@ class Rows:
 
 
 class Reading:
-    """The rows of a batch that Java reads, the counts of these rows, and the records that Java leaves."""
+    """The rows of a batch that Java reads, the counts of these rows, and the records for Python."""
 
     def __init__(self, records: DataFrame, rows: Rows) -> None:
         sql = reader_sql(records, lenient=rows.read.lenient)
         if sql is None:
             raise PipelineFailed(
-                "a batch that was begun must be read by the Java function again, which this session does not "
+                "an unfinished batch must be read by the Java function again, which this session does not "
                 "have; start again in a session that has it, see the warning of decode_events"
             )
         self.spark = records.sparkSession
         self._rows = rows
         self._records = records
         read = records.selectExpr(f"{sql} AS {_READ}", *_KAFKA)
-        if rows.read.schemas:  # data that may not fit is left to Python, too
+        if rows.read.schemas:  # Python also reads data that possibly does not fit
             event = f"{_READ}."
             options: Any = {"rescue": rows.read.rescue, "unread": rows.unread(event)}
             read = read_values(read, rows.read.schemas, event, rows.read.writers, **options)
@@ -178,7 +179,8 @@ class Reading:
         self._observation = Observation()
         left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)
         counting = rows.counting(f"{_READ}.", by_java=True)
-        # The columns of the table are selected first: value and headers are not copied for the counts.
+        # The columns of the table are selected before rows are counted, so that value and headers are not
+        # copied.
         table = rows.columns(f"{_READ}.", by_java=True)
         counted = self._read.selectExpr(*table, f"{left} AS {_LEFT}", *counting.columns)
         observed = counted.observe(
@@ -206,7 +208,7 @@ class Reading:
         )
 
     def packed(self) -> list[str]:
-        """Return records that Java leaves, in JSON of the type `PACKED`.
+        """Return the records that Java has not read, in JSON of the type `PACKED`.
 
         If these records are too large, only some of them are returned.
         """
@@ -214,7 +216,7 @@ class Reading:
         return packed
 
     def rest(self, packed: list[str] | None) -> DataFrame:
-        """Return the records that Java leaves, decoded in Python.
+        """Return the records that Java has not read, decoded in Python.
 
         Without ``packed``, Spark reads these records again.
         """
@@ -247,7 +249,7 @@ class Decoding:
         return all_counts(self._found, self._rows)
 
     def quarantine(self, number: int) -> DataFrame:
-        """Return the rows of the quarantine; ``number`` is how many rows the quarantine has."""
+        """Return the rows of the quarantine; ``number`` is their number."""
         packed = self._found["left"]
         if len(packed) < number:
             return quarantine_of(self._decoded)
@@ -264,7 +266,7 @@ def frame_of(spark: SparkSession, **columns: list[str]) -> DataFrame:
     through a Python worker.
     """
     table = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
-    # Spark reads 0 as no limit, and PySpark fails here.
+    # For Spark, the value 0 of this setting means that there is no limit. With 0, PySpark would fail here.
     with settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "10000"}):
         return spark.createDataFrame(table).coalesce(1)
 
@@ -305,7 +307,10 @@ def quarantine_of(decoded: DataFrame) -> DataFrame:
 
 
 def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the counts of accepted deviations and the counts by table and topic, if they were observed."""
+    """Return the counts of accepted deviations, of events by table, and of quarantined records by topic.
+
+    The result contains only those counts that Spark has computed for the batch.
+    """
     counts: dict[str, Any] = {}
     if f"{TOLERATED}_names" in found:
         by_label = label_counts(found, TOLERATED)

@@ -1,6 +1,6 @@
 """The changes of rows that a batch of records makes in a table with one row for each key.
 
-These laws hold for each key:
+These rules hold for each key:
 
 1. The row comes from the last record of the key that was applied, in the order of offsets in one partition of
    one topic. The row contains the topic, partition and offset of that record. If that record deletes, the row
@@ -9,7 +9,7 @@ These laws hold for each key:
    nothing.
 3. If the row of a key comes from one partition, a record of the key from another partition is refused,
    because Kafka does not order records of different partitions. If the key has no row yet, the key belongs to
-   the first of the partitions in the batch.
+   the first partition from which the batch has a record of the key.
 
 Each record is counted by what the record would do if the records of the batch were applied one by one, so the
 counts do not depend on where batches end. A record counts as `inserted` if its key has no row or a deleted
@@ -76,7 +76,7 @@ def row_changes(batch: KeptBatch, table: DataFrame | None, upsert: Upsert) -> It
 
 
 def _changes(batch: KeptBatch, upsert: Upsert) -> DataFrame:
-    """Return the events and tombstones of a batch, with a column that says whether each deletes its row."""
+    """Return the events and tombstones of a batch, with a column that is true if a record deletes its row."""
     if upsert.keys != ("key",) or not batch.counts.quarantined:
         return batch.events
     columns = ("topic", "partition", "offset", "timestamp", "key", "record_date")
@@ -87,7 +87,7 @@ def _changes(batch: KeptBatch, upsert: Upsert) -> DataFrame:
 
 
 def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys: list[str]) -> DataFrame:
-    """Add the topic, partition, offset and deletion mark of the row that has the record's key, or nulls."""
+    """Add to each record the topic, partition, offset and deletion mark of the row of its key, or nulls."""
     types = {"topic": "string", "partition": "int", "offset": "bigint", DELETED: "boolean"}
     if table is None:
         nothing = (f"CAST(NULL AS {type_}) AS {PREFIX}{name}" for name, type_ in types.items())
@@ -99,7 +99,7 @@ def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys
 
 
 def _with_outcomes(changes: DataFrame, keys: list[str]) -> DataFrame:
-    """Add what each record does, whether the record is the last of its key, and why it is refused."""
+    """Add the effect of each record, whether it is the last of its key, and the reason if it is refused."""
     of_key = Window.partitionBy(*keys)
     mine = Window.partitionBy(*keys, "`topic`", "`partition`").orderBy("`offset`")
     here = F.struct("`topic`", "`partition`")

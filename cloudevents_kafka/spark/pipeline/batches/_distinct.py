@@ -1,11 +1,11 @@
 """Removes duplicates: events whose source and id are in the table, or in an earlier record of the batch.
 
-These laws hold for events with the same source and id: one batch lands at most one row of them, and no two
-rows land whose records have timestamps at most ``within`` apart. Each event that does not land is counted,
-and the table has a row with the same source and id.
+These rules hold for events with the same source and id. At most one of these events in a batch lands. If the
+timestamps of two records differ by at most ``within``, at most one of the two lands. Each event that does not
+land is counted, and the table has a row with the same source and id.
 
-Spark's watermark is not used, because a timestamp in the far future would move the watermark; so no event is
-too late to land. Records that are not events are neither compared nor removed.
+Spark's watermark is not used, because a timestamp in the far future would move the watermark. Without a
+watermark, no event is too late to land. Records that are not events are neither compared nor removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cloudevents_kafka.spark.pipeline.batches._batch_rows import count_now, even
 _PLACE: Final = ("topic", "partition", "offset")
 _EVENT: Final = ("source", "id")
 _DATE: Final = "record_date"
-# Microseconds from 1970 to 9999, as the dates of rows: any record may have any timestamp, or none.
+# Microseconds from 1970 to 9999, the range of the dates of rows. A record may have any timestamp, or none.
 _INSTANT: Final = "coalesce(least(greatest(unix_micros(`timestamp`), 0L), 253402300799999999L), 0L)"
 _MOST_DATES: Final = 100  # in the condition for the rows that are read
 
@@ -48,7 +48,10 @@ def without_duplicates(batch: KeptBatch, table: DataFrame | None, within: int) -
 
 
 def _new(events: DataFrame, table: DataFrame | None, within: int) -> DataFrame:
-    """Return the events that the table does not have; of several with one source and id, only the first."""
+    """Return the events that the table does not have.
+
+    If several events have the same source and id, return only the first of them.
+    """
     rows = events if table is None else _not_landed(events, table, within)
     first = Window.partitionBy(*_EVENT).orderBy(*(f"`{name}`" for name in _PLACE))
     numbered = rows.withColumn(f"{PREFIX}number", F.row_number().over(first))

@@ -49,14 +49,14 @@ class Labels:
 
 
 class Counting:
-    """How rows with these offsets are counted: by partition, and by each kind of labels.
+    """Describes how rows are counted: by partition, and by each kind of labels.
 
-    `columns` are SQL columns that are added to the rows, because Spark compiles columns. `counts` is a single
-    aggregate of these columns, because Spark interprets each observed aggregate for each row.
+    Spark compiles columns, but it interprets each observed aggregate for each row. So `columns`, SQL columns
+    that are added to the rows, do most of the work, and `counts` returns a single aggregate of these columns.
     """
 
     def __init__(self, offsets: notes.OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
-        """``by_java`` is whether the session has the Java functions."""
+        """If ``by_java`` is true, the session has the Java functions."""
         columns = _partition_columns(offsets)
         self._aggregates = [
             "count(1) AS records",
@@ -117,7 +117,7 @@ def partition_counts(
 ) -> dict[str, dict[str, notes.PartitionCounts]]:
     """Return the counts by topic and partition.
 
-    Raises `CountMismatch` if other records were read than those with the offsets.
+    Raises `CountMismatch` if Spark has read records outside ``offsets``, or has read a record twice.
     """
     bins = _bin_counts(observed, "places")
     newest: dict[tuple[str, str], int] = {}
@@ -166,9 +166,9 @@ def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, 
 
 
 def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str, dict[str, int]]:
-    """Return the counts by clause and rule; the labels are pairs of texts as `tolerated_rules` makes them.
+    """Return the counts by clause and rule; `tolerated_rules` describes the labels.
 
-    Only the first ``most`` rules of a label are counted one by one, and each rule is counted once.
+    Each rule of a label is counted once. Only the first ``most`` rules of a label are counted one by one.
     """
     counts: dict[str, Counter[str]] = {}
     for clauses, by_rules in labels.items():
@@ -198,8 +198,8 @@ def tolerated_rules(tolerated: str) -> tuple[str, str]:
     """Return SQL for two texts about the accepted deviations of an event.
 
     The first text joins the clauses with commas, and the second text joins the rules with newlines. If an
-    event has many deviations, the texts contain `MOST_RULES` of them and one more, which stands for all
-    further deviations.
+    event has many deviations, the texts contain the first `MOST_RULES` deviations and one more, which stands
+    for all further deviations.
     """
     few = f"slice({tolerated}, 1, {MOST_RULES + 1})"
     newline = literal("\n")

@@ -1,8 +1,9 @@
-"""Records with timestamps that Spark's Kafka source cannot convert, so that it fails on the whole batch.
+"""Reads records with timestamps that Spark's Kafka source cannot convert.
 
-Spark converts milliseconds to microseconds in 64 bits, so timestamps beyond `_MOST` milliseconds overflow.
-For example, a producer may send nanoseconds instead of milliseconds; brokers before Kafka 4.0 accept such
-records. Instead of Spark, librdkafka reads these records, and all records between them in the same partition.
+Such a record makes Spark's source fail on the whole batch. Spark converts milliseconds to microseconds in 64
+bits, so timestamps beyond `_MOST` milliseconds overflow. For example, a producer may send nanoseconds instead
+of milliseconds; brokers before Kafka 4.0 accept such records. Instead of Spark, librdkafka reads these
+records, and all records between them in the same partition.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
     consumer.assign([TopicPartition(topic, int(partition), offsets.start)])
     deadline = time.monotonic() + _SECONDS
     while True:
-        # It returns fewer than asked for only at the end of its time.
+        # If `consume` returns fewer records than requested, the timeout has passed.
         messages = consumer.consume(1000, timeout=_POLL_SECONDS)
         if messages:
             deadline = time.monotonic() + _SECONDS

@@ -55,7 +55,7 @@ class FunctionTarget(Target):
     def __init__(self, each_batch: EachBatch) -> None:
         self._each_batch = each_batch
 
-    def table_name(self, table: str) -> str:  # noqa: ARG002  # it takes both
+    def table_name(self, table: str) -> str:  # noqa: ARG002  # it receives both
         """Return the name of the function."""
         return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
 
@@ -65,7 +65,7 @@ class FunctionTarget(Target):
 
     def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
         """Call the function with the rows of a batch."""
-        del counts  # they are exact, as the rows are kept
+        del counts  # the counts are exact, because the rows are stored
         batch = self._batch
         try:
             self._each_batch(EventBatch(batch.number, events, quarantine, batch.offsets))

@@ -24,10 +24,11 @@ class Landed:
     """The offsets that have landed in a folder; call `recover` before other methods.
 
     ``kind`` is the kind of target in which batches land. A folder has one kind, because the files in
-    ``_batches`` are about targets of that kind. ``continued`` lists other kinds whose folders may be
-    continued. With ``in_notes``, the ledger in the last manifest decides what has landed; otherwise, the
-    ledger of the table of events decides, and is set as `ledger`. With ``notes_begun``, the offsets of a
-    batch are noted before the batch is written, so that another run can finish the batch.
+    ``_batches`` are about targets of that kind. ``continued`` lists other kinds: the pipeline may continue a
+    folder of one of these kinds. With ``in_notes``, the ledger in the last manifest decides which offsets
+    have landed. Otherwise, the ledger of the table of events decides, which `use_ledger` sets. With
+    ``notes_begun``, the offsets of a batch are written into a file before the batch itself is written, so
+    that another run can finish the batch.
     """
 
     def __init__(
@@ -47,10 +48,10 @@ class Landed:
         self.beginning = notes.Beginning()
         self._continued, self._notes_begun = continued, notes_begun
         self._ids: notes.TopicIds = {}
-        self._is_noted = True  # whether it is known where the checkpoint begins
+        self._is_noted = True  # whether the first offsets of the checkpoint are known
 
     def begun(self) -> notes.BegunBatch | None:
-        """Return the batch that an earlier run has begun and that this run must finish, or None."""
+        """Return the unfinished batch of an earlier run, which this run must finish, or None."""
         batch = self.manifests.find(notes.BegunBatch) if self._notes_begun else None
         if batch is None or (self.last and batch.number <= self.last.number):
             return None
@@ -75,12 +76,16 @@ class Landed:
         self.use_ledger(self._of_batches)
 
     def use_ledger(self, ledger: notes.Ledger) -> None:
-        """Let a ledger decide what has landed, after adding the offsets at which the folder begins."""
+        """Use a ledger as the list of landed offsets, and add the offsets at which the folder begins."""
         self.ledger = ledger.merge(self.noted.begins())
 
     @property
     def noted(self) -> notes.Ledger:
-        """The ledger of the last manifest: all batches of the folder, and what had landed before them."""
+        """The ledger of the last manifest.
+
+        It contains the offsets of all batches of the folder, and the offsets that had landed before these
+        batches.
+        """
         return self._of_batches.merge(self.beginning.landed.entries())
 
     @property
@@ -101,7 +106,7 @@ class Landed:
         return self.ledger.landed(self._ids or self.topic_ids)
 
     def use_topic_ids(self, ids: notes.TopicIds) -> None:
-        """Limit `landed` to the topics with these ids, and to other topics that the folder knows."""
+        """Limit `landed` to the topics with these ids, and to the other topics in the notes."""
         self._ids = {**self.topic_ids, **ids}
 
     @property
@@ -110,7 +115,7 @@ class Landed:
         return self.beginning.ids if self.last is None else self.last.ids
 
     def record_beginning(self, ids: notes.TopicIds, start: str | None) -> None:
-        """Write what is known before the first batch.
+        """Write the facts that are known before the first batch into a file.
 
         ``start`` is the option ``start`` of a new checkpoint, or None for an existing checkpoint.
         """
@@ -157,7 +162,7 @@ class Landed:
         return notes.PlannedBatch(plan.batch, query_id, ids, left, plan.ranges)
 
     def plan_gap(self, offsets: notes.OffsetRanges, topic_ids: notes.TopicIds) -> notes.PlannedBatch:
-        """Return a batch of offsets that no pipeline has landed, apart from the batches of Spark's plan."""
+        """Return a batch that Spark has not planned; no pipeline has landed the ``offsets`` of this batch."""
         assert self.last is not None
         ids = {**self.topic_ids, **topic_ids}
         return notes.PlannedBatch(self.last.batch, self.last.query, ids, offsets, offsets)
@@ -165,7 +170,7 @@ class Landed:
     def begin(
         self, planned: notes.PlannedBatch, read: notes.ReadSettings, *, in_java: bool
     ) -> notes.BegunBatch:
-        """Note that a batch begins, and return the batch."""
+        """Write the note of a batch before its rows are written, and return the batch."""
         number = 0 if self.last is None else self.last.number + 1
         own: Any = {"number": number, "pipeline": self.pipeline, "to": self.kind, "in_java": in_java}
         batch = notes.BegunBatch(**asdict(read), **planned._asdict(), **own)
@@ -191,7 +196,8 @@ class Landed:
 
     def _check_follows(self, plan: notes.BatchPlan) -> None:
         """Raise `WrongCheckpoint` if a batch begins after the landed offsets end, or before they start."""
-        # A checkpoint whose folder has no notes may begin anywhere: only the ledger knows what is before it.
+        # If the folder has no notes, the checkpoint may begin at any offset. Then only the ledger shows which
+        # earlier offsets have landed.
         has_landed = self.ledger.generation > 0 or self.last is not None or not self._is_noted
         if plan.batch and not has_landed:
             raise notes.WrongCheckpoint(
@@ -200,7 +206,7 @@ class Landed:
             )
         landed = self.landed
         for topic, partition, offsets in notes.iter_partitions(plan.ranges) if has_landed else ():
-            # A first batch may begin anywhere, a partition that is added later begins at its offset 0.
+            # The first batch may begin at any offset. A partition that is added later begins at its offset 0.
             begin = offsets.start if self._is_noted and not plan.batch else 0
             before = landed.get(topic, {}).get(partition, notes.OffsetRange(begin, begin))
             if before.start <= offsets.start <= before.end:

@@ -5,7 +5,7 @@
    again.
 3. `Landed.plan` looks up in the ledger which of the offsets have not landed.
 4. The schemas of the records' data are fetched from the schema registry, if there is one, and `Landed.begin`
-   notes the batch.
+   writes the note of the batch.
 5. `Target.start` forgets rows that were staged for another batch.
 6. `BatchWriter` asks Spark to decode and count the records. Meanwhile, the function that `Target.appends`
    returns stages the rows; if there is no such function, `BatchWriter` stores the rows for `Target.compare`
@@ -13,8 +13,9 @@
 7. After Spark has read the records, the topics are compared again, and `Target.commit` commits the rows.
 8. `Landed.complete` creates the manifest, and `Target.finish` does the work that remains after that.
 
-The life of a batch in docs/design.md describes what exists after a kill at each step. The batches of a
-backfill begin at step 4. A batch that an earlier run has left unfinished also begins at step 4.
+For each step, the section "The life of a batch" in docs/design.md describes what exists if the process is
+killed after this step. The batches of a backfill begin at step 4. A batch that an earlier run has left
+unfinished also begins at step 4.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class BatchLander:
     def find_topics(self) -> None:
         """Look up the ids of the topics.
 
-        Raises `TopicChanged` if a topic is not the topic whose records have landed.
+        Raises `TopicChanged` if a topic has another id than the topic of this name whose records have landed.
         """
         self.topic_ids = self._topics.check(self._landed.topic_ids, {})
         self.use_topic_ids()
@@ -106,7 +107,7 @@ class BatchLander:
         return self._topics.check(known, self._landed.landed, plan.ranges if plan else None, **timeout)
 
     def finish_begun(self, spark: SparkSession) -> int | None:
-        """Land the batch that an earlier run has left unfinished; return the number of the batch."""
+        """Land the unfinished batch of an earlier run, if there is one; return its number, or None."""
         batch = self._landed.begun()
         return None if batch is None else self.finish(spark, batch).number
 
@@ -118,7 +119,7 @@ class BatchLander:
         began = time.monotonic()
         plan = self._checkpoint.plan(batch)
         topic_ids = self.check_topics(plan)
-        if topic_ids.keys() - self.topic_ids.keys():  # of topics by a pattern, some may come later
+        if topic_ids.keys() - self.topic_ids.keys():  # with topic_pattern, topics may be added later
             self.topic_ids |= topic_ids
             self.use_topic_ids()
         planned = self._landed.plan(plan, query_id, topic_ids)
@@ -134,14 +135,15 @@ class BatchLander:
         return self._finish(self._begin(planned, records, offsets), records)
 
     def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
-        """Land a batch that was begun, and return its manifest.
+        """Land an unfinished batch of an earlier run, and return its manifest.
 
-        If `Target.is_decided` returns true, the batch is read with the settings in its note; otherwise with
-        the settings of this start.
+        If `Target.is_decided` returns true, the batch is read with the settings in its note. Otherwise, it is
+        read with the settings of this start.
         """
         records = self._records(spark, batch.offsets)
         if self._target.is_decided(batch):
-            # Earlier versions did not note how records change rows, which stays the same.
+            # Notes of earlier versions do not contain the option upsert, which is the same for all batches of
+            # a table.
             batch = replace(batch, upsert=batch.upsert or self._read.upsert)
         else:
             planned = notes.PlannedBatch.of(batch)
@@ -154,14 +156,14 @@ class BatchLander:
     def _begin(
         self, planned: notes.PlannedBatch, records: DataFrame, offsets: notes.OffsetRanges
     ) -> notes.BegunBatch:
-        """Begin a batch, which will be read with the options of this start."""
+        """Write the note of a batch, and return the batch; it will be read with the options of this start."""
         read = replace(self._read, writers=self._find_writers(records, offsets))
         return self._landed.begin(planned, read, in_java=self._writer.starts_in_java(records))
 
     def _finish(
         self, batch: notes.BegunBatch, records: DataFrame, checked: float = 0.0
     ) -> notes.BatchManifest:
-        """Write and commit a batch that was begun; earlier checks have taken ``checked`` seconds."""
+        """Write and commit a batch; earlier checks of the topics have taken ``checked`` seconds."""
         if batch.offsets != notes.Ledger().left({}, batch.planned):
             records = filter_offsets(records, batch.offsets)
         times = [time.monotonic()]
@@ -205,7 +207,7 @@ class BatchLander:
         return read_out_of_range(spark, offsets, self._options.batch_options, self._topics.warn)
 
     def stop_waiting(self) -> None:
-        """End the wait of a batch for a schema registry, before the batch has begun.
+        """If a batch waits for a schema registry before its rows are written, end this wait.
 
         Any thread may call this method.
         """
@@ -213,7 +215,7 @@ class BatchLander:
             self._fetcher.end()
 
     def _find_writers(self, records: DataFrame, offsets: notes.OffsetRanges) -> Writers | None:
-        """Return what a schema registry knows about framed data in the records.
+        """Return the schemas that framed data in the records needs, from the schema registry.
 
         Raises `PipelineFailed` if the registry does not answer.
         """

@@ -3,8 +3,8 @@
 Parquet files, and Iceberg tables in a folder (without a catalog), require a store that renames a file in one
 step. Hadoop's clients of object stores copy a file and then delete the original. So a run that is killed in
 between leaves both files, and two runs may both find that a name is not used. Delta tables do not need
-renames, because a commit creates one object; neither do Iceberg tables in a catalog, because a commit changes
-one entry of the catalog.
+renames, because a commit creates one object. Iceberg tables in a catalog do not need renames, because a
+commit changes one entry of the catalog.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 
 
-# S3, Google Cloud Storage, Azure Blob Storage, and those of Alibaba, Tencent and OpenStack.
+# S3, Google Cloud Storage, Azure Blob Storage, and the object stores of Alibaba, Tencent and OpenStack.
 _OBJECT_STORES: Final = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "swift"})
 # Azure's newer client renames in one step if the account has a hierarchical namespace.
 _AZURE: Final = frozenset({"abfs", "abfss"})
@@ -93,7 +93,7 @@ def check_renames(
 
 
 class Landing(NamedTuple):
-    """What has landed in a folder, the target in which batches land, and how the records are read."""
+    """The landed offsets of a folder, the target in which batches land, and the settings to read records."""
 
     landed: Landed
     target: Target
@@ -106,7 +106,10 @@ def open_landing(
     each_batch: EachBatch | None = None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> Landing:
-    """Return the target for the tables of the options, or for a function, and what has landed there."""
+    """Return the landed offsets, the target and the read settings for the options of a pipeline.
+
+    With ``each_batch``, the target is this function. Otherwise, the target is the tables of the options.
+    """
     store = open_store(options.out, spark)
     try:
         read = notes.ReadSettings(
@@ -128,7 +131,7 @@ def open_landing(
         landed = Landed(store, options.to, in_notes=False)
         tables = _open_tables(options, options.to, spark, landed, read)
         return Landing(landed, tables, tables.fit(warn))
-    except ValueError as error:  # of DDL, which a session reads, or of tables with several schemas
+    except ValueError as error:  # DDL is wrong, or a table has several schemas
         raise WrongTable(f"schemas: {error}") from error
 
 
@@ -171,7 +174,7 @@ def _open_tables(
 
 
 def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare | None:
-    """Return the function that compares batches with the rows of their table, or None if none is needed."""
+    """Return the function that compares batches with rows of their table, or None for other options."""
     from cloudevents_kafka.spark.pipeline.batches import row_changes, without_duplicates
 
     if upsert is not None:

@@ -45,7 +45,7 @@ _FEW_FILES: Final = 32  # files whose rows are counted without a job
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """The files of one batch below a folder; each table has a folder, with a folder in it for each date.
+    """The files of one batch, in a folder for each table, which contains a folder for each date.
 
     The folder of a table has the name of the table, or ``__ce_table=NAME`` if rows of several tables are
     written.
@@ -88,7 +88,7 @@ class ParquetFiles:
                 table = file.relative_to(local).parts[0].removeprefix(f"{notes.TABLE}=")
                 counts[table] += read_metadata(file).num_rows
             return counts
-        # Without partition discovery, which would guess types from the names of folders.
+        # These options turn off partition discovery, which would guess types from the names of folders.
         reader = self._spark.read.schema("topic string").option("recursiveFileLookup", True)
         name = F.regexp_extract("_metadata.file_path", rf"/(?:{notes.TABLE}=)?([^/]+)/[^/]+/[^/]+\z", 1)
         rows = reader.parquet(without_patterns(self._folder)).groupBy(name.alias("table")).count()
@@ -154,7 +154,7 @@ class ParquetTarget(Target):
         self._batch, self._files = batch, ParquetFiles(spark, self._store.url(self._staging))
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
-        """Return `append`, or None if some tables have columns that others do not have."""
+        """Return `append`, or None if the tables of events may have different columns."""
         return None if batch.routes and batch.schemas else self.append
 
     def append(self, table: str, rows: DataFrame) -> bool:
@@ -188,8 +188,8 @@ class ParquetTarget(Target):
     def _check_tables(self) -> None:
         """Raise `WrongCheckpoint` if a table does not match the notes in ``_batches``.
 
-        The table may be missing, may have files without a manifest, or may have folders by the dates of
-        events.
+        There are three such cases: the table is missing, it has files without a manifest, or its folders are
+        by the dates of events.
         """
         for table, count in {
             **dict.fromkeys(notes.table_names(self._read.routes), 0),

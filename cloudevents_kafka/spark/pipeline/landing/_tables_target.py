@@ -1,12 +1,12 @@
 """How batches land in Delta or Iceberg tables exactly once, by the tables' ledgers: see `notes.Ledger`.
 
-First, the rows of all tables are staged. Then each table takes its rows in one commit, and the table of
-events is the last. If the process is killed between two commits, the next run finds the offsets and the
-settings of the batch in the batch's note. The next run reads these offsets again, in order to fill the tables
-whose ledgers do not have the offsets, and to count the records. If the note was removed, the next run plans
-its own batch, which begins at the same offset; a table that has rows of the earlier batch does not take other
-rows for the same offsets. Until the table of events has its commit, a reader may see other records of a
-batch, or events in separate tables, before the batch's rows in the table of events.
+First, the rows of all tables are staged. Then the rows of each table are committed in one commit for each
+table. The table of events is the last. If the process is killed between two commits, the next run finds the
+offsets and the settings of the batch in the batch's note. The next run reads these offsets again, in order to
+fill the tables whose ledgers do not have the offsets, and to count the records. If the note was removed, the
+next run plans a new batch, which begins at the same offset. If a table has rows of the earlier batch, the new
+batch writes no rows for the same offsets into this table. Before the commit to the table of events, readers
+may already see other rows of the batch: rows of the quarantine and of separate tables.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.pipeline.batches import Append, KeptBatch
 
 _MOST_AT_ONCE: Final = 4  # tables that are staged at once
-_MOST_TRIES: Final = 100  # commits that other pipelines precede
+_MOST_TRIES: Final = 100  # attempts to commit, if commits of other pipelines are faster
 
 
 Compare = Callable[["KeptBatch", "DataFrame | None"], AbstractContextManager["KeptBatch"]]
@@ -45,12 +45,12 @@ Compare = Callable[["KeptBatch", "DataFrame | None"], AbstractContextManager["Ke
 class TablesTarget(Target):
     """Delta or Iceberg tables; ``open_table`` opens a table by its name in `notes.table_names`.
 
-    With ``compare``, batches are compared with the rows of the table of events, and two more laws hold:
+    With ``compare``, batches are compared with the rows of the table of events, and two more rules hold:
 
     1. The rows that a batch lands depend on the rows in the table. So if another pipeline commits between the
        comparison and the commit of the batch, the run ends, and the next start compares again.
-    2. The counts of a batch are noted before its commits, because the same counts cannot be computed again
-       after the commits.
+    2. The counts of a batch are written into its note before its commits, because the same counts cannot be
+       computed again after the commits.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TablesTarget(Target):
         self._landed, self._adopt, self._compare = landed, adopt, compare
         self._read = read or notes.ReadSettings()
         self._open = cache(open_table)
-        # Of the batch that is written: its rows, and the ledgers of the tables, as they were read.
+        # The staged rows of the current batch, and the ledgers of the tables, as the pipeline has read them.
         self._staged: dict[str, list[Staged]] = {}
         self._ledgers: dict[str, notes.Ledger] = {}
 
@@ -74,14 +74,14 @@ class TablesTarget(Target):
         return self._open(table).name
 
     def recover(self) -> None:
-        """Let the ledger of the table of events decide what has landed.
+        """Use the ledger of the table of events as the list of landed offsets.
 
-        Raises `WrongTable` if the tables are not as earlier batches left them.
+        Raises `WrongTable` if a table is missing, was replaced, or was set back to an earlier version.
         """
         self._landed.use_ledger(self._read_ledger())
 
     def is_decided(self, batch: notes.BegunBatch) -> bool:
-        """Return whether any table of a batch that was begun has rows of the batch.
+        """Return whether any table already has rows of an unfinished batch.
 
         The tables of the batch follow from the routes in its note.
         """
@@ -91,8 +91,9 @@ class TablesTarget(Target):
     def fit(self, warn: Callable[[str], None] = warnings.warn) -> notes.ReadSettings:
         """Adapt the schemas of the data to the types in the tables, and return the new settings.
 
-        ``warn`` is called for each schema that differs from the types in its table. Raises `WrongTable` if a
-        table cannot take the rows: otherwise, a batch that has begun would fail at each start.
+        ``warn`` is called for each schema that differs from the types in its table. Raises `WrongTable` if
+        rows cannot be written into a table. Without this check, each start would fail only when it writes the
+        batch.
         """
         read = self._read
         fitting = dict(read.schemas)
@@ -128,7 +129,7 @@ class TablesTarget(Target):
     def _read_ledger(self) -> notes.Ledger:
         """Return the ledger of the table of events.
 
-        Raises `WrongTable` if the tables are not as earlier batches left them.
+        Raises `WrongTable` if a table is missing, was replaced, or was set back to an earlier version.
         """
         for table, known in self._noted_ids().items():
             opened = self._open(table)
@@ -162,10 +163,10 @@ class TablesTarget(Target):
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:  # noqa: ARG002
         """Forget rows that were staged for another batch.
 
-        Return the counts of the batch if the batch was compared, and has everything but its manifest;
-        otherwise None.
+        If the batch was compared, and only its manifest is missing, return the counts of the batch; otherwise
+        return None.
         """
-        if self._compare is not None:  # others may have committed since the last batch
+        if self._compare is not None:  # other pipelines may have committed since the last batch
             self._landed.use_ledger(self._read_ledger())
         if batch.upsert is not None:
             self._check_topics(batch)
@@ -179,8 +180,8 @@ class TablesTarget(Target):
             if found and entry.topic_id not in {"", found}:
                 raise WrongTable(
                     f"the table {self.table_name(notes.EVENTS)} has rows of the topic {entry.topic} that was "
-                    f"deleted (id {entry.topic_id}, now {found}), so which record is newer than its row is "
-                    "unknown. Land into a fresh table"
+                    f"deleted (id {entry.topic_id}, now {found}), so it is unknown which records are "
+                    "newer than the rows. Land into a fresh table"
                 )
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
@@ -197,7 +198,7 @@ class TablesTarget(Target):
     def append(self, table: str, rows: DataFrame) -> bool:
         """Stage rows of a table, and return whether the rows were computed.
 
-        They are not computed if the table has all of them.
+        If the table already has all these rows, they are not computed.
         """
         left = self._left(table)
         if not left:
@@ -214,9 +215,9 @@ class TablesTarget(Target):
         if counts.quarantined:
             self._check_refused(counts)
             rows[notes.QUARANTINE] = quarantine
-        if not self._open(notes.EVENTS).exists():  # its ledger needs it
+        if not self._open(notes.EVENTS).exists():  # a ledger needs its table
             rows.setdefault(notes.EVENTS, self._rows_of(events, notes.EVENTS, alone=True).limit(0))
-        # The settings are those of the session: they must stay until the last table is written.
+        # These settings are settings of the session, so they must not change until the last table is written.
         with write_settings(events.sparkSession), ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
             for staged in [threads.submit(self.append, table, rows[table]) for table in rows]:
                 staged.result()
@@ -224,14 +225,15 @@ class TablesTarget(Target):
     def _check_refused(self, counts: notes.BatchCounts) -> None:
         """Raise `WrongTable` if the quarantine may have records that an upsert has refused in another batch.
 
-        Which records an upsert refuses depends on the end of the batch. A batch that is read with its note
+        The end of a batch decides which records an upsert refuses. If the note of a batch exists, the batch
         ends at the same offsets as before.
         """
         is_another = self._batch.counted is None and self._left(notes.QUARANTINE) != self._batch.offsets
         if self._batch.upsert is not None and is_another and "refused" in counts.by_reason:
             raise WrongTable(
-                f"{self.table_name(notes.QUARANTINE)} has records of a batch that was begun, but the note of "
-                f"that is gone. Restore {self._landed.store.url('_batches')}, or land into a fresh table"
+                f"{self.table_name(notes.QUARANTINE)} has records of an unfinished batch, but the note "
+                f"of this batch is missing. Restore {self._landed.store.url('_batches')}, or land into a "
+                "fresh table"
             )
 
     def _rows_of(self, events: DataFrame, table: str, *, alone: bool) -> DataFrame:
@@ -274,7 +276,7 @@ class TablesTarget(Target):
         for _ in range(_MOST_TRIES):
             before = self._ledgers[table]
             after = before.add(self._landed.pipeline, batch.ids, batch.planned)
-            if table != notes.EVENTS:  # what events have landed has landed here, too
+            if table != notes.EVENTS:  # the offsets of landed events have landed here, too
                 after = after.merge(self._ledgers[notes.EVENTS].entries())
             try:
                 opened.commit(self._staged.get(table, []), before, after)
@@ -309,12 +311,13 @@ class TablesTarget(Target):
             )
 
     def _left(self, table: str) -> notes.OffsetRanges:
-        """Return the offsets of the batch whose rows a table does not have.
+        """Return those offsets of the batch whose rows are missing in a table.
 
         Raises `WrongTable` if another pipeline has landed some of the offsets.
         """
         if table not in self._ledgers:
             self._ledgers[table] = self._open(table).ledger(adopt=self._adopt)
-        # Rows next to the events may be those of another pipeline that was killed before its events' commit.
+        # A separate table or the quarantine may have rows of another pipeline, if this pipeline was killed
+        # before its commit to the table of events.
         owner = self._landed.pipeline if table == notes.EVENTS else None
         return self._ledgers[table].left(self._batch.ids, self._batch.offsets, owner)

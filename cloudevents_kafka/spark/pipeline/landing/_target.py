@@ -31,16 +31,17 @@ class Target(ABC):
     def recover(self) -> int | None:
         """Finish the last batch that landed; return its number if any work remained, otherwise None.
 
-        The notes in ``_batches`` have been read before. Raises an error if the tables are not as earlier
-        batches left them.
+        The caller has read the notes in ``_batches`` before. Raises an error if the tables do not match these
+        notes.
         """
         return None
 
     def is_decided(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002  # tables need it
-        """Return whether a batch that was begun must be read with the settings in its note.
+        """Return whether an unfinished batch must be read with the settings in its note.
 
-        While no table has a row of the batch, only the offsets in its note have an effect. A target without
-        tables cannot know what a function has done with the batch, so the settings in the note must be used.
+        While no table has a row of the batch, only the offsets in its note have an effect. If the target is a
+        function, the pipeline cannot know what the function has done with the batch. So the settings in the
+        note must be used.
         """
         return True
 

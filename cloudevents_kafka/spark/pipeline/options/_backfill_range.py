@@ -1,6 +1,6 @@
-"""`BackfillRange` is the range that a backfill was asked to read, by offsets or by times.
+"""`BackfillRange` is the range that the option ``backfill`` describes, by offsets or by times.
 
-The range is for all partitions, or for some partitions that are named.
+The range is for all partitions. Or the option names some partitions, each with a range.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OffsetsAt = Callable[[str | int], Mapping[str, int]]
 
 
 class BackfillRange(msgspec.Struct, frozen=True):
-    """One range for all partitions, by two positions, or a range for each of the ``named`` partitions."""
+    """One range for all partitions, or a range for each of the ``named`` partitions."""
 
     positions: tuple[str, str] = ("", "")
     named: Mapping[str, Mapping[str, tuple[int, int]]] | None = None
@@ -53,7 +53,7 @@ class BackfillRange(msgspec.Struct, frozen=True):
         return cls((begin, end))
 
     def check(self, partitions: Mapping[str, int]) -> None:
-        """Raise `PipelineFailed` for named partitions that the topics do not have."""
+        """Raise `PipelineFailed` if the topics do not have one of the named partitions."""
         for topic, numbers in (self.named or {}).items():
             count = partitions.get(topic, 0)
             wrong = [number for number in numbers if not (_NUMBER.fullmatch(number) and int(number) < count)]
@@ -67,7 +67,10 @@ class BackfillRange(msgspec.Struct, frozen=True):
     def find(
         self, topic: str, partitions: Collection[str], offsets_at: OffsetsAt
     ) -> Mapping[str, OffsetRange]:
-        """Return the range of each partition of a topic; with ``named``, only of partitions with a range."""
+        """Return the ranges of a topic's partitions.
+
+        If partitions are named, the result contains only the ranges of these partitions.
+        """
         if self.named is not None:
             return {number: OffsetRange(*range_) for number, range_ in self.named.get(topic, {}).items()}
         begins, ends = (_offsets(position, partitions, offsets_at) for position in self.positions)

@@ -19,7 +19,7 @@ from cloudevents_kafka.spark.pipeline.notes import check_topic
 from cloudevents_kafka.spark.pipeline.options._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.watching import split_address
 
-# Set by the pipeline, or refused by Spark; without includeHeaders no record is an event.
+# The pipeline sets these options, or Spark rejects them. Without includeHeaders, no record is an event.
 _RESERVED: Final = frozenset(
     {
         "subscribe",
@@ -106,7 +106,7 @@ def check_master(name: str, master: str) -> None:
 
 
 def check_source_settings(name: str, settings: Mapping[str, str]) -> None:
-    """Check that options of Spark's source do not include options that the pipeline sets itself."""
+    """Check that a user does not set those options of Spark's source that the pipeline sets itself."""
     if reserved := sorted(_RESERVED & settings.keys()):
         raise ValueError(f"the pipeline sets {', '.join(reserved)} itself: {name} must not have it")
 

@@ -28,9 +28,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     ``out`` and ``checkpoint`` are paths, or URLs that Spark can write to; the default checkpoint is
     ``out/_checkpoint``. With ``once``, the pipeline reads the existing records and ends; otherwise, a batch
-    starts every ``interval`` seconds. ``start`` is where the first run begins: "earliest", "latest", or
-    offsets in Spark's JSON. Later runs continue at the checkpoint. ``max_records`` limits the number of
-    records in a batch, and so the memory that a batch needs; None means no limit.
+    starts every ``interval`` seconds. ``start`` is the position at which the first run begins: "earliest",
+    "latest", or offsets in Spark's JSON. Later runs continue at the checkpoint. ``max_records`` limits the
+    number of records in a batch, and so the memory that a batch needs. None means that there is no limit.
 
     ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` write
     to tables in the folders ``out/events`` and ``out/quarantine``. If ``table`` is a name in a catalog, such
@@ -41,16 +41,17 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``tables`` maps types of events to separate tables: ``{"com.example.order.*": "orders"}``. In a pattern,
     ``*`` stands for any text. The first pattern that matches decides the table of an event; if no pattern
     matches, the event goes to the common table. A separate table is a folder next to ``out/events``, or a
-    table next to ``table`` in the same catalog, and is created with its first event. There may be at most 50
-    patterns. If the patterns are changed between runs, the new patterns are used for later batches.
+    table next to ``table`` in the same catalog. The pipeline creates a separate table when its first event
+    lands. There may be at most 50 patterns. If the patterns are changed between runs, the new patterns are
+    used for later batches.
 
-    ``schemas`` maps types of events, with the same kind of patterns, to schemas of their data; `data_as`
-    takes the same schemas. The data of such events is in the column ``value``, a struct, and not in the
-    column ``data``. If the data of an event does not fit the schema, the event goes to the quarantine with
-    the verdict ``broken-data``, and the reason names the member that does not fit. Members that the schema
-    does not have are dropped. With ``rescue``, the column ``value._rescued`` contains these members, and
-    members whose values do not fit. A table has one schema, so events with several schemas need the option
-    ``tables``.
+    ``schemas`` maps types of events, with the same kind of patterns, to schemas of their data. A schema has
+    one of the forms that `data_as` accepts. The data of such events is in the column ``value``, which is a
+    struct, and not in the column ``data``. If the data of an event does not fit the schema, the event goes to
+    the quarantine with the verdict ``broken-data``, and the reason names the member that does not fit.
+    Members that the schema does not have are dropped. With ``rescue``, the column ``value._rescued`` contains
+    these members, and members whose values do not fit. A table has one schema, so events with several schemas
+    need the option ``tables``.
 
     ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have framed: the id of
     the schema is in front of the data or in a header. The option is the URL of the registry, the settings of
@@ -61,56 +62,56 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     With ``lenient``, records are read as `decode_events` reads them with ``lenient=True``. For example, JSON
     that Debezium or Dapr has written without a content-type is then an event. Events have an additional
-    column, ``tolerated``. It lists the attribute, the rule and the clause of each accepted deviation, and the
-    value of the attribute if this value was left out. The column is null if there is no deviation. The column
-    is added to Delta and Iceberg tables that a strict run has created. In ``parquet``, only files of lenient
-    runs contain the column; so if a folder also contains files of strict runs, read the folder with Spark's
-    option ``mergeSchema`` or DuckDB's ``union_by_name``.
+    column, ``tolerated``. For each accepted deviation, it lists the attribute, the rule and the clause. If
+    the value of the attribute is missing in the event, it also lists this value. The column is null if there
+    is no deviation. The column is added to Delta and Iceberg tables that a strict run has created. In
+    ``parquet``, only files of lenient runs contain the column; so if a folder also contains files of strict
+    runs, read the folder with Spark's option ``mergeSchema`` or DuckDB's ``union_by_name``.
 
     ``topic_pattern`` is a regular expression, which replaces ``topics``. The pipeline reads all topics whose
     whole names match, including topics that are created later.
 
     ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads those records in the range
-    that no pipeline has landed and that are before the next offset of the pipeline in the folder ``out``;
-    then the run ends. For all partitions, the range is ``FROM..TO``. FROM and TO are each ``earliest``,
-    ``latest``, an offset, or ``@`` with a time in RFC 3339. For some partitions, the range is a mapping to
-    offsets, such as ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at TO, is not read.
-    With Delta and Iceberg, the pipeline may run at the same time.
+    that no pipeline has landed, up to the next offset of the pipeline in the folder ``out``. Then the run
+    ends. For all partitions, the range is ``FROM..TO``. FROM and TO are each ``earliest``, ``latest``, an
+    offset, or ``@`` with a time in RFC 3339. For some partitions, the range is a mapping to offsets, such as
+    ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at TO, is not read. With Delta and
+    Iceberg, the pipeline may run at the same time.
 
     ``deduplicate`` is a span of time, such as "1h" or "7 days". An event does not land if an earlier record
     in its batch has the same source and id. An event also does not land if a row in the table has the same
     source and id, and a timestamp that differs by at most this span. The summary counts such events as
     ``duplicates``.
 
-    ``upsert`` names the keys of a table that has one row for each key: "key" for the key of the record, or
-    attributes such as "subject". Each row contains the last record of its key, in the order of offsets. The
-    column ``deleted`` says whether this record was a deletion. A record without a value is a deletion. The
-    option ``deleted``, such as "iodebeziumop=d", names an attribute and a value; an event with this attribute
-    and value is also a deletion. ``deduplicate`` and ``upsert`` are for ``delta`` and ``iceberg``, without
-    ``tables``.
+    With ``upsert``, the table has one row for each key. The option names what the key consists of: "key" for
+    the key of the record, or attributes such as "subject". Each row contains the last record of its key, in
+    the order of offsets. The column ``deleted`` says whether this record was a deletion. A record without a
+    value is a deletion. The option ``deleted``, such as "iodebeziumop=d", names an attribute and a value; an
+    event with this attribute and value is also a deletion. ``deduplicate`` and ``upsert`` require ``delta``
+    or ``iceberg``, and cannot be combined with ``tables``.
 
-    ``adopt`` allows a pipeline to land in tables that contain rows, but have no commit of a pipeline. The
-    existing rows stay, and do not count as records that have landed. By default, the start fails for such
-    tables.
+    ``adopt`` allows a pipeline to land in tables that already contain rows, although no pipeline has
+    committed to them. The existing rows stay. They do not count as records that have landed. By default, the
+    start fails for such tables.
 
-    With ``allow_data_loss``, the pipeline continues if records have expired before they were read; by
-    default, the pipeline fails. ``forget_topics`` lists topics that earlier runs have read and that are no
-    longer in ``topics``, such as a topic that was deleted. The remaining records of these topics are not
+    With ``allow_data_loss``, the pipeline continues if records have expired before they were read. By
+    default, the pipeline fails. ``forget_topics`` lists topics that earlier runs have read and that are now
+    missing in ``topics``, such as a topic that was deleted. The remaining records of these topics are not
     read, and all other topics continue.
 
     ``metrics_file`` is a file to which the pipeline appends one line of JSON for each batch, with the metrics
-    of the batch; after a minute without a batch, the pipeline appends a line with the lags. If the name of
+    of the batch. After a minute without a batch, the pipeline appends a line with the lags. If the name of
     the file ends in ``.prom``, the file contains all current metrics in Prometheus' format instead of these
     lines. ``metrics_port`` is a port at which Prometheus reads the metrics, or 0 for any unused port (see
     `EventPipeline.metrics_url`). The port is on 127.0.0.1 unless the option is HOST:PORT. ``group`` is a
     consumer group to which the landed offsets are committed, so that Kafka's tools show the lag; the pipeline
-    itself does not use the group. ``thresholds`` are limits at which the pipeline warns, ends, or stops a
-    topic: see `Threshold`.
+    itself does not use the group. ``thresholds`` are limits. If a limit is exceeded, the pipeline warns,
+    ends, or stops a topic: see `Threshold`.
 
     ``kafka_options`` contains options of Spark's Kafka source (``kafka.security.protocol``, …). Records of
     aborted transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf``
     contains settings (``spark.driver.memory``, …) of the Spark session that `run` creates. ``master`` is the
-    Spark master, ``ui`` is whether Spark serves its web page, and ``log`` is the file for Java's log.
+    Spark master. If ``ui`` is true, Spark serves its web page. ``log`` is the file for Java's log.
 
     Examples:
         >>> from cloudevents_kafka.spark import PipelineOptions
@@ -359,7 +360,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         return mask_settings(text, {**self.kafka_options, **self.conf, **settings})
 
     def __repr__(self) -> str:
-        """Return the topics and the folder only: tracebacks must not contain secrets."""
+        """Return only the topics and the folder, because tracebacks must not contain secrets."""
         return f"PipelineOptions(topics={self.topics!r}, out={mask_urls(self.out)!r}, …)"
 
     @property
@@ -374,7 +375,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         return topic in self.topic_names
 
     def without(self, topics: Collection[str]) -> PipelineOptions | None:
-        """Return the options without some topics, or None if no topic would be left."""
+        """Return the options without some topics, or None if no topic would remain."""
         if self.topic_pattern is not None:
             names = "|".join(map(re.escape, topics))
             return replace(self, topic_pattern=f"(?!(?:{names})$)(?:{self.topic_pattern})")

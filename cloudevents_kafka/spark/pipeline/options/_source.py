@@ -1,4 +1,4 @@
-"""Options of Spark's Kafka source: their defaults, and options that read exactly some offsets."""
+"""Options of Spark's Kafka source: the pipeline's defaults, and the options to read certain offsets."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Final
 from cloudevents_kafka.spark.pipeline.notes import OffsetRanges
 
 ISOLATION: Final = "kafka.isolation.level"
-"""The setting for whether records of aborted transactions are read."""
+"""The setting that decides whether records of aborted transactions are read."""
 
-# Spark's source fetches once more at the end of each partition that it reads, and waits for records that are
-# not of its batch: half a second for each by default.
+# At the end of each partition, Spark's source fetches once more, and waits for records after the batch. By
+# default, it waits half a second for each partition.
 DEFAULTS: Final = {
     ISOLATION: "read_committed",
     "kafka.fetch.max.wait.ms": "10",
-    # It makes a consumer for each partition, and most of the time for one is that of its hundreds of metrics,
-    # if these are also sent to JMX and to brokers that ask for them. The first name is for Kafka's client 4.
+    # Spark's source creates a consumer for each partition. A consumer has hundreds of metrics. If it sends
+    # them to JMX and to brokers, they take most of the time to create the consumer. The first name is for
+    # Kafka's client 4.
     "kafka.metric.reporters": "",
     "kafka.auto.include.jmx.reporter": "false",
     "kafka.enable.metrics.push": "false",
@@ -25,7 +26,10 @@ DEFAULTS: Final = {
 
 
 def assign(options: Mapping[str, str], offsets: OffsetRanges) -> dict[str, str]:
-    """Return options that read exactly these offsets; they replace the options that name topics."""
+    """Return options to read exactly these offsets.
+
+    In the result, the option for the offsets replaces the options that name topics.
+    """
     chosen = {"subscribe", "subscribePattern", "maxOffsetsPerTrigger"}
     partitions = {topic: [int(number) for number in numbers] for topic, numbers in offsets.items()}
     starts, ends = (

@@ -1,4 +1,4 @@
-"""What was removed from pipelines, and what to do instead; CHANGELOG.md contains the same sentences."""
+"""The options that were removed from pipelines, and advice; CHANGELOG.md contains the same sentences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def removed_text(name: str, option: str) -> str:
 class OptionsMeta(msgspec.StructMeta):
     """The type of `PipelineOptions`, which rejects options that were removed."""
 
-    if not TYPE_CHECKING:  # type checkers know the options that there are
+    if not TYPE_CHECKING:  # type checkers know the existing options
 
         def __call__(self, *args: Any, **options: Any) -> Any:
             """Return the options; raise `ValueError` for an option that was removed."""

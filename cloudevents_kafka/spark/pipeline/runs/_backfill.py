@@ -1,15 +1,15 @@
-"""`Backfill` lands, in batches, the parts of a range that no pipeline has landed.
+"""`Backfill` lands those parts of a range that no pipeline has landed; it lands them in batches.
 
-With Delta and Iceberg, the pipeline of the folder may run meanwhile.
+With Delta and Iceberg, the pipeline of the folder may run at the same time.
 
-The law: a backfill reads the gaps in the ledger of events that are before the next offset of the folder's
-pipeline. Each batch of the backfill lands as the pipeline's batches do: one conditional commit adds the rows
-and changes the ledger. The ledger contains the offsets under the id of this pipeline, so adjacent ranges are
-joined. A table next to the events may have rows of a batch whose events did not land. Then a batch begins at
-the same offset, and the note in ``_backfill`` says with which settings the earlier batch was read; this
-earlier batch is finished first. So each record lands once, even after a kill at any step. If two backfills
-run at the same time, only one of them lands each batch. A backfill of Parquet files locks the folder of the
-pipeline, and its manifests continue the pipeline's numbers.
+A backfill reads the gaps in the ledger of the table of events, up to the next offset of the folder's
+pipeline. A batch of a backfill lands in the same way as a batch of the pipeline: one conditional commit adds
+the rows and changes the ledger. The ledger contains the offsets under the id of this pipeline, so adjacent
+ranges are joined. If a run was killed, other tables may have rows of a batch whose events did not land. This
+batch is finished first, with the offsets and settings that the file in ``_backfill`` contains. If this file
+is missing, a new batch begins at the same offset. So each record lands once, even after a kill at any step.
+If two backfills run at the same time, only one of them lands each batch. A backfill of Parquet files locks
+the folder of the pipeline, and its manifests continue the pipeline's numbers.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ _FOLDER: Final = "_backfill"
 
 
 class _BackfillNotes(notes.Manifests):
-    """The notes of a folder whose pipeline may be running.
+    """The notes of a folder, for a backfill; the pipeline of the folder may run at the same time.
 
-    A backfill writes only the note of a begun batch, and writes this note into another folder.
+    A backfill writes only a file about the batch that it is writing, and writes this file into another
+    folder.
     """
 
     def __init__(self, store: Store, own: Store) -> None:
@@ -52,11 +53,11 @@ class _BackfillNotes(notes.Manifests):
         self.own.write(note)
 
     def add(self, manifest: notes.BatchManifest) -> None:
-        """Do nothing: the table's ledger contains the batch, and only the pipeline numbers batches."""
+        """Do nothing: the ledger of the table contains the batch, and only the pipeline writes manifests."""
 
 
 class Backfill:
-    """Lands the gaps of a range, one batch after another, in the user's thread."""
+    """Lands the gaps of a range in the user's thread, one batch after another."""
 
     pause = 0.0
     query = None
@@ -64,7 +65,7 @@ class Backfill:
     def __init__(
         self, spark: SparkSession, options: PipelineOptions, landing: Landing, watch: Watch, admin: KafkaAdmin
     ) -> None:
-        """Find the gaps, after finishing a batch that an earlier run has begun."""
+        """Finish the unfinished batch of an earlier run, if there is one, and find the gaps."""
         self._spark, self._options, self._landing, self._watch = spark, options, landing, watch
         self._admin = admin
         self._stopping = False
@@ -77,7 +78,7 @@ class Backfill:
             self._find_gaps()
 
     def _recover(self) -> int | None:
-        """Finish the batch that an earlier run has begun; return the number of this batch, or None."""
+        """Finish the unfinished batch of an earlier run; return the number of this batch, or None."""
         landed, lander, own = self._landing.landed, self._lander, None
         if not landed.in_notes:
             own = open_store(f"{self._options.out.rstrip('/')}/{_FOLDER}", self._spark)
@@ -117,7 +118,7 @@ class Backfill:
                 known, end = landed.landed.get(topic, {}).get(number), last[number]
                 if known is not None:
                     end = known.end
-                elif topic in landed.topic_ids:  # the pipeline reads all of a new partition
+                elif topic in landed.topic_ids:  # the pipeline reads a new partition itself
                     end = 0
                 yield Asked(topic, number, offsets, first[number], end)
 

@@ -1,4 +1,4 @@
-"""`EventPipeline` is a pipeline from topics to tables, in a Spark session that it starts or in yours."""
+"""`EventPipeline` is a pipeline from topics to tables; it runs in your Spark session or starts Spark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _POLL_SECONDS = 0.2
 class EventPipeline:
     """A pipeline that lands the events of topics in tables, each record exactly once.
 
-    Instead of writing tables, the pipeline can also pass each batch to a function, at least once.
+    Instead of writing tables, the pipeline can also pass each batch to a function. A batch is passed at least
+    once.
 
     ::
 
@@ -42,21 +43,21 @@ class EventPipeline:
         print(EventPipeline(options).run().to_text())
 
     Without ``spark``, the pipeline starts a local Spark, and stops it at the end. ``spark`` is your own
-    session, which must have the Kafka connector; with it, the options ``master``, ``conf``, ``ui`` and
-    ``log`` have no effect.
+    session, which must have the Kafka connector. If you pass ``spark``, the options ``master``, ``conf``,
+    ``ui`` and ``log`` have no effect.
 
-    ``each_batch`` is a function that is called with an `EventBatch` for each batch, instead of writing
-    tables. The records are decoded once, and stored until the function returns. If the run is killed before
-    the manifest of the batch is written, the function is called again with the same number and records. An
-    error of the function ends the run with `PipelineFailed`, whose ``__cause__`` is that error. The folder
-    ``out`` contains the pipeline's notes in ``_batches``, and the checkpoint.
+    If you pass the function ``each_batch``, the pipeline writes no tables, and calls the function with an
+    `EventBatch` for each batch. The records are decoded once, and stored until the function returns. If the
+    run is killed before the manifest of the batch is written, the function is called again with the same
+    number and records. An error of the function ends the run with `PipelineFailed`, whose ``__cause__`` is
+    that error. The folder ``out`` contains the pipeline's notes in ``_batches``, and the checkpoint.
 
     ``spark`` must be a session in this process: `start` raises `NotOnConnect` for a session of Spark Connect.
 
     ``report`` is called with each batch that has landed, and ``warn`` with each warning, both in the thread
-    that calls `wait` or `run`. Most programs only call `run`. Other programs call `start`, then `wait` until
-    `wait` returns true, and then `close`; or they use the pipeline as a context manager, which calls `start`
-    and `close`.
+    that calls `wait` or `run`. Most programs only call `run`. Other programs call `start`, then call `wait`
+    until it returns true, and then call `close`. If you use the pipeline as a context manager, it calls
+    `start` and `close`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -124,7 +125,8 @@ class EventPipeline:
             options = self.options
             metrics = Metrics(options.metrics_file, options.metrics_port, self._warn)
             self.metrics_url = resources.enter_context(closing(metrics)).url
-            # First, because Spark takes seconds to start. A backfill may run next to a pipeline.
+            # This check comes first, because Spark takes seconds to start. A backfill may run next to a
+            # pipeline.
             if options.backfill is None or options.to == "parquet":
                 resources.enter_context(folder_lock(options.out))
             if self._spark is None:
@@ -133,7 +135,7 @@ class EventPipeline:
             if self._spark is None:
                 check_catalog(options, spark)
             self._run = self._start_run(spark, metrics)
-            if self._spark is not None:  # stopping its own Spark ends the query
+            if self._spark is not None:  # otherwise, the stop of the pipeline's own Spark ends the query
                 resources.callback(self._run.close)
             self._resources = resources.pop_all()
         return self
@@ -146,7 +148,7 @@ class EventPipeline:
         with ExitStack() as failed:
             admin = failed.enter_context(closing(KafkaAdmin(spark, options.source_options())))
             reader = reads(spark, options, landing, watch, admin)
-            failed.pop_all()  # it closes the client at its end
+            failed.pop_all()  # the run closes the client
         return Run(options, landing, reader, watch)
 
     def _own_session(self) -> AbstractContextManager[SparkSession]:
@@ -173,7 +175,7 @@ class EventPipeline:
         self._running.stop()
 
     def status(self) -> str:
-        """Return a short text: what the pipeline does now and its lag, or that no broker answers."""
+        """Return a short text: the current work of the pipeline and its lag, or that no broker answers."""
         return self._running.status()
 
     def summary(self) -> Summary:

@@ -1,8 +1,8 @@
-"""What a start changes in the checkpoint: a new value of the option ``start``, and topics to forget.
+"""Applies the options ``start`` and ``forget_topics`` to an existing checkpoint.
 
-Spark stores in the checkpoint where the query began, and which offsets of each topic Spark has planned.
-Neither can be changed in an existing checkpoint. So a new checkpoint is made, which begins after the last
-record that has landed.
+In the checkpoint, Spark stores the offsets at which the query began, and the offsets of each topic that Spark
+has planned. An existing checkpoint cannot be changed. So these functions replace the checkpoint by a new one,
+which begins after the last record that has landed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def use_newest_start(
     recover: Callable[[], object],
     warn: Callable[[str], None],
 ) -> None:
-    """Forget an earlier ``start`` if nothing has landed since; otherwise warn that the new one has no effect.
+    """Use a new value of the option ``start`` if no record has landed; otherwise warn that it has no effect.
 
-    Spark keeps the offsets of the first start in the checkpoint, and the notes in ``_batches`` also contain
-    them.
+    The checkpoint and the notes in ``_batches`` contain the offsets of the earlier start. So both are removed
+    before the new start is used.
     """
     landed, before = landing.landed, landing.landed.beginning.start
     if before in ("", start):
@@ -49,7 +49,7 @@ def forget_topics(
     recover: Callable[[], object],
     reads: Callable[[str], bool] = lambda _: False,
 ) -> None:
-    """Continue with a new checkpoint without the topics ``names``, if Spark has planned any of their offsets.
+    """If Spark has planned offsets of the topics ``names``, continue with a checkpoint without these topics.
 
     The new checkpoint also includes topics that ``reads`` accepts and that are missing in Spark's plan. Such
     topics continue after the offsets that have landed; Spark itself would read them from their first offset.

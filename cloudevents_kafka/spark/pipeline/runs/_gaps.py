@@ -1,4 +1,4 @@
-"""`Asked` is the range of a partition that a backfill reads; `next_batch` splits its gaps into batches."""
+"""`Asked` is the range that a backfill reads in one partition; `next_batch` splits gaps into batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cloudevents_kafka.spark.pipeline.notes import GapCounts, Ledger, OffsetRang
 
 
 class Gap(NamedTuple):
-    """Offsets of a partition that have not landed, as one range."""
+    """One range of offsets of a partition that have not landed."""
 
     topic: str
     partition: str
@@ -17,7 +17,7 @@ class Gap(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A range that a backfill was asked to read in one partition; records before ``first`` have expired.
+    """The range that a backfill must read in one partition; records before ``first`` have expired.
 
     ``end`` is the next offset of the pipeline; if the pipeline does not read the partition, ``end`` is the
     end of the partition.
@@ -32,9 +32,10 @@ class Asked(NamedTuple):
     def find(self, ids: Mapping[str, str], ledgers: Iterable[Ledger]) -> tuple[list[Gap], GapCounts]:
         """Return the gaps in the range, and the counts of its offsets.
 
-        The first ledger is that of the table of events, and decides which offsets are gaps. A table next to
-        the events may have rows of a batch whose events have not landed. So a gap is divided where a range of
-        another ledger begins, and a batch begins there.
+        The first ledger is the ledger of the table of events. It decides which offsets are gaps. The other
+        ledgers are the ledgers of the other tables. After a kill, another table may have rows of a batch
+        whose events have not landed. So if a range of another ledger begins inside a gap, the gap is divided
+        there, and a batch begins there.
         """
         events, *others = ledgers
         topic, partition, topic_id = self.topic, self.partition, ids.get(self.topic, "")
@@ -63,7 +64,7 @@ def _cut(offsets: OffsetRange, cuts: Iterable[int]) -> list[OffsetRange]:
 
 
 def next_batch(gaps: list[Gap], most: int | None) -> tuple[OffsetRanges, list[Gap]]:
-    """Return the offsets of the next batch, and the gaps that are left after it.
+    """Return the offsets of the next batch, and the gaps that remain after this batch.
 
     The batch has at most ``most`` offsets, and one range for each partition.
     """

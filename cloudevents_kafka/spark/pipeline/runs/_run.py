@@ -14,11 +14,12 @@ from cloudevents_kafka.spark.pipeline.watching import Summary, ThresholdCrossed,
 
 
 class Run:
-    """A running pipeline; call `wait` until the pipeline has ended, then call `close`.
+    """A running pipeline; call `wait` until it returns true, then call `close`.
 
     `EventPipeline` creates and closes a run. The ``reader`` of a run reads records, and lands the records
-    batch by batch. `wait` calls the method ``advance`` of the reader again and again. Each call does regular
-    work, reports batches that have landed, and returns whether the reader has read all records.
+    batch by batch. `wait` calls the method ``advance`` of the reader again and again. Each call reports
+    batches that have landed, does work that is due regularly, and returns whether the reader has read all
+    records.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Run:
             time.sleep(min(self.reader.pause, left))
 
     def _look(self, *, ended: bool) -> None:
-        """Update metrics and commit offsets if it is time, and act on thresholds that have been crossed."""
+        """Update the metrics and commit offsets if the time has come, and act on exceeded thresholds."""
         crossings = self._watch.look()
         for crossing in crossings:
             if crossing.threshold.action == "warn":
@@ -72,7 +73,7 @@ class Run:
             self.reader.leave_out(left, stopped)
 
     def status(self) -> str:
-        """Return a short text about what the pipeline does now."""
+        """Return a short text about the current work of the pipeline."""
         return self.reader.status()
 
     def stop(self) -> None:

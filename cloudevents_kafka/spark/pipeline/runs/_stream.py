@@ -1,4 +1,4 @@
-"""`Stream` is Spark's streaming query over the topics of a pipeline; a lander lands each of its batches."""
+"""`Stream` is Spark's streaming query over the topics of a pipeline; a `BatchLander` lands its batches."""
 
 from __future__ import annotations
 
@@ -53,7 +53,11 @@ class _StopRequested(Exception):
 
 
 class Stream:
-    """A streaming query. After repeating a batch that an earlier query had planned, a new query continues."""
+    """A streaming query.
+
+    If the query first repeats a batch that an earlier query had planned, it may end after this batch. Then a
+    new query continues.
+    """
 
     pause = 0.2
     gaps: Mapping[str, Mapping[str, GapCounts]] = {}
@@ -61,19 +65,19 @@ class Stream:
     def __init__(
         self, spark: SparkSession, options: PipelineOptions, landing: Landing, watch: Watch, admin: KafkaAdmin
     ) -> None:
-        """Check the start, finish a batch that an earlier run has begun, and start the query."""
+        """Check the start, finish an unfinished batch of an earlier run, and start the query."""
         self._spark, self._options, self._landing, self._watch = spark, options, landing, watch
         self._admin = admin
         self.checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
         self._restarted = False
-        self._repeats = False  # the query ends after a batch that was planned before
+        self._repeats = False  # true if the query ends after it has repeated a batch
         self._has_ended = self._stopping = False
-        self._is_leaving = False  # a topic out: no batch of this query lands any more
+        self._is_leaving = False  # true while a topic is left out: then no further batch of this query lands
         self._error: BaseException | None = None
         self._batch_lock = threading.Lock()
         self._unreported: dict[int, BatchManifest] = {}
         self._last_topic_check = time.monotonic()
-        self._silent_since: float | None = None  # when the brokers stopped to answer
+        self._silent_since: float | None = None  # the time from which on the brokers have not answered
         self._lander = self._open_lander()
         with failures_in_words(options.redact):
             self.recovered = self._recover()
@@ -87,7 +91,7 @@ class Stream:
         return open_lander(self._options, *parts, tasks=tasks)
 
     def _recover(self) -> int | None:
-        """Check the start, and finish a batch that an earlier run has begun.
+        """Check the start, and finish an unfinished batch of an earlier run.
 
         Return the number of this batch, or None.
         """
@@ -105,7 +109,7 @@ class Stream:
         records = self._spark.readStream.format("kafka").options(**self._lander.source_options()).load()
         writer = records.writeStream.foreachBatch(self._process_batch)
         writer = writer.option("checkpointLocation", self.checkpoint.url)
-        # With `availableNow` Spark refuses to repeat a batch after partitions were added (SPARK-53560).
+        # With `availableNow`, Spark does not repeat a batch if partitions were added after it (SPARK-53560).
         self._repeats = options.once and self.checkpoint.repeats()
         if self._repeats:
             return writer.trigger(once=True).start()
@@ -122,7 +126,7 @@ class Stream:
             try:
                 manifest = self._lander.land(records, batch, str(self.query.id))
             except BaseException as error:
-                # Spark would report it as a text inside a Java exception.
+                # The error is stored here, because Spark would report only its text, inside a Java exception.
                 self._error = self._error or error
                 raise
             if manifest is not None:
@@ -191,10 +195,11 @@ class Stream:
         try:
             self._lander.check_topics(timeout=_TOPIC_CHECK_TIMEOUT)
             self._silent_since = None
-        except PipelineFailed:  # Spark itself waits for a broker that is down for a while
+        except PipelineFailed:  # Spark itself waits if a broker is down for a while
             self._silent_since = self._silent_since or time.monotonic()
         except TopicChanged:
-            # Not by `stop`, which waits for the batch: Spark may ask for a deleted topic for minutes.
+            # `stop` is not used here: it waits for the batch, and Spark may ask for a deleted topic for
+            # minutes.
             self._stopping = True
             self.query.stop()
             raise
@@ -202,7 +207,7 @@ class Stream:
 
     def _raise(self, error: Exception) -> None:
         if not isinstance(self._error, TopicChanged):
-            # Spark reports a topic that was created again as expired records.
+            # If a topic was created again, Spark reports this as expired records.
             with suppress(PipelineFailed, WrongCheckpoint):
                 self._lander.check_topics(self.checkpoint.last_planned(), timeout=_TOPIC_CHECK_TIMEOUT)
         if isinstance(self._error, CloudEventsKafkaError):
@@ -213,8 +218,8 @@ class Stream:
     def _report_landed(self, *, last: bool) -> None:
         """Show warnings, and report batches that have landed.
 
-        A batch is reported after Spark has reported it; ``last`` is whether the query has ended, so that no
-        batch waits for Spark's report.
+        A batch is reported after Spark's own report on it. If ``last`` is true, the query has ended, and all
+        batches are reported without waiting for Spark's report.
         """
         self._watch.show_warnings()
         numbers = sorted(self._unreported)
@@ -244,7 +249,7 @@ class Stream:
         return self.total.skipped_since(self._total_before)
 
     def status(self) -> str:
-        """Return a short text: what the query does now and its lag, or that no broker answers."""
+        """Return a short text: the current work of the query and its lag, or that no broker answers."""
         if self._silent_since is not None:
             seconds = time.monotonic() - self._silent_since
             return f"no broker has answered for {seconds:,.0f} s: the pipeline waits"

@@ -34,7 +34,7 @@ class Watch:
         self._group = GroupOffsets(options.group, options.source_options(), warn)
 
     def see(self, total: BatchCounts) -> None:
-        """Take the counts of batches that earlier runs have landed."""
+        """Add the counts of batches that earlier runs have landed."""
         self._metrics.lags.see(total)
 
     def warn_later(self, text: str) -> None:
@@ -54,8 +54,8 @@ class Watch:
     def report(self, batch: BatchProgress, planned: OffsetRanges | None = None) -> None:
         """Report a batch that has landed.
 
-        ``planned`` contains the offsets of a pipeline's batch; the run continues after these offsets. For a
-        batch of a backfill, ``planned`` is None.
+        For a batch of the pipeline, ``planned`` contains the offsets that Spark has planned. The run
+        continues after these offsets. For a batch of a backfill, ``planned`` is None.
         """
         self._metrics.add(batch)
         if planned is not None:
@@ -64,9 +64,9 @@ class Watch:
         self._report(batch)
 
     def look(self) -> list[Crossing]:
-        """Update metrics and commit offsets if it is time, and return the thresholds that have been crossed.
+        """Update the metrics and commit offsets if the time has come, and return the exceeded thresholds.
 
-        Topics that a threshold has stopped are left out.
+        The result does not contain thresholds of topics that were stopped before.
         """
         self._metrics.look()
         self._group.commit()
