@@ -1,7 +1,7 @@
 """CloudEvents in Spark: functions on DataFrames and in SQL, and a pipeline from Kafka to tables.
 
 `decode_events` and `encode_events` convert between the columns of Spark's Kafka source and the columns of
-events. `cloudevent` decodes records in an expression for one column, and `register` adds functions for SQL.
+events. `cloudevent` is a column expression that decodes records, and `register` adds functions for SQL.
 `event_schema` is the type of an event. `data_as` and `data_by_type` read the data of events with schemas.
 `deduplicate` drops repeated events. `configure_session` adds the jars and settings for Kafka's source and for
 table formats to the builder of a session.
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.primitives.installing import pip_install
 
-if TYPE_CHECKING:  # the names are imported on first use; type checkers of users see them here
+if TYPE_CHECKING:  # for type checkers: at run time, a name is imported on first use
     from cloudevents_kafka.spark.decode import cloudevent, decode_events
     from cloudevents_kafka.spark.distinct import deduplicate
     from cloudevents_kafka.spark.encode import encode_events

@@ -26,7 +26,10 @@ class ColumnType(NamedTuple):
 
 
 class InputColumns:
-    """The columns of a DataFrame, found with Spark's rules for names, and the problems found so far."""
+    """The columns of a DataFrame, and the problems that were found so far.
+
+    Names of columns are compared by Spark's rules.
+    """
 
     def __init__(self, df: DataFrame) -> None:
         # The schema and the setting are read only once: each read is a call of Java, or, with Spark Connect,

@@ -69,7 +69,9 @@ def _pattern_regex(pattern: str) -> str:
 
 
 def _regex(pattern: str) -> str:
-    """Return a regular expression for Java and Python that takes time linear in the length of a type.
+    """Return a regular expression for Java and Python.
+
+    Matching takes a time that is linear in the length of a type.
 
     The groups of the expression are atomic, so they do not backtrack.
     """

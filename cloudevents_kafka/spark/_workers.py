@@ -21,7 +21,7 @@ _Result = TypeVar("_Result")
 
 
 def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a function that first registers the extensions and formats of this process in the worker.
+    """Return a function that registers this process's extensions and formats, then calls ``function``.
 
     A worker is a separate process, which does not have the driver's registry. If a batch contains only nulls,
     it is returned unchanged.

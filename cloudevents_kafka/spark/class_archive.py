@@ -42,7 +42,7 @@ class ClassArchive:
 
     @classmethod
     def of(cls, java: Java) -> ClassArchive:
-        """Return the archive for a Java and for the jars of PySpark or in ``SPARK_HOME``."""
+        """Return the archive for an installed Java and for the jars in ``SPARK_HOME`` or in PySpark."""
         spec = find_spec("pyspark")
         package = Path(spec.origin).parent if spec is not None and spec.origin else Path()
         home = Path(os.environ.get("SPARK_HOME") or package)

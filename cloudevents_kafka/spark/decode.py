@@ -113,7 +113,7 @@ def _decode_in_java(
 
 
 def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
-    """Return the rows in a form that makes filters on a column run after the column was computed.
+    """Return the rows in a form in which Spark computes a column before it runs filters on the column.
 
     Otherwise, Spark's optimizer would copy the computation of the column into the filter, and decode each row
     twice. If the function were declared as not deterministic, the optimizer would not do this, but then

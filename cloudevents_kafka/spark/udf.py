@@ -1,8 +1,8 @@
 """The functions that Spark's Python workers run; they call the library's own converters.
 
 A row arrives as one JSON text, and its result is returned as one JSON text. Both texts are null for a row
-that does not need Python. Sending a text column of nulls to Python and back costs almost nothing; for a
-struct column, every row would cost as much as all fields of the struct. This module imports neither PySpark
+that does not need Python. Spark can send a text column of nulls to Python and back at almost no cost. In a
+struct column, each null would cost as much as all fields of the struct. This module imports neither PySpark
 nor a Kafka client.
 """
 

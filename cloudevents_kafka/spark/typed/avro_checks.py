@@ -33,8 +33,10 @@ _UNITS: Final = {"date": 1, "millis": 86_400_000, "micros": 86_400_000_000}  # i
 _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 
 Where = tuple[Any, str] | None
-"""A place in a datum: the place of the value that contains it, and a name. Most places are never written as
-text."""
+"""A place in a datum: the place of the surrounding value, and a name.
+
+Most places are never converted to a text.
+"""
 
 
 class Datum:
@@ -110,7 +112,7 @@ def run_checked(datum: Datum, read: Callable[[Datum], tuple[Any, int]]) -> Any:
         raise Misfit(place(datum.where), f"must have {error}", "more") from None
     except MalformedDatum as error:
         got = str(error).removeprefix("it has ").replace("its data is", "values are")
-        raise Misfit(place(datum.where), "must be of the schema", f"data of which {got}") from None
+        raise Misfit(place(datum.where), "must be of the schema", f"wrong data: {got}") from None
 
 
 class AvroChecks:

@@ -266,7 +266,7 @@ def _items(resolve: Resolve, *, named: bool) -> Resolve:
 
 
 def _empty_items(resolve: Resolve, empties: int) -> Resolve:
-    """Resolve an array whose items have no bytes."""
+    """Resolve an array whose items have 0 bytes."""
 
     def blocks(datum: Datum, at: int, where: Where) -> tuple[bytes, int]:
         datum.where = where

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 MOST_NEW: Final = 1_000
-"""How many new schemas are fetched for a batch, at most."""
+"""The largest number of new schemas that are fetched for a batch."""
 _MOST_KNOWN: Final = 10_000
 _MOST_ID: Final = 2**31 - 1  # for a larger id, a registry may answer as if its URL were wrong
 

@@ -106,7 +106,7 @@ def check_payload(
 
 def _not_read(name: str, schema: DataSchema, writer: Writer | None) -> Checked:
     if writer is None:
-        return _misfit("must have one of the schemas that are fetched for its batch", f"one more, {name}")
+        return _misfit("must have one of the schemas that are fetched for its batch", f"another one, {name}")
     if not writer.kind:
         return _misfit("must have a schema that the registry knows", name)
     kind = "Avro" if schema.avro else "JSON Schema"

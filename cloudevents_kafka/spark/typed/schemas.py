@@ -52,8 +52,10 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     shape: Shape | None = None
     avro: str = ""
     refused: tuple[str, str] | None = None
-    """Set if no Avro data fits, because Spark cannot read it with the types of the table: the reason, and the
-    table's types as DDL."""
+    """Set if Spark cannot read any Avro data with the types of the table.
+
+    Contains the reason, and the types of the table as DDL.
+    """
 
     def fit(self, types: Mapping[tuple[str, ...], DataType], column: DataType) -> DataSchema:
         """Return the schema with the types of a table at some paths; data of other types does not fit it.

@@ -69,7 +69,7 @@ def test_start_without_effect(lake: Lake) -> None:
     assert lake.run(start="latest").counts.read == 2
     (warning,) = lake.warnings
     assert "the start (--from) latest has no effect" in warning
-    assert "after a start at earliest" in warning
+    assert "which began at earliest" in warning
 
 
 def test_expired_records(lake: Lake) -> None:

@@ -47,7 +47,10 @@ GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"
             "deleted must be ATTRIBUTE=VALUE, .* got 'op'",
         ),
         ({"to": "delta", "deleted": "op=d"}, "next to upsert, got 'op=d'"),
-        ({"topics": ("a,b",), "forget_topics": ("b",)}, "topics must not have what forget_topics has, got b"),
+        (
+            {"topics": ("a,b",), "forget_topics": ("b",)},
+            "topics and forget_topics must not overlap, got b",
+        ),
     ],
 )
 def test_invalid_options(changed: dict[str, Any], words: str) -> None:

@@ -233,10 +233,10 @@ def test_places_in_avro() -> None:
     payload = avro_of(value)
     assert AvroChecks(PARSED).check(payload) == (payload, None)
     assert AvroChecks(PARSED).check(payload + b"x").reason == (
-        "data: /nested/name must be of the schema, got data of which bytes follow its end"
+        "data: /nested/name must be of the schema, got wrong data: bytes follow its end"
     )
     assert AvroChecks(PARSED).check(payload[:-1]).reason == (
-        "data: /nested/name must be of the schema, got data of which a length beyond its end"
+        "data: /nested/name must be of the schema, got wrong data: a length beyond its end"
     )
     assert AvroChecks(PARSED).check(None).reason == "data: it must be one datum of Avro, got no data"
     assert AVRO["name"] == "Order"

@@ -208,7 +208,7 @@ def test_what_is_not_of_the_registry(spark: SparkSession, registry: Any) -> None
         ((payload[5:], []), "must have the id of its schema in front of it, or in a header, got none"),
         ((payload[:4], []), "must have the id of its schema in front of it, or in a header, got none"),
         ((payload[:-1], []), "ends too early"),
-        ((payload + b"x", []), "data of which bytes follow its end"),
+        ((payload + b"x", []), "wrong data: bytes follow its end"),
         ((None, []), "got none"),
     ]
     found = read(spark, [sent for sent, _ in cases], READER, registry)
@@ -246,7 +246,9 @@ def test_each_id_is_fetched_once_within_a_bound(spark: SparkSession, registry: A
     assert counting.asked == [one, 900, 900, 901]
     assert SchemaFetcher(counting, {"other": data_schema(READER)}).fetch(events) == {}
     reason = check_payload(data_schema(READER), b"\0\0\0\x03\x86", None, found, rescue=False).reason
-    assert reason == "data: it must have one of the schemas that are fetched for its batch, got one more, 902"
+    assert (
+        reason == "data: it must have one of the schemas that are fetched for its batch, got another one, 902"
+    )
 
 
 @each(

@@ -205,8 +205,8 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
         finally:
             kept.unpersist()
         return
-    # These are stored as rows. To convert them to the columns of a cache and back would cost more than
-    # decoding.
+    # This stores rows as they are. A cache would convert rows to columns and back, which costs more than to
+    # decode the records again.
     kept = rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
     try:
         yield kept

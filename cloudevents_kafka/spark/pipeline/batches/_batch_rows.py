@@ -1,4 +1,4 @@
-"""The rows of a batch, during reading and counting: Java reads first, or Python reads all records."""
+"""Reads and counts the rows of a batch: either Java reads first, or Python reads all records."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class Reading:
     def counts(self) -> BatchCounts:
         """Return the counts of events, which are known once the events were computed.
 
-        All other records of the batch are left to Python.
+        Python counts all other records of the batch.
         """
         found = self._found
         return BatchCounts(
@@ -245,7 +245,7 @@ class Decoding:
         return found_by(self._observation)
 
     def counts(self) -> BatchCounts:
-        """Return the counts, which are known once the events were computed."""
+        """Return the counts, which are known after Spark has computed the events."""
         return all_counts(self._found, self._rows)
 
     def quarantine(self, number: int) -> DataFrame:
@@ -272,7 +272,7 @@ def frame_of(spark: SparkSession, **columns: list[str]) -> DataFrame:
 
 
 def found_by(observation: Observation) -> dict[str, Any]:
-    """Return the observed counts, which are known once the rows were computed."""
+    """Return the counts of an observation, which are known after Spark has computed the rows."""
     found: dict[str, Any] = msgspec.json.decode(observation.get["counts"])
     return found
 

@@ -1,4 +1,4 @@
-"""The changes of rows that a batch of records makes in a table with one row for each key.
+"""The changes that a batch of records makes in a table with one row for each key.
 
 These rules hold for each key:
 

@@ -27,7 +27,7 @@ _EVENT: Final = ("source", "id")
 _DATE: Final = "record_date"
 # Microseconds from 1970 to 9999, the range of the dates of rows. A record may have any timestamp, or none.
 _INSTANT: Final = "coalesce(least(greatest(unix_micros(`timestamp`), 0L), 253402300799999999L), 0L)"
-_MOST_DATES: Final = 100  # in the condition for the rows that are read
+_MOST_DATES: Final = 100  # if there are more dates, the rows of all dates are read
 
 
 @contextmanager

@@ -41,7 +41,10 @@ _LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted inpu
 
 @dataclass(frozen=True)
 class Labels:
-    """Rows that are counted by two labels; the condition for a row and the two labels are SQL."""
+    """Rows that are counted by two labels.
+
+    In SQL, ``counted`` is the condition for these rows, and ``outer`` and ``inner`` are the labels.
+    """
 
     counted: str
     outer: str
@@ -83,7 +86,7 @@ class Counting:
     def counts(self, *also: str) -> Column:
         """Return the aggregate, whose value is JSON.
 
-        ``also`` are other aggregates to include, in SQL, with names.
+        ``also`` are further aggregates in SQL, each with a name.
         """
         return F.expr(f"to_json(struct({', '.join((*self._aggregates, *also))})) AS counts")
 

@@ -1,4 +1,4 @@
-"""How a batch lands exactly once: for each kind of target, the batch begins, is written and is completed."""
+"""The steps in which a batch lands exactly once, and the targets: files, tables, or a function."""
 
 from cloudevents_kafka.spark.pipeline.landing._function_target import EachBatch, EventBatch
 from cloudevents_kafka.spark.pipeline.landing._landed import Landed

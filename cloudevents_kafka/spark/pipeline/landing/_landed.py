@@ -101,7 +101,8 @@ class Landed:
     def landed(self) -> notes.OffsetRanges:
         """The last landed range of each partition of the known topics.
 
-        If a partition has no landed range, its range is empty, at the offset where the folder begins.
+        If no offset of a partition has landed, its range is empty, and is at the offset at which the folder
+        begins.
         """
         return self.ledger.landed(self._ids or self.topic_ids)
 

@@ -2,9 +2,9 @@
 
 Parquet files, and Iceberg tables in a folder (without a catalog), require a store that renames a file in one
 step. Hadoop's clients of object stores copy a file and then delete the original. So a run that is killed in
-between leaves both files, and two runs may both find that a name is not used. Delta tables do not need
-renames, because a commit creates one object. Iceberg tables in a catalog do not need renames, because a
-commit changes one entry of the catalog.
+between leaves both files, and two runs may use the same name, because neither run finds a file with this
+name. Delta tables do not need renames, because a commit creates one object. Iceberg tables in a catalog do
+not need renames, because a commit changes one entry of the catalog.
 """
 
 from __future__ import annotations

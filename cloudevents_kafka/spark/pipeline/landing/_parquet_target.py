@@ -118,8 +118,8 @@ class ParquetTarget(Target):
             if found := two_cases(self._names[table]):
                 raise WrongTable(
                     f"the column {found[1]} must be written as in {self.table_name(table)}, which has "
-                    f"{found[0]}: most readers take the two for one. Write it so in the schema, or choose "
-                    "another name"
+                    f"{found[0]}: most readers take the two for one. Use this name in the schema, or "
+                    "choose another name"
                 )
 
     def _names_of(

@@ -1,12 +1,12 @@
 """How batches land in Delta or Iceberg tables exactly once, by the tables' ledgers: see `notes.Ledger`.
 
-First, the rows of all tables are staged. Then the rows of each table are committed in one commit for each
-table. The table of events is the last. If the process is killed between two commits, the next run finds the
-offsets and the settings of the batch in the batch's note. The next run reads these offsets again, in order to
-fill the tables whose ledgers do not have the offsets, and to count the records. If the note was removed, the
-next run plans a new batch, which begins at the same offset. If a table has rows of the earlier batch, the new
-batch writes no rows for the same offsets into this table. Before the commit to the table of events, readers
-may already see other rows of the batch: rows of the quarantine and of separate tables.
+First, the rows of all tables are staged. Then each table receives its rows in one commit. The table of events
+is the last. If the process is killed between two commits, the next run finds the offsets and the settings of
+the batch in the batch's note. The next run reads these offsets again, in order to fill the tables whose
+ledgers do not have the offsets, and to count the records. If the note was removed, the next run plans a new
+batch, which begins at the same offset. If a table has rows of the earlier batch, the new batch writes no rows
+for the same offsets into this table. Before the commit to the table of events, readers may already see other
+rows of the batch: rows of the quarantine and of separate tables.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class TablesTarget(Target):
                     )
                     warn(
                         f"the schema of {pattern} must have the types of the table {self.table_name(table)}, "
-                        f"which has {', '.join(places)}: data of other types goes to the quarantine. Land it "
-                        "into a fresh table, or keep the types"
+                        f"which has {', '.join(places)}: data of other types goes to the quarantine. Land "
+                        "this data into a fresh table, or do not change the types"
                     )
         self._read = replace(read, schemas=fitting)
         self._check_tables()
@@ -146,8 +146,8 @@ class TablesTarget(Target):
         if absent := ledger.left(ids, noted.landed(ids)):
             raise WrongTable(
                 f"the table {self.table_name(notes.EVENTS)} must have {notes.format_ranges(absent)}, which "
-                "have landed in it: it was set back to an earlier version. Restore the newest one; or land "
-                "them again, with a fresh folder, which continues after what it has"
+                "have landed in it: it was set back to an earlier version. Restore the newest version; or "
+                "land these offsets again with a fresh folder, which continues after the rows of the table"
             )
         return ledger
 
@@ -288,8 +288,8 @@ class TablesTarget(Target):
                 if left != staged_for:
                     raise WrongTable(
                         f"another run of pipeline {self._landed.pipeline} has landed "
-                        f"{notes.format_ranges(batch.offsets)} in {opened.name} meanwhile, and goes on; one "
-                        "run of a pipeline is enough"
+                        f"{notes.format_ranges(batch.offsets)} in {opened.name} meanwhile, and is still "
+                        "running; start each pipeline only once"
                     ) from None
                 if self._compare is not None and table == notes.EVENTS:
                     self._check_compared(before)
@@ -297,8 +297,8 @@ class TablesTarget(Target):
                 self._ledgers[table] = after
                 return
         raise WrongTable(
-            f"the table {opened.name} has had {_MOST_TRIES} commits of other pipelines while one was tried; "
-            "start again when fewer write to it"
+            f"the table {opened.name} has had {_MOST_TRIES} commits of other pipelines while this one tried "
+            "to commit; start again when fewer pipelines write to it"
         )
 
     def _check_compared(self, before: notes.Ledger) -> None:

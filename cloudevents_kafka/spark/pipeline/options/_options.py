@@ -63,13 +63,13 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     With ``lenient``, records are read as `decode_events` reads them with ``lenient=True``. For example, JSON
     that Debezium or Dapr has written without a content-type is then an event. Events have an additional
     column, ``tolerated``. For each accepted deviation, it lists the attribute, the rule and the clause. If
-    the value of the attribute is missing in the event, it also lists this value. The column is null if there
-    is no deviation. The column is added to Delta and Iceberg tables that a strict run has created. In
-    ``parquet``, only files of lenient runs contain the column; so if a folder also contains files of strict
-    runs, read the folder with Spark's option ``mergeSchema`` or DuckDB's ``union_by_name``.
+    the value of the attribute is missing in the event, it also lists this value. If a record has no
+    deviations, the column is null. The column is added to Delta and Iceberg tables that a strict run has
+    created. In ``parquet``, only files of lenient runs contain the column; so if a folder also contains files
+    of strict runs, read the folder with Spark's option ``mergeSchema`` or DuckDB's ``union_by_name``.
 
     ``topic_pattern`` is a regular expression, which replaces ``topics``. The pipeline reads all topics whose
-    whole names match, including topics that are created later.
+    whole name matches the expression, including topics that are created later.
 
     ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads those records in the range
     that no pipeline has landed, up to the next offset of the pipeline in the folder ``out``. Then the run
@@ -306,22 +306,26 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
                 f"topics must be empty with topic_pattern, got {self.topics!r} and {self.topic_pattern!r}"
             )
         if both := sorted({*self.forget_topics} & {*self.topic_names}):
-            raise ValueError(f"topics must not have what forget_topics has, got {', '.join(both)} in both")
+            raise ValueError(f"topics and forget_topics must not overlap, got {', '.join(both)} in both")
 
     def _check_tables(self) -> None:
         if self.to == "parquet" and self.table is not None:
-            raise ValueError("table must be None for parquet, which has no tables in a catalog; set to")
+            raise ValueError(
+                "table must be None for parquet, which has no tables in a catalog; set the option to"
+            )
         if self.table is not None:
             name_parts(self.table)
         check_routes(self.tables, self.table)
 
     def _check_schemas(self) -> None:
         if self.rescue and not self.schemas:
-            raise ValueError("rescue must be False without schemas: data that has no schema is kept as it is")
+            raise ValueError("rescue must be False without schemas: data without a schema stays unchanged")
         msgspec.structs.force_setattr(self, "schemas", read_schemas(self.schemas))
         if self.schema_registry is not None:
             if not self.schemas:
-                raise ValueError("schema_registry must be None without schemas, by which its data is read")
+                raise ValueError(
+                    "schema_registry must be None without schemas: framed data is converted to them"
+                )
             found = {name: each for name, each in self.schemas.items() if isinstance(each, DataSchema)}
             SchemaFetcher(self.schema_registry, found)  # which checks them
 
@@ -342,7 +346,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
             raise ValueError("group and thresholds must not be set with backfill: they are for the pipeline")
         if self.deduplicate is not None or self.upsert:
             raise ValueError(
-                "deduplicate and upsert must not be set with backfill: commits of the pipeline would end it"
+                "deduplicate and upsert must not be set with backfill: commits of the pipeline would end the "
+                "backfill"
             )
 
     @property

@@ -1,4 +1,4 @@
-"""`Backfill` lands those parts of a range that no pipeline has landed; it lands them in batches.
+"""`Backfill` lands, in batches, those offsets of a range that no pipeline has landed.
 
 With Delta and Iceberg, the pipeline of the folder may run at the same time.
 
@@ -53,7 +53,7 @@ class _BackfillNotes(notes.Manifests):
         self.own.write(note)
 
     def add(self, manifest: notes.BatchManifest) -> None:
-        """Do nothing: the ledger of the table contains the batch, and only the pipeline writes manifests."""
+        """Do nothing: the ledger of the table contains the batch, and only the pipeline has manifests."""
 
 
 class Backfill:
@@ -86,8 +86,8 @@ class Backfill:
         recovered = lander.recover()
         if landed.last is None:
             raise notes.WrongCheckpoint(
-                f"{landed.store.url('')} has no batch: a backfill fills the gaps of a pipeline. Run this "
-                "first; its option start (--from) says where it begins"
+                f"{landed.store.url('')} has no batch: a backfill fills the gaps of a pipeline. Run the "
+                "pipeline first; its option start (--from) sets where it begins"
             )
         lander.find_topics()
         begun = None if own is None else manifests.own.find(notes.BegunBatch)
@@ -168,7 +168,7 @@ class Backfill:
         return self._watch.counts
 
     def status(self) -> str:
-        """Return how many offsets are left to read."""
+        """Return a short text with the number of offsets that must still be read."""
         left = sum(gap.offsets.end - gap.offsets.start for gap in self._gaps)
         return f"a backfill is under way, {left:,} offsets are left"
 

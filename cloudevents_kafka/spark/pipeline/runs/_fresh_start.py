@@ -33,8 +33,8 @@ def use_newest_start(
     begun = None if landed.in_notes else landed.begun()
     if landed.total.read or (begun is not None and landing.target.is_decided(begun)):
         warn(
-            f"the start (--from) {start} has no effect: {landed.store.url('')} continues after what has "
-            f"landed, after a start at {before}; for another start use a fresh folder"
+            f"the start (--from) {start} has no effect: {landed.store.url('')} continues after the "
+            f"landed records, which began at {before}; for another start use a fresh folder"
         )
         return
     landed.manifests.clear()

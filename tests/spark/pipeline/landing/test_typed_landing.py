@@ -52,7 +52,7 @@ PLACED = [
     (b'{"total":"1"}', "data: /total must be an integer of 64 bits, got a text"),
     (None, "data: it must be one JSON text, got no data"),
 ]
-BEHIND = "data: /nested/name must be of the schema, got data of which bytes follow its end"
+BEHIND = "data: /nested/name must be of the schema, got wrong data: bytes follow its end"
 
 
 def send(lake: Lake, times: int = 1) -> int:
