@@ -48,8 +48,8 @@ _ADVICE: Final = {
         "constraint (ALTER TABLE … DROP CONSTRAINT, or DROP NOT NULL), and filter rows when you read them"
     ),
     "metrics": (
-        "PySpark 4.1 and 4.2 stop so after they have repeated a batch (SPARK-55271), and the pipeline has "
-        "continued once: all landed batches are complete, start again"
+        "PySpark 4.1 and 4.2 stop with this error after a repeated batch (SPARK-55271), and the pipeline has "
+        "already continued once; all landed batches are complete: start again"
     ),
     "python died": (
         "a Python process of Spark ended: it was killed, perhaps because memory ran out; start again: all "
@@ -61,7 +61,7 @@ _ADVICE: Final = {
     ),
     "python slow": (
         "a Python process of Spark did not start within its time limit: the machine is busy, or its Python "
-        "fails; start again: all landed batches are complete"
+        "does not work; start again: all landed batches are complete"
     ),
     "memory": (
         "Spark ran out of memory: read fewer records at a time (--max-records), "

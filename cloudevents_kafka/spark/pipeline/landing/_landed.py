@@ -171,7 +171,7 @@ class Landed:
     def begin(
         self, planned: notes.PlannedBatch, read: notes.ReadSettings, *, in_java: bool
     ) -> notes.BegunBatch:
-        """Write the note of a batch before its rows are written, and return the batch."""
+        """Return a batch whose rows will be written; with ``notes_begun``, write its note first."""
         number = 0 if self.last is None else self.last.number + 1
         own: Any = {"number": number, "pipeline": self.pipeline, "to": self.kind, "in_java": in_java}
         batch = notes.BegunBatch(**asdict(read), **planned._asdict(), **own)

@@ -19,10 +19,12 @@ from cloudevents_kafka.spark.pipeline.notes import OffsetRange
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _GRAMMAR: Final = (
     "backfill must be FROM..TO, each earliest, latest, N (an offset) or @2026-11-21T12:00:00Z, or offsets by "
-    'topic and partition as {"orders": {"0": [17, 41]}}; TO is the first that is not read. Got '
+    'topic and partition as {"orders": {"0": [17, 41]}}; the record at TO is not read. Got '
 )
 OffsetsAt = Callable[[str | int], Mapping[str, int]]
-"""Returns an offset for each partition: for ``earliest``, ``latest``, or a time in milliseconds since 1970.
+"""A function that returns an offset for each partition.
+
+Its argument is ``earliest``, ``latest``, or a time in milliseconds since 1970.
 """
 
 

@@ -141,7 +141,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     topic_pattern: Annotated[
         str | None,
         Option(
-            "Read all topics whose names match, also those that come later.",
+            "Read all topics whose name matches, including topics that are created later.",
             metavar="REGEX",
             check=rules.check_pattern,
         ),
@@ -168,7 +168,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         Mapping[str, str],
         Option(
             "The table of the types that match, such as 'com.example.order.*=orders'. "
-            "The first that matches decides.",
+            "The first pattern that matches decides.",
             flags="--route",
             metavar="TYPES=TABLE",
             example="com.example.order.*=orders",
@@ -187,12 +187,13 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ] = None
     upsert: Annotated[
         tuple[str, ...],
-        Option("Have one row for each key: key (that of Kafka), subject, an extension ….", metavar="KEY"),
+        Option("Have one row for each key: key (the record's key), subject, an extension ….", metavar="KEY"),
     ] = ()
     deleted: Annotated[
         str | None,
         Option(
-            "Events that delete, such as iodebeziumop=d, next to records without a value, with --upsert.",
+            "With --upsert, events that delete a row, such as iodebeziumop=d. Records without a value also "
+            "delete a row.",
             metavar="ATTRIBUTE=VALUE",
         ),
     ] = None
@@ -220,13 +221,13 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         int | None, Option("The largest number of records in a batch.", metavar="N", least=1)
     ] = 200_000
     lenient: Annotated[
-        bool, Option("Accept deviations of known producers; the column tolerated has them.")
+        bool, Option("Accept deviations of known producers; the column tolerated lists them.")
     ] = False
     allow_data_loss: Annotated[bool, Option("Continue if records expired before they were read.")] = False
     forget_topics: Annotated[
         tuple[str, ...],
         Option(
-            "Go on without a topic of earlier runs, such as one that was deleted.",
+            "Continue without a topic of earlier runs, such as a deleted topic.",
             flags="--forget-topic",
             metavar="NAME",
             check=rules.check_names,
@@ -235,8 +236,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     backfill: Annotated[
         str | None,
         Option(
-            "Read what no pipeline has landed of a range, and end. FROM and TO, which is not read, are "
-            "earliest, latest, N (an offset), or @2026-11-21T12:00:00Z.",
+            "Read the records of a range that no pipeline has landed, and end. FROM and TO are earliest, "
+            "latest, N (an offset), or @2026-11-21T12:00:00Z. The record at TO is not read.",
             metavar="FROM..TO",
             check=rules.check_range,
         ),
@@ -244,7 +245,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     metrics_file: Annotated[
         str | None,
         Option(
-            "Write the figures of each batch: as JSON lines, or for Prometheus if it ends in .prom.",
+            "Write the figures of each batch: as JSON lines, or for Prometheus if FILE ends in .prom.",
             metavar="FILE",
             path="writes",
         ),
@@ -252,7 +253,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     metrics_port: Annotated[
         int | str | None,
         Option(
-            "Serve the figures to Prometheus: PORT, 0 for any, or HOST:PORT.  [default host: 127.0.0.1]",
+            "Serve the figures to Prometheus: PORT, 0 for a free port, or HOST:PORT.  "
+            "[default host: 127.0.0.1]",
             metavar="PORT",
             check=rules.check_port,
         ),
@@ -260,7 +262,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     group: Annotated[
         str | None,
         Option(
-            "Commit what has landed to this group, to show the lag.",
+            "Commit the landed offsets to this consumer group, to show the lag.",
             metavar="NAME",
             check=rules.check_group,
         ),
@@ -275,7 +277,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
             parse=Threshold.parse,
         ),
     ] = ()
-    adopt: Annotated[bool, Option("Land next to the rows of a table that no pipeline has filled.")] = False
+    adopt: Annotated[bool, Option("Land in tables that have rows, but no rows of a pipeline.")] = False
     master: Annotated[
         str | None, Option("The Spark master.  [default: local[*]]", check=rules.check_master)
     ] = None

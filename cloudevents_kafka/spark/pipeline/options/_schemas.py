@@ -20,12 +20,12 @@ Schemas = Annotated[
         path="reads",
     ),
 ]
-Rescue = Annotated[bool, Option("Land data that does not fit its schema; value._rescued has what is left.")]
+Rescue = Annotated[bool, Option("Land data with members that do not fit; value._rescued has them.")]
 SchemaRegistry = Annotated[
     Any,
     Option(
-        "Read data that serializers of this registry have framed; -X schema.registry.NAME=VALUE has other "
-        "settings of its client.",
+        "Read data that serializers of this registry have framed; -X schema.registry.NAME=VALUE sets "
+        "other settings of the registry's client.",
         metavar="URL",
     ),
 ]
