@@ -130,7 +130,7 @@ def _login(settings: Mapping[str, str]) -> dict[str, str]:
     if mechanism not in _LOGIN_MODULES:
         raise ValueError(
             f"sasl.mechanism must be PLAIN or SCRAM, got {mask_setting('sasl.mechanism', mechanism)}; "
-            "for others set kafka.sasl.jaas.config"
+            "for other mechanisms set kafka.sasl.jaas.config"
         )
     login = _jaas(_LOGIN_MODULES[mechanism], {"username": name, "password": password})
     return {"kafka.sasl.jaas.config": login, "kafka.sasl.mechanism": mechanism}
