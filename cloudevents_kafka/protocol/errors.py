@@ -119,7 +119,8 @@ class BrokerError(ProtocolError):
 
     ``code`` is the error code: a member of `ErrorCode` if the code is known, otherwise an int. ``name``,
     ``meaning`` and ``retriable`` are the properties of the code. ``subject`` is what the response is about (a
-    topic and partition, or a group). ``broker_message`` is the text that the broker sent with the code.
+    topic and partition, or a group). ``broker_message`` is the text that the broker sent with the code. The
+    client may add a ``hint`` of its own to the message.
 
     Examples:
         >>> from cloudevents_kafka.protocol import BrokerError
@@ -136,6 +137,7 @@ class BrokerError(ProtocolError):
         subject: str = "",
         broker_message: str | None = None,
         *,
+        hint: str | None = None,
         codes: type[BrokerErrorCode] = ErrorCode,
     ) -> None:
         """Create the error for a code; ``codes`` contains the names and meanings of codes."""
@@ -148,6 +150,7 @@ class BrokerError(ProtocolError):
         self.broker_message: Final = broker_message
         prefix = f"{subject}: " if subject else ""
         suffix = f"; the broker says: {broker_message}" if broker_message else ""
+        suffix += f"; {hint}" if hint else ""
         super().__init__(f"{prefix}{self.name} ({code:d}): {self.meaning}{suffix}")
 
 

@@ -63,6 +63,13 @@ def test_broker_error():
     assert (error.code, error.subject, error.broker_message) == (6, "topic t, partition 0", "moved")
 
 
+def test_a_hint_is_the_clients():
+    """Words of the client are not ascribed to the broker."""
+    error = BrokerError(3, "orders[7]", hint="the topic has the partitions 0 to 3")
+    assert str(error).endswith("does not have the topic or partition; the topic has the partitions 0 to 3")
+    assert error.broker_message is None
+
+
 @each("code", [-2, 9999, 32767])
 def test_unknown_code(code):
     """An unknown code has its number, and is not retriable."""

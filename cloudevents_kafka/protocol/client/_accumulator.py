@@ -249,7 +249,7 @@ class Accumulator:
         error = BrokerError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"{queued.topic}[{partition}]",
-            "the partitioner must return one of the topic's partitions",
+            hint="the partitioner must return one of the topic's partitions",
         )
         self._complete([queued], error, partition, -1)
 

@@ -228,7 +228,7 @@ class Cluster:
         raise BrokerError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"{topic}[{partition}]",
-            f"the topic has the partitions {_range(metadata)}",
+            hint=f"the topic has the partitions {_range(metadata)}",
         )
 
     def _topic(self, topic: str, deadline: Deadline) -> messages.MetadataResponseTopic:
@@ -248,7 +248,7 @@ class Cluster:
             raise BrokerError(
                 ErrorCode.LEADER_NOT_AVAILABLE,
                 subject,
-                "too few brokers have registered to create the topic (38)",
+                hint="too few brokers have registered to create the topic (38)",
             )
         if metadata.error_code:
             raise BrokerError(metadata.error_code, subject)

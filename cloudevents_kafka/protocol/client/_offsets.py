@@ -59,7 +59,7 @@ def offset_at(
                 if row.error_code:
                     raise BrokerError(row.error_code, subject)
                 return row.offset if row.offset >= 0 else None
-        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, subject, "the response does not contain it")
+        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, subject, hint="the response does not contain it")
 
     return cluster.retry(f"offsets of {subject}", attempt, deadline, unknown_errors=True)
 
@@ -109,7 +109,7 @@ def _reset_to(key: PartitionId, offset: int, reset: OffsetReset) -> int:
         return offset
     if reset == "error":
         message = "no offset is committed, and reset is 'error'"
-        raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, "{}[{}]".format(*key), message)
+        raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, "{}[{}]".format(*key), hint=message)
     return EARLIEST if reset == "earliest" else LATEST
 
 

@@ -72,7 +72,9 @@ def log_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
     response: SaslHandshakeResponse = connection.request(SaslHandshakeRequest(mechanism=mechanism), deadline)
     if response.error_code:
         offered = ", ".join(response.mechanisms) or "none"
-        raise BrokerError(response.error_code, f"{connection.address}: {mechanism}", f"it offers {offered}")
+        raise BrokerError(
+            response.error_code, f"{connection.address}: {mechanism}", hint=f"it offers {offered}"
+        )
     # After SaslHandshake 0 the messages are not requests (KIP-152).
     exchange = _exchange_raw if connection.version(SaslHandshakeRequest) == 0 else _exchange_request
     authenticate(sasl, partial(exchange, connection, deadline))

@@ -242,7 +242,7 @@ class BatchSender:
     def _handle_result(self, batch: ProducerBatch, result: produce.PartitionProduceResponse | None) -> None:
         if result is None:
             error = BrokerError(
-                ErrorCode.UNKNOWN_SERVER_ERROR, str(batch), "the response does not contain it"
+                ErrorCode.UNKNOWN_SERVER_ERROR, str(batch), hint="the response does not contain it"
             )
             self._retry_or_fail([batch], error)
         elif result.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):

@@ -176,7 +176,7 @@ def _encoded(message: Message) -> bytes:
     payload, magic, attributes = message
     if not isinstance(payload, bytes):
         raise Unencodable(f"the payload must be bytes, got {type(payload).__name__}")
-    if magic not in {0, 1} or attributes not in range(-128, 128 if magic else 1):
+    if magic not in {0, 1} or attributes not in (range(-128, 128) if magic else (0,)):
         raise Unencodable(
             f"the magic must be 0 or 1, and the attributes of magic 1 must be an int8, "
             f"got magic {magic} and attributes {attributes}"

@@ -191,6 +191,7 @@ def test_invalid_lengths_and_magics(raw):
         Message("text"),  # type: ignore[arg-type]  # what is refused
         Message(b"", magic=2),
         Message(b"", magic=0, attributes=1),
+        Message(b"", magic=0, attributes=-1),
         Message(b"", attributes=300),
         Message(b"", magic="1"),  # type: ignore[arg-type]  # the same
     ],
