@@ -5,13 +5,13 @@ module imports neither a Kafka client, nor asyncio, nor Spark. Read the package 
 
 * `record` and `problems`: a Kafka record, and the errors for events that break rules;
 * `attributes`, `codecs`, `event` and `formats`: an event, its parts, and the event formats;
-* `errors` and `binding`: functions that read a record as an event, or report an error, and write an event as
-  a record;
-* `registry` and `extensions`: the formats, codecs and extension types that users register, and functions for
+* `errors` and `binding`: functions that read a record as an event and write an event as a record, and the
+  errors of these functions;
+* `registry`: functions that register event formats, codecs and extension types; `extensions`: functions for
   the documented extensions;
 * `sdk`: the functions of the official SDK, under their original names;
-* `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio, and observers
-  that trace and count;
+* `clients`: producers, consumers and services that wrap Kafka clients, also for asyncio, and observers for
+  traces and metrics;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers, and fake clients and brokers for tests;
 * `spark`: DataFrames and a pipeline; `cli`: the command-line program;
 * `primitives`: small parts, such as the masking of secrets; `jvm`: functions that find Java and download
@@ -126,7 +126,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Return a class for asyncio; importing it with this module would take most of the import time."""
+    """Return a class for asyncio, which is imported only at its first use because the import is slow."""
     if name in _ASYNCIO:
         from cloudevents_kafka.clients import aio
 

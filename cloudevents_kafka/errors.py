@@ -24,21 +24,21 @@
         ├── NotOnConnect (ValueError)    a pipeline needs a Spark session in this process
         ├── InUse                        another pipeline writes to the same folder
         ├── FolderFailed                 a folder cannot be read or written
-        │   └── WrongStore               the store of a folder does not suit the kind of its tables
-        ├── WrongTable                   a table is missing, or cannot take the rows
+        │   └── WrongStore               a folder is in a store that cannot be used for its tables
+        ├── WrongTable                   a table is missing, or cannot store the rows
         ├── WrongCheckpoint              the checkpoint and the folder do not belong together
-        ├── CountMismatch                the written records are not those that were read
+        ├── CountMismatch                the written records differ from the records that were read
         ├── TopicChanged                 a topic is missing, or was deleted and created again
         └── ThresholdCrossed             a threshold has ended the run of a pipeline
 
 This module defines `DecodeError` and its subclasses; `problems` defines `Problem` and the classes above
 `DecodeError` in this list. `extensions`, `clients` and `spark.pipeline` define and raise `SigningError` and
-the classes below it. `cli`, `jvm`, `oauth`, `sdk`, `spark` and `testing` define further exceptions. `binding`
-and `formats` raise private subclasses of `InvalidEvent`, which become a `BrokenEvent` for users. The
-exceptions of `protocol` have another base class, `ProtocolError`.
+the classes below `SigningError`. `cli`, `jvm`, `oauth`, `sdk`, `spark` and `testing` define further
+exceptions. Inside the library, `binding` and `formats` raise private subclasses of `InvalidEvent`; users
+receive a `BrokenEvent` instead. The exceptions of `protocol` have another base class, `ProtocolError`.
 
-An error lists all rules that an event breaks, each as a `Problem`. No message
-contains event data: attributes may be logged, data may not (D-07).
+An error lists all rules that an event breaks, each as a `Problem`. A message may contain the attributes of an
+event, but never the event's data, because data must not be logged (D-07).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The headers of a message from a Kafka client, which may fail to return them."""
+"""The headers of a Kafka client's message; the client may fail to return them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from cloudevents_kafka.primitives.preview import preview
 
-# C code makes the call and checks it. For a call in Python the interpreter may omit the check once the
-# function has run some times: the error then appears in a later statement, and the list is used.
+# `methodcaller` makes the call in C code, which checks that a call with an error returned no value. After a
+# Python function has run several times, the interpreter may omit this check for a call in the function: the
+# error then appears in a later statement, when the list has already been used.
 _call_headers: Final[Callable[[Any], Any]] = methodcaller("headers")
 _PAIR: Final = ("", None)
 
@@ -37,10 +38,10 @@ class UnreadHeaders(list[tuple[str, bytes | None]]):
 
 
 def headers_of(message: Any) -> Any:
-    """Return a message's headers, [] for None, or `UnreadHeaders` if the client cannot return them.
+    """Return a message's headers, [] if it has none, or `UnreadHeaders` if the client cannot return them.
 
-    Only this function calls a message's ``headers()``, and calls it only once. No code uses the returned list
-    before this function has checked that the list is complete. If a header name is not UTF-8, the first call
+    Only this function calls ``headers()`` of a message. It calls ``headers()`` once, and checks that the
+    returned list is complete before other code uses the list. If a header name is not UTF-8, the first call
     of confluent-kafka's ``headers()`` fails, and the message then contains a list with a gap in place of the
     name. Each later call returns that list, and Python crashes when it reads the pair with the gap. The
     user's code may already have made the first call.
@@ -48,7 +49,7 @@ def headers_of(message: Any) -> Any:
     try:
         headers = _call_headers(message)
         if type(headers) is list:
-            headers.count(_PAIR)  # compares each name, for which a missing one raises SystemError
+            headers.count(_PAIR)  # compares each name; a missing name raises SystemError
             return headers
     except (SystemError, ValueError) as error:
         return UnreadHeaders(name_error(error))

@@ -1,4 +1,4 @@
-"""`Problem`, which describes a broken rule, and the errors of events, of their data and of writing events."""
+"""`Problem`, which describes a broken rule, and the errors for invalid events, data and writing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _MAX_PROBLEMS: Final = 20  # in a message; ``problems`` has all of them
 class Problem(msgspec.Struct, frozen=True):
     """One broken rule.
 
-    ``attribute`` is the name of an attribute or header, ``"data"``, or None for the whole record; ``rule`` is
-    what the specification demands; ``clause`` is the id of the requirement; ``value`` is a preview of the
-    wrong value, or None; ``hint`` says what to pass to an `Event` instead of the wrong value, or is None. The
-    subclass `LeftOut` is for values that lenient reading leaves out; the ``value`` of a `LeftOut` is
-    complete.
+    ``attribute`` is the name of an attribute or header, ``"data"``, or None for the whole record; ``rule``
+    says what the specification demands; ``clause`` is the id of the requirement; ``value`` is a preview of
+    the wrong value, or None; ``hint`` says what to pass to an `Event` instead of the wrong value, or is None.
+    The subclass `LeftOut` describes a value that lenient reading leaves out; its ``value`` is not a preview,
+    but the complete value.
 
     Examples:
         >>> from cloudevents_kafka import Problem
@@ -80,7 +80,7 @@ class LeftOut(Problem, frozen=True):
 
 
 def join_problems(problems: Sequence[Problem]) -> str:
-    """Return the first problems as one text; untrusted input may cause any number of problems."""
+    """Return the first problems as one text, because untrusted input may cause any number of problems."""
     end = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
     return "; ".join(map(str, problems[:_MAX_PROBLEMS])) + end
 

@@ -1,4 +1,4 @@
-"""Record: a Kafka record, the type that all parts of this library exchange.
+"""`Record`: a Kafka record, as all parts of this library use it.
 
 In keys, values and headers, None and ``b""`` differ: None is Kafka's null (a record with a null value is a
 tombstone), and ``b""`` is an empty value. Headers are ordered; a header name may occur more than once, and
@@ -89,7 +89,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             force_setattr(self, "headers", headers)
         try:
             for _, value in headers:  # a client's pairs are not converted
-                if type(value) is not bytes and value is not None:  # as of a text of two letters
+                if type(value) is not bytes and value is not None:  # also for a text of two letters
                     _as_pairs(headers)
                     break
         except (TypeError, ValueError):
@@ -113,12 +113,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def next_offset(self) -> int:
-        """The offset after this record, which a consumer group commits when it has processed this record.
+        """The offset after this record, which a consumer group commits after it has processed the record.
 
         Raises `ValueError` if the record has no offset because the record was not read from a topic.
         """
         if self.offset is None:
-            raise ValueError("a record must have an offset to be committed, got one that was not read")
+            raise ValueError("a record must have an offset to be committed, got a record that was not read")
         return self.offset + 1
 
     @property
@@ -129,13 +129,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """
         if self.topic is None or self.partition is None:
             raise ValueError(f"a record must have a topic and a partition to be committed, got {self!r}")
-        from confluent_kafka import TopicPartition  # not imported without a client
+        from confluent_kafka import TopicPartition  # imported only here: other clients do not need it
 
         return TopicPartition(self.topic, self.partition, self.next_offset)
 
     @classmethod
     def of(cls, source: RecordInput) -> Record:
-        """Return the record of a client's message; its methods or attributes show the kind of message.
+        """Return the record of a client's message; the methods and attributes of the message show its kind.
 
         Accepts a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or `protocol` record
         (attributes), a Spark ``Row``, a mapping, or a `Record`. Raises `TypeError` for other objects, such as
@@ -165,8 +165,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def wire_size(self) -> int:
         """Return the size in bytes of an uncompressed Kafka 0.11 batch that contains only this record.
 
-        The batch contains the key, the value, the headers and their framing: the complete produce request
-        except for a few bytes.
+        The size includes the key, the value, the headers, and the fields that Kafka adds to them. The
+        complete produce request is only a few bytes larger.
 
         Examples:
             >>> from cloudevents_kafka import Event, to_record
@@ -196,7 +196,7 @@ def _of_message(message: Any) -> Record:
 
 
 def _getter_of(source: Any) -> Callable[[str], Any]:
-    """Return a function that takes the name of a record field and returns the field's value in an object."""
+    """Return a function that returns the value of a record's field, such as ``topic``, in an object."""
     if isinstance(source, Mapping):
         return source.get
     if hasattr(source, "asDict"):  # a Spark Row is a tuple, and has attributes other than its fields
@@ -243,7 +243,7 @@ def _not_a_pair(number: int, got: str) -> TypeError:
 
 
 def with_bytes_headers(record: Record) -> Record:
-    """Return a record whose header values are bytes or None; the same record if they already are."""
+    """Return a record whose header values are bytes or None; return the same record if it already is one."""
     if _HEADER_TYPES.issuperset(map(type, map(_value_of, record.headers))):
         return record
     return msgspec.structs.replace(record, headers=to_headers(record.headers))
@@ -265,7 +265,7 @@ def to_bytes(value: Any, what: str = "value") -> bytes | None:
         raise TypeError(f"{what} must be a str, bytes or None, got {got}; pass {advice}")
     try:
         return value.encode()
-    except UnicodeEncodeError as error:  # its message quotes a character of the data
+    except UnicodeEncodeError as error:  # the message of this error quotes a character of the data
         raise ValueError(
             f"{what} must be bytes or text in UTF-8, "
             f"but character {error.start} cannot be encoded ({error.reason})"
@@ -279,5 +279,5 @@ def _to_milliseconds(timestamp: Any) -> int | None:
 
 
 def _field(content: bytes | None) -> int:
-    """Return the encoded size of a field: its length, which is -1 for null, followed by its bytes."""
+    """Return the size of an encoded field, which consists of its length (-1 for null) and its bytes."""
     return 1 if content is None else zigzag.size(len(content)) + len(content)

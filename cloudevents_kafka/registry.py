@@ -31,12 +31,13 @@ Registered = tuple[Mapping[str, Any], Mapping[str, Any]]
 def registered() -> Registered:
     """Return the registrations that another process needs to read the same events; see `register_all`.
 
-    The result contains no codecs, since codecs may contain open connections; data is passed as bytes.
+    The result contains no codecs, since codecs may contain open connections. Data is passed to the other
+    process as bytes.
     """
     return extension_types.registered(), formats.registered()
 
 
-_adopted: Final[list[dict[str, Any]]] = [{}, {}]  # what `register_all` added last: extensions, formats
+_adopted: Final[list[dict[str, Any]]] = [{}, {}]  # extensions and formats that `register_all` added last
 
 
 def register_all(others: Registered) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# RFC 3986 and non-ASCII letters. A character of a part is not one of the delimiters that %s names, and
-# a % is followed by two hexadecimal digits (RFC 3986 2.1).
+# RFC 3986 and non-ASCII letters. The delimiters that replace %s are not allowed in a part of a URI. Two
+# hexadecimal digits follow a % (RFC 3986 2.1).
 _CHARACTER: Final = r'[^\s\x00-\x20\x7f-\x9f<>"{}|\\^`%%?#\[\]%s]++|%%[0-9A-Fa-f]{2}'
 _PATH: Final = _CHARACTER % ""
 _QUERY: Final = _PATH.replace("?", "", 1)

@@ -21,8 +21,8 @@ Attributes = Mapping[str, AttributeValue]
 class Rule(msgspec.Struct, frozen=True):
     """A constraint on a value, alone or together with other attributes of the same event.
 
-    ``check`` takes the typed value and all attributes of the event, and returns whether they obey the rule
-    that ``text`` describes.
+    ``check`` takes the typed value and all attributes of the event, and returns whether the value obeys the
+    rule that ``text`` describes.
     """
 
     text: str
@@ -46,7 +46,7 @@ class Extension(msgspec.Struct, frozen=True):
 def _is_not_before_start(value: AttributeValue, attributes: Attributes) -> bool:
     start = attributes.get("deprecationfrom")
     if not (isinstance(value, str) and isinstance(start, str) and is_timestamp(start)):
-        return True  # the type of deprecationfrom is checked by itself
+        return True  # the type of deprecationfrom is checked separately
     return instant(value) >= instant(start)
 
 
@@ -84,7 +84,7 @@ _BAM: Final = ("bamtxid", "bampid", "bamptxid", "bamptxsid")
 def _document(
     clause: str, required: tuple[str, ...], **attributes: tuple[AttributeType, *tuple[Rule, ...]]
 ) -> dict[str, Extension]:
-    """Return the attributes of one document from its clause, its REQUIRED attributes, and types and rules."""
+    """Return the attributes of one document; each attribute needs the ``required`` attributes."""
     return {
         name: Extension(type_, tuple(rules), tuple(needed for needed in required if needed != name), clause)
         for name, (type_, *rules) in attributes.items()

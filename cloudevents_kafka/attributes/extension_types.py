@@ -39,7 +39,7 @@ class ExtensionTable(msgspec.Struct, frozen=True):
 
     An event is validated with a single table, because other threads may register extensions at the same time.
     ``constrained`` contains the names of the extensions that have rules; ``checks`` maps these names to
-    checks. The table also caches names; the next table checks all names again. ``header_names`` maps the
+    checks. The table also caches names; a new table starts with empty caches. ``header_names`` maps the
     header of an attribute without rules to the attribute, and other headers to None. ``header_checks`` maps
     the header of an attribute with rules to the attribute and its check. ``corrections`` maps the name of an
     attribute to the corrected values of its invalid texts.

@@ -58,7 +58,7 @@ def are_valid_texts(  # a call by position is faster
     The first three arguments are the same as in `accept`; ``valid_type`` says whether ``datacontenttype`` is
     known to be a valid media type. `accept_names` checks names and extensions.
     """
-    # JSON escapes all ASCII control characters (T-06) except DEL, which makes the text longer.
+    # JSON escapes all ASCII control characters (T-06) except DEL; an escape makes the text longer.
     if joined and not (
         (joined.isascii() and len(_write_json(joined)) == len(joined) + 2 and "\x7f" not in joined)
         or is_string(joined)

@@ -31,8 +31,9 @@ _UTF8: Final = ("utf-8", "utf8", _ASCII)
 _WITHOUT_ALIAS: Final = (
     "cp720 cp737 cp856 cp875 cp1006 koi8_t koi8_u mac_arabic mac_croatian mac_farsi mac_romanian palmos"
 )
-# The codecs of charsets by name. codecs.lookup() would search for a module of another name and keep
-# the name. Other codecs of Python are not charsets: idna and punycode (of quadratic cost), unicode_escape.
+# The codecs of charsets by name. codecs.lookup() would search for a Python module with an unknown name, and
+# would store the name without a limit. Some codecs of Python are not charsets: idna and punycode, whose cost
+# is quadratic, and unicode_escape.
 _CHARSETS: Final = {
     name.lower(): codec
     for alias, codec in [

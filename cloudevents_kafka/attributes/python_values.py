@@ -43,7 +43,7 @@ _write_json: Final = msgspec.json.Encoder().encode
 
 
 def accept_values(attributes: dict[str, Any]) -> bool:
-    """Convert values to canonical form, remove nulls, and return whether the attributes obey all rules.
+    """Convert values to canonical form, remove None values, and return whether the attributes are valid.
 
     The dictionary is changed in place. If the result is False, `check_values` finds the problems.
     """
@@ -71,7 +71,7 @@ def accept_values(attributes: dict[str, Any]) -> bool:
 
 
 def _convert(attributes: dict[str, Any]) -> bool:
-    """Convert values to canonical form, and return whether `accept` can decide about them."""
+    """Convert values to canonical form, and return whether `accept` can check all of these values."""
     constrained = current.table.constrained
     for name in [name for name, value in attributes.items() if type(value) is not str]:
         value = attributes[name]
@@ -87,7 +87,7 @@ def _convert(attributes: dict[str, Any]) -> bool:
 
 
 def check_values(attributes: dict[str, Any]) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return attributes in canonical form, without nulls, and all problems of the attributes.
+    """Return attributes in canonical form, without None values, and all problems of the attributes.
 
     `accept_values` may already have changed the dictionary.
     """
@@ -118,7 +118,7 @@ def is_same(name: str, left: AttributeValue, right: AttributeValue) -> bool:
 
 
 def value_as(name: str, value: AttributeValue, kind: type) -> Any:
-    """Return an attribute's value as one of five Python types; the canonical text is converted.
+    """Return an attribute's value in one of five Python types; if the value is a text, it is converted.
 
     Raises `InvalidEvent` if the value cannot be converted to ``kind``, and `TypeError` if ``kind`` is not one
     of the five types.

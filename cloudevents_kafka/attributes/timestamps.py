@@ -1,8 +1,8 @@
 """RFC 3339 timestamps: validation of their texts, and conversion to instants.
 
 Events store the text of a timestamp and convert it to a `datetime` on access. The datetime does not contain
-the digits below a microsecond. A leap second becomes the last microsecond before it. A time in the year 0,
-which RFC 3339 allows, becomes the first instant of the year 1.
+the digits below a microsecond. A leap second becomes the last microsecond before the leap second. A time in
+the year 0, which RFC 3339 allows, becomes the first instant of the year 1.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def is_timestamp(text: str) -> bool:
     """Return whether a text is an RFC 3339 date-time that denotes an existing instant."""
     try:
         _read_quoted(f'"{text}"')
-        # The common form. The parser also accepts a space for T, no offset, and JSON escapes; nothing else.
+        # The common form. The only others that the parser accepts have a space for T, no offset, or escapes.
         if text[10] == "T" and (text[-1] == "Z" or text[-6] in _SIGNS) and "\\" not in text:
             return True
     except (msgspec.MsgspecError, UnicodeEncodeError):
@@ -85,7 +85,7 @@ def from_datetime(moment: datetime) -> str:
 
 
 def to_utc_seconds(text: str) -> str:
-    """Return an instant as text in UTC, without a fraction; a text without a UTC offset is taken as UTC.
+    """Return an instant as text in UTC, without a fraction; a text without a UTC offset is read as UTC.
 
     Raises `ValueError` if the text does not denote an instant, or if the instant does not lie in the years 0
     to 9999 in UTC.
@@ -149,7 +149,7 @@ def _utc_minute(moment: datetime) -> int:
 
 
 def _parse(text: str) -> tuple[datetime, str] | None:
-    """Return the instant, and the text of what a datetime cannot express; None for an invalid text."""
+    """Return the instant, and as text the parts that a datetime cannot express; None for an invalid text."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None
@@ -159,7 +159,7 @@ def _parse(text: str) -> tuple[datetime, str] | None:
     seconds = "59.999999" if leap else f"{second}.{digits[:6]:0<6}"
     year_0 = date.startswith("0000")
     try:
-        # The year 4 is a leap year, as the year 0 is, and datetime has it.
+        # datetime has no year 0. The year 4 replaces it, since both are leap years.
         moment = _from_iso(f"{'0004' + date[4:] if year_0 else date}T{minute}:{seconds}{offset.upper()}")
     except ValueError:  # 31 June
         return None

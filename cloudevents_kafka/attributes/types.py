@@ -51,7 +51,8 @@ class AttributeType(Enum):
 
 _NAME: Final = re.compile(r"[a-z0-9]+", re.ASCII)  # N-01: "from the ASCII character set"
 # T-06: "control characters"; T-07: "identified as noncharacters by Unicode"; T-08: "unless used properly in
-# pairs", which are one character of a str. The allowed characters match ten times as fast as the others.
+# pairs", and a pair is one character of a str. A pattern of the allowed characters is ten times as fast as a
+# pattern of all others.
 _STRING: Final = re.compile(
     "[ -~\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd"
     + "".join(f"{chr(plane << 16)}-{chr(plane << 16 | 0xFFFD)}" for plane in range(1, 17))
@@ -121,8 +122,8 @@ class TypeRow(msgspec.Struct, frozen=True):
 
     ``python`` is the Python class of the values. ``write`` returns the canonical text of a value, and
     ``parse`` returns the value of a canonical text; ``parse`` is None if the value is the text itself.
-    ``accepts`` returns whether a String is a valid text of the type; it equals None if every String is valid.
-    ``clause`` and ``rule`` appear in the error for a value of another type.
+    ``accepts`` returns whether a String is a valid text of the type; ``accepts`` is None if every String is
+    valid. ``clause`` and ``rule`` appear in the error for a value of another type.
     """
 
     kind: AttributeType
@@ -170,7 +171,7 @@ _ROWS: Final = (
     TypeRow(AttributeType.TIMESTAMP, str, None, str, is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
 )
 TYPES: Final = {row.kind: row for row in _ROWS}
-"""The seven types by name; the names are the values of `AttributeType`, which the Java function uses too."""
+"""The rows of the seven types, as a dictionary by `AttributeType`."""
 NATIVE_TYPES: Final = {row.python: row for row in _ROWS if row.python is not str}
 """The rows of the types whose values are not texts, as a dictionary by Python class."""
 CORE_TYPES: Final = {

@@ -42,7 +42,7 @@ _RULED: Final[dict[str, Callable[[str], bool]]] = {
 """The core attributes that have rules, and functions that check the printable texts of these attributes."""
 _REQUIRED: Final = frozenset(REQUIRED)
 CORE_CLAUSES: Final = {
-    "id": "R-02",  # "MUST be a non-empty string", as type; the optional ones "If present"
+    "id": "R-02",  # "MUST be a non-empty string", as R-06; R-07 and R-11 to R-13 apply "If present"
     "source": "R-04",  # "MUST be a non-empty URI-reference"
     "specversion": "R-05",  # "producers MUST use a value of `1.0`"
     "type": "R-06",
@@ -61,8 +61,8 @@ def validate(
     """Return attributes with values of their types, and a list of all problems of an event.
 
     ``form_problems`` are problems in the form of the record or value, such as a repeated name; these problems
-    come first in the result. If a form problem or ``unreadable`` names an absent attribute, the attribute was
-    sent, so it is not also reported as missing.
+    come first in the result. If a form problem or ``unreadable`` names an absent attribute, this attribute
+    was sent, so it is not reported as missing.
     """
     table = current.table
     attributes = parse_values(attributes, table)
@@ -187,7 +187,7 @@ def has_type(value: object, attribute_type: AttributeType) -> bool:
 
 
 def find_type_problem(name: str, value: object, attribute_type: AttributeType) -> Problem | None:
-    """Return the rule of the type that a value breaks, or None if the value has the type."""
+    """Return the problem of a value that does not have the type, or None if the value has the type."""
     if has_type(value, attribute_type):
         return None
     row = TYPES[attribute_type]

@@ -1,4 +1,4 @@
-"""Hints for values that users pass and that are not valid attribute values: what to pass instead."""
+"""Hints for users who pass invalid values of attributes: the hints say what to pass instead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXAMPLES: Final = {
 }
 
 
-_CORE_NAMES: Final = {  # what users write for an attribute of the core, without other letters and case
+_CORE_NAMES: Final = {  # wrong names of core attributes, with only letters, in lower case
     "contenttype": "datacontenttype",
     "datacontent": "datacontenttype",
     "datatype": "datacontenttype",
@@ -88,7 +88,7 @@ def _right_name(name: str) -> str | None:
 
 
 def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
-    """Return a problem of values that a user passed, with a hint what to pass instead, if one is known."""
+    """Return a problem with a hint that says what to pass instead, if such a hint is known."""
     name = problem.attribute or ""
     hint = problem.hint
     if hint is not None:

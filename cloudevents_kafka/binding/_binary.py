@@ -32,11 +32,11 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
 HeadersRead = tuple[dict[str, Any], list[Check] | None]
-"""The attributes, and the checks for the attributes that have rules; None instead of a list if none has."""
+"""The attributes, and the checks of the attributes that have rules; None if no attribute has rules."""
 
 _MISSPELLED: Final = "?"
 _UNKNOWN: Final = "??"
-_is_copy: Final[Check] = bool  # marks ce_datacontenttype, which `read_headers` compares
+_is_copy: Final[Check] = bool  # marks ce_datacontenttype, which `_remove_copy` checks
 _misspelled: Final[set[str]] = set()
 """The names of headers that nearly match a header name of the binding."""
 
@@ -44,10 +44,10 @@ _misspelled: Final[set[str]] = set()
 def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> HeadersRead | None:  # noqa: FBT001
     """Return the texts of the attributes in headers, and the checks of attributes that have rules.
 
-    The result is None if one of the event's headers breaks a rule, which `decode_binary` then finds: a value
-    is not UTF-8, a header is repeated, a name is invalid, or ce_datacontenttype is not a copy of
-    content-type. With ``lenient``, a header whose name nearly matches a header name of the binding also
-    counts as invalid.
+    The result is None if one of the event's headers breaks a rule: a value is not UTF-8, a header is
+    repeated, a name is invalid, or ce_datacontenttype is not a copy of content-type. In this case,
+    `decode_binary` finds the problems. With ``lenient``, a header whose name nearly matches a header name of
+    the binding also counts as invalid.
     """
     attributes: dict[str, Any] = {}
     checks: list[Check] | None = None
@@ -116,9 +116,8 @@ def _remove_copy(attributes: dict[str, Any]) -> bool:
 def _add_name(header: str, table: ExtensionTable) -> str | None:
     """Return the attribute that a header carries if the attribute has no rules, and cache the name.
 
-    The result is ``""`` for an invalid name, and None for other headers.
-
-    The result is `_MISSPELLED` if the name nearly matches a header name of the binding.
+    The result is ``""`` for an invalid name, `_MISSPELLED` for a name that nearly matches a header name of
+    the binding, and None for all other headers.
     """
     if header in _misspelled:
         return _MISSPELLED
@@ -169,7 +168,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
         for header, values in found.items()
         if len(values) > 1
     ]
-    # K-04: "MUST be mapped directly"; a copy that agrees does no harm.
+    # K-04: "MUST be mapped directly"; a copy that equals the content-type is accepted.
     rule = "must be in the content-type header, not in ce_datacontenttype"
     others = [text for text in copies if text != attributes.get("datacontenttype")]
     problems += [Problem("datacontenttype", rule, "K-04", preview(text)) for text in others[:1]]
@@ -177,7 +176,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
 
 
 def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
-    """Return the headers of an event, in the order of its attributes, and its value.
+    """Return the headers of an event, in the order of the event's attributes, and the value of the record.
 
     Raises `EncodeError` if readers would mistake the datacontenttype for the content type of a structured
     record.

@@ -28,7 +28,7 @@ _NAMES: Final = {
     "event": frozenset(name for name in dir(Event) if not name.startswith("_")),
     "record": frozenset(Record.__struct_fields__),
 }
-"""The names of attributes that a `Decoded` does not have, but that its event or its record has."""
+"""The Python attributes of an event and of a record, which a `Decoded` does not have itself."""
 
 
 class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
@@ -95,7 +95,7 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     are accepted; `decode` returns a list of the accepted deviations.
 
     Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or `UnsupportedBatch` if the record is not a valid
-    event; the error contains the record. The bytes of a record never raise another error.
+    event; the error contains the record. The bytes of a record never cause any other error.
 
     Examples:
         >>> from cloudevents_kafka import Record, from_record

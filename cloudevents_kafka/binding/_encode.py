@@ -33,11 +33,11 @@ from cloudevents_kafka.record import (
 )
 
 _MODES: Final = get_args(ContentMode)
-_TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"})  # read as they stand
+_TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"})  # read without any change
 
 
 class _Foreign(dict[str, bool]):
-    """A cache from header names to whether a header is foreign: not, and not nearly, an event header."""
+    """A cache from header names to booleans: True for a foreign name, which resembles no event header."""
 
     def __missing__(self, name: str) -> bool:
         return remember(self, name, exact_name(name) is None)
@@ -63,11 +63,11 @@ def to_record(
     default. ``key`` takes precedence over ``key_mapper``; if neither is passed, the key is None. ``headers``
     are added after the headers of the event, and their names must differ from the names of event headers.
 
-    ``like`` is the record from which the event was read, or the client's message (see `Record.of`). Mode,
-    format, key, header order and other headers are taken from ``like`` unless an argument sets them. If the
-    event equals the event that is read from ``like``, strictly or leniently, the result equals ``like``, byte
-    for byte. If the event was changed, headers and JSON members that lenient reading left out are written as
-    they were received.
+    ``like`` is the record from which the event was read, or the client's message (see `Record.of`). The mode,
+    the format, the key, the order of the headers, and the headers that do not belong to the event are taken
+    from ``like``, unless an argument sets them. If strict or lenient reading of ``like`` returns an event
+    that equals ``event``, the result equals ``like``, byte for byte. If the event was changed, the result
+    also contains the headers and JSON members that lenient reading left out, as they were received.
 
     Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an SDK's
     event breaks a rule.
@@ -127,8 +127,8 @@ def check_mode(mode: object, format: str | None) -> None:
 def extra_headers(headers: HeaderInput) -> Headers:
     """Return the headers that a caller adds to the headers of the event, as a new list.
 
-    Raises `EncodeError` if a name is reserved for the event or UTF-8 cannot encode it, and
-    `TypeError` if a name is not a str or a value is not a str, bytes or None.
+    Raises `EncodeError` if a name is reserved for the event or cannot be encoded in UTF-8, and `TypeError` if
+    a name is not a str or a value is not a str, bytes or None.
     """
     try:
         added = to_headers(headers)
@@ -172,7 +172,7 @@ def _record_like(like: RecordInput) -> Record:
 def _encode_like(
     event: Event, like: Record, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and value of an event that was read from ``like``, or that replaces its event."""
+    """Return the headers and value of an event that was read from ``like``, or that replaces that event."""
     sniffed = sniff(like.headers)
     is_like = format in {None, sniffed.format} and mode in {None, sniffed.mode}
     if is_like and sniffed.mode == "binary":
@@ -200,9 +200,9 @@ def _encode_like(
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
     """Return the headers and value of an event in binary mode, or None if ``like`` must be read first.
 
-    ``like`` need not be read if two conditions are met. First, each header of ``like`` is foreign, or is a
-    header of the event that occurs once. Second, these headers equal the event's headers, or show that the
-    event was changed.
+    ``like`` is not read if two conditions are true. First, each header of ``like`` either is foreign, or has
+    the name of a header of the event and occurs once. Second, the values of the headers with such names equal
+    the values in the event, or differ in a way that shows that the event was changed.
     """
     written, value = encode_binary(event)
     new = dict(written)
@@ -276,8 +276,8 @@ def _encode_like_deviating(
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:
     """Return the headers of ``like``, in which written headers replace headers with the same names.
 
-    Written headers with new names are last. If the content mode is the same, the null header of an absent
-    attribute stays, and a copy of the content-type stays if it still equals the content-type.
+    Written headers with new names are last. The null header of an absent attribute stays if the content mode
+    is the same. A copy of the content-type stays if it equals the written content-type.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))
@@ -287,7 +287,7 @@ def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Heade
         attribute = attribute_of(name)
         if name in new and (value is not None or name not in with_value):
             text = new.pop(name)
-            # No value but the Integer zero has two texts.
+            # Only the Integer zero has two texts.
             is_zero = (value, text) == (b"-0", b"0") and type_of(str(attribute)) is AttributeType.INTEGER
             merged.append((name, value if is_zero else text))
         elif attribute is None or (same_mode and value is None) or (name, value) == copy:

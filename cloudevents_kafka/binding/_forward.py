@@ -1,9 +1,9 @@
-"""Write a changed event into the record from which it was leniently read; left-out values are preserved.
+"""Write a changed event into the record from which lenient reading read it; keep the left-out values.
 
-Several headers or members may stand for one attribute. Only one of these headers or members was read; the new
-value of the attribute replaces it, under the exact name. Headers and members that were left out stay, even if
-no attribute has their name. If an attribute was read and then removed from the event, all headers or members
-that stand for the attribute are removed.
+Several headers or members may stand for one attribute. Only one of these headers or members was read. The new
+value of the attribute replaces this header or member, and is written under the exact name. Headers and
+members that were left out stay, even if no attribute has their name. If an attribute was read and then
+removed from the event, all headers or members that stand for the attribute are removed.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def _stays(
 ) -> bool:
     """Return whether a header or member stays: it is foreign, or was left out and is not replaced.
 
-    ``before`` and ``new`` are the names of the attributes in the event as it was read, and in the changed
-    event.
+    ``before`` contains the names of the attributes in the event that was read, and ``new`` contains the names
+    of the attributes in the changed event.
     """
     if not attribute:
         return True
@@ -134,7 +134,7 @@ def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int
 
 
 def _merge_structured(written: Headers, like: Headers) -> Headers:
-    """Return headers with the written content-type, without the old content-type and its copies."""
+    """Return headers in which the written content-type replaces the old content-type and its copies."""
     names = [_attribute_in(header) for header, _ in like]
     place = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True)).get(
         _DATA_TYPE
@@ -163,12 +163,12 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
         return value
     try:
         return form.encode(unchecked_event({**new, **left_out}, event.payload, event.kind))
-    except EncodeError:  # the format has no place for it
+    except EncodeError:  # the format cannot express a value that was left out
         return value
 
 
 def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
-    """Yield, unchanged, the members of a JSON object from which no attribute was read."""
+    """Yield the unchanged members of a JSON object, except members from which an attribute was read."""
     members = [(name, value[start:end]) for name, start, end in find_members(value)]
     members = [(name, text) for name, text in members if name not in _NOT_ATTRIBUTES and text != _NULL]
     for index in _left_out([name for name, _ in members], before, new):
@@ -177,7 +177,7 @@ def _left_out_members(value: bytes, before: Collection[str], new: Collection[str
 
 
 def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str]) -> Iterator[int]:
-    """Yield the indexes of the names that stay, because no attribute was read from them."""
+    """Yield the indexes of the names that stay in the value, because no attribute was read from them."""
     attributes = [name if is_name(name) else fold_name(name) for name in names]
     places = _read_places((attribute, name, True) for attribute, name in zip(attributes, names, strict=True))
     for index, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
@@ -187,7 +187,7 @@ def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str
 
 
 def _attributes_of(form: Any, value: bytes) -> Mapping[str, AttributeValue]:
-    """Return the attributes in a value of another format than JSON, as they were received."""
+    """Return the received attributes in a value whose format is not JSON."""
     try:
         found = form.decode(value)
     except InvalidAttributes as error:

@@ -1,4 +1,4 @@
-"""The headers that carry attributes in binary mode, and the attributes that they carry."""
+"""The names of the headers that carry attributes in binary mode, and the attributes in these headers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def attribute_of(header: str) -> str | None:
 
 
 def exact_name(header: str) -> str | None:
-    """Return the binding's header name that a header has or nearly has; None for other headers."""
+    """Return the header name of the binding that a header's name equals or nearly equals, or None."""
     folded = str(header).lower()
     if prefix := OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[prefix.end() :]
@@ -49,7 +49,7 @@ def exact_name(header: str) -> str | None:
 
 
 def given_name(header: str) -> str:
-    """Return the attribute name in a header whose prefix is, or nearly is, the binding's prefix."""
+    """Return the attribute name that follows the prefix of a header, such as ``ce_``, ``CE_`` or ``ce-``."""
     text = str(header)
     prefix = OTHER_PREFIXES.match(text.lower())
     return text[len(PREFIX) if prefix is None else prefix.end() :]
@@ -79,7 +79,7 @@ def preview_all(values: Iterable[bytes]) -> str:
 
 
 def decode_text(header: str, value: bytes, problems: list[Problem]) -> str | None:
-    """Return the text of a header's value; if it is not UTF-8, return None and add a problem."""
+    """Return the text of a header's value; if the value is not UTF-8, return None and add a problem."""
     try:
         return value.decode()
     except UnicodeDecodeError:  # K-06: "header values MUST be encoded as UTF-8"

@@ -1,7 +1,7 @@
-"""Key mappers: functions from an event to the key of its record, and from the key back to the event.
+"""Key mappers, which return the key for an event, and reverse key mappers, which read a record's key.
 
 By default, the key of a record is the key that the caller passes, or null. A mapper must not change the event
-(K-14: "A mapping function MUST NOT modify the CloudEvent"): all attributes of the event are sent.
+(K-14: "A mapping function MUST NOT modify the CloudEvent"): the record contains all attributes of the event.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def partition_key(event: Event) -> str | None:
 
 
 def attribute_key(name: str) -> KeyMapper:
-    """Return a mapper whose key is an attribute's canonical text, such as ``attribute_key("subject")``.
+    """Return a mapper whose keys are the canonical texts of an attribute, such as ``subject``.
 
     Examples:
         >>> from cloudevents_kafka import Event, attribute_key, to_record

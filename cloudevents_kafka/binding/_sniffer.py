@@ -27,7 +27,7 @@ _REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)
 
 _VERSION: Final = PREFIX + "specversion"
 _VERSION_HINT: Final = (
-    "if its producer means CloudEvents 1.0, as an outbox does, read it with the header: "
+    "if the producer of the record means CloudEvents 1.0, add the header to read the event: "
     'decode(msgspec.structs.replace(record, headers=[*record.headers, ("ce_specversion", b"1.0")]))'
 )
 
@@ -75,7 +75,8 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
         if name == CONTENT_TYPE:
             text = value if type(value) is bytes else to_bytes(value, "header 'content-type'") or b""
             named = text.decode("utf-8", "replace")  # the reader checks that it is UTF-8
-            # The order of several does not matter: one that names an event format decides, and is refused.
+            # Several content-type headers may have any order: if one of them names an event format, this
+            # header decides the mode, and the reader refuses the record.
             if content_type is None or not media_type(content_type).cloudevents:
                 content_type = named
         else:
@@ -157,7 +158,7 @@ def framed_hint(value: bytes | None) -> str | None:
         return None
     return (
         "a serializer of a schema registry seems to have framed the value: read "
-        f"value[{_FRAMES[value[0]]}:], or send the event without that serializer, which is for data alone"
+        f"value[{_FRAMES[value[0]]}:], or send the event without that serializer, which is only for data"
     )
 
 
@@ -177,7 +178,7 @@ def _missing_reason(missing: list[str], present: set[str], content_type: str | N
 
 
 def _misspelling(present: set[str]) -> str:
-    """Return a hint about the first header with the case or prefix of another binding, or ``""``."""
+    """Return a hint about the first header with a wrong case, or with another binding's prefix, or ``""``."""
     for name in sorted(map(str, present)):
         folded = name.lower()
         if prefix := OTHER_PREFIXES.match(folded):

@@ -32,7 +32,7 @@ def json_format() -> JsonFormat | None:
 def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
     """Return the event in a value with this media type, or None if the event format is unknown.
 
-    Raises `InvalidEvent`, which lists every problem, if the value is not a valid event.
+    Raises `InvalidEvent` if the value is not a valid event; the error lists every problem.
     """
     try:
         form = formats.find(media.format)
@@ -99,7 +99,7 @@ def null_value() -> Problem:
 
 
 def charset_problem(media: MediaType) -> Problem:
-    """Return the problem of an event format's media type if its charset is not UTF-8."""
+    """Return the problem of an event format's media type that has a charset other than UTF-8."""
     rule = "the charset of an event format must be UTF-8"
     return Problem(CONTENT_TYPE, rule, "K-15", preview(media.charset))
 

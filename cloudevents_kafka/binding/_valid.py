@@ -1,6 +1,6 @@
-"""The reader of valid records, which makes one pass over the headers and one over the value.
+"""The reader of valid records, which makes one pass over the headers and one pass over the value.
 
-The reader decides only whether a record is valid; strict and lenient reading share it. For invalid records,
+Strict and lenient reading share this reader. It decides only whether a record is valid. For invalid records,
 the steps of `_decode` find out what is wrong.
 """
 
@@ -33,7 +33,7 @@ class _EventTypes(dict[bytes, MediaType | None]):
 
 
 Unread = dict[str, Any] | Envelope | InvalidEvent | None
-"""What was read of an invalid record: attributes from headers, members of JSON, or a format's error."""
+"""The readable parts of an invalid record: attributes from headers, members of JSON, or a format's error."""
 _event_types: Final = _EventTypes()
 
 

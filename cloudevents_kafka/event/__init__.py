@@ -1,4 +1,4 @@
-"""The event with its attributes and data, and with the methods of the official SDK's events."""
+"""`Event`, an event with its attributes and data, which also has the methods of the official SDK's events."""
 
 from cloudevents_kafka.event._event import (
     DataT_co,

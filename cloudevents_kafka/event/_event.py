@@ -31,7 +31,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.problems import DataError, InvalidEvent
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar as TypeVarWithDefault  # of checkers, which need no package for it
+    from typing_extensions import TypeVar as TypeVarWithDefault  # for type checkers only
 
     DataT_co = TypeVarWithDefault("DataT_co", covariant=True, default=Any)
 else:
@@ -39,10 +39,10 @@ else:
 T = TypeVar("T")
 ValueT = TypeVar("ValueT", str, int, bool, bytes, datetime)
 _Class = type[ValueT]  # in Event, ``type`` is a property
-MYPY: Final = False  # mypy takes it as true
+MYPY: Final = False  # mypy treats it as true
 
 _UNSET: Final = object()
-_FOR_READER: Final = object()  # data that the function of `read_with` decodes
+_FOR_READER: Final = object()  # marks data that the function passed to `read_with` decodes
 _BYTES: Final = DataKind.BYTES
 _new: Final = object.__new__
 
@@ -50,12 +50,13 @@ _new: Final = object.__new__
 class Event(SdkMethods, Generic[DataT_co]):
     """A CloudEvent of specversion 1.0.
 
-    Core and extension attributes are keyword arguments; None means absent. ``data`` is encoded immediately,
-    so later changes to the object do not change the event. None means no data, and bytes are the payload
-    itself. Other values, such as text, dataclasses, msgspec Structs and pydantic models, are encoded as the
-    content type demands, or as JSON if the event has no content type.
+    Core and extension attributes are keyword arguments; the value None means that an attribute is absent.
+    ``data`` is encoded immediately, so later changes to the object do not change the event. If ``data`` is
+    None, the event has no data; if it is bytes, it is the payload itself. Other values, such as text,
+    dataclasses, msgspec Structs and pydantic models, are encoded as the content type demands, or as JSON if
+    the event has no content type.
 
-    Raises `InvalidEvent`, which lists all broken rules, if the event breaks a rule. For type checkers, the
+    Raises `InvalidEvent` if the event breaks a rule; the error lists all broken rules. For type checkers, the
     data of an `Event[Order]` is an ``Order``.
 
     Examples:
@@ -73,13 +74,13 @@ class Event(SdkMethods, Generic[DataT_co]):
     _encoded: tuple[str, bytes] | None
     _data: Any
     _origin: Event  # set by `replace` only: the event that was read from a structured value
-    _reader: Callable[[Event], Any]  # set by `read_with` only, since a store takes time
+    _reader: Callable[[Event], Any]  # set by `read_with` only, since setting it takes time
 
     if TYPE_CHECKING:
-        if not MYPY:  # pyright compares __init__ with that of the SDK's protocol
+        if not MYPY:  # pyright compares __init__ with the SDK's protocol
             __init__: Any
 
-        def __new__(  # the class says it
+        def __new__(  # the docstring of the class describes it
             cls,
             /,
             *,
@@ -154,11 +155,11 @@ class Event(SdkMethods, Generic[DataT_co]):
     def of(cls, source: Any) -> Event:
         """Return an event from any object that has the methods ``get_attributes()`` and ``get_data()``.
 
-        Events of the official SDK, versions 1 and 2, have these methods. Data that is a text is treated as in
-        the SDK's binary mode if the content type is JSON or absent: a text that is valid JSON is copied as
-        the JSON of the data, and any other text becomes a JSON string. An `Event` is returned unchanged. No
-        attribute is added to the event, and the object itself is not changed. Raises `InvalidEvent` if the
-        event breaks a rule, and `TypeError` if the object does not have these methods.
+        Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON or
+        absent, data that is a text is treated as in the SDK's binary mode: valid JSON becomes the payload
+        unchanged, and any other text becomes a JSON string. An `Event` is returned unchanged. No attribute is
+        added to the event, and ``source`` is not changed. Raises `InvalidEvent` if the event breaks a rule,
+        and `TypeError` if the object does not have these methods.
         """
         if isinstance(source, cls):
             return source
@@ -208,10 +209,10 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self.get("time")  # type: ignore[return-value]  # type_of says Timestamp
 
     def __getitem__(self, name: str) -> AttributeValue | datetime:
-        """Return the value of an attribute; the value of a known Timestamp is a datetime."""
+        """Return the value of an attribute; for an attribute of the type Timestamp, return a datetime."""
         value: AttributeValue = self._attributes[name]
         if type_of(name) is AttributeType.TIMESTAMP and isinstance(value, str):
-            return to_datetime(value) if is_timestamp(value) else value  # lenient reading keeps invalid ones
+            return to_datetime(value) if is_timestamp(value) else value  # lenient reading accepts others
         return value
 
     def get(self, name: str) -> AttributeValue | datetime | None:
@@ -239,7 +240,7 @@ class Event(SdkMethods, Generic[DataT_co]):
             """Raise an error that says how to read an extension."""
             advice = ""
             if not name.startswith("_"):
-                advice = f"; an extension is event[{name!r}], or None by event.get({name!r})"
+                advice = f"; read an extension with event[{name!r}] or event.get({name!r})"
             message = f"{type(self).__name__!r} object has no attribute {name!r}{advice}"
             raise AttributeError(message, name=name, obj=self)
 
@@ -281,9 +282,9 @@ class Event(SdkMethods, Generic[DataT_co]):
     def data(self) -> DataT_co:
         """The data as a Python value: the value of JSON, a text, or bytes. The payload is decoded only once.
 
-        Changing this value in place does not change the payload: send ``event.replace(data=changed)`` to send
-        changed data. If a codec is registered for ``datacontenttype``, the codec decodes the payload. Raises
-        `DataError` if the payload does not match ``datacontenttype``.
+        A change of this value in place does not change the payload: to send changed data, send
+        ``event.replace(data=changed)``. If a codec is registered for ``datacontenttype``, the codec decodes
+        the payload. Raises `DataError` if the payload does not match ``datacontenttype``.
         """
         if self._data is _UNSET:
             self._data = from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
@@ -292,11 +293,11 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._data  # type: ignore[no-any-return]  # a reader's type is known to its caller
 
     def read_with(self, read: Callable[[Event], T]) -> Event[T]:
-        """Return the same event, with a function that takes the event and returns its ``data``.
+        """Return an equal event whose ``data`` is the result of ``read``, a function that takes the event.
 
-        ``read`` has precedence over codecs, also in an event that `replace` returns with the same data, but
-        not in a pickled copy. ``read`` is not called for an event without data. If ``read`` raises an
-        exception, reading ``data`` raises a `DataError`.
+        ``read`` has precedence over codecs. An event that `replace` returns also uses ``read`` if it has the
+        same data. A pickled copy does not use ``read``. ``read`` is not called for an event without data. If
+        ``read`` raises an exception, reading ``data`` raises a `DataError`.
         """
         event = unchecked_event(self._attributes, self._payload, self._kind, self._encoded)
         event._reader = read
@@ -306,9 +307,9 @@ class Event(SdkMethods, Generic[DataT_co]):
     def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
         """Return a changed copy of the event; the value None removes an attribute.
 
-        If ``data`` is not passed, the payload stays the same, even if ``datacontenttype`` changes. An invalid
-        value that lenient reading accepted also stays, unless another value is passed for its attribute.
-        Raises `InvalidEvent` if the changed event breaks another rule.
+        If ``data`` is not passed, the payload stays the same, even if ``datacontenttype`` changes. If lenient
+        reading accepted an invalid value, this value also stays, unless a new value of the attribute is
+        passed. Raises `InvalidEvent` if the changed event breaks a rule in any other way.
         """
         event = _new(type(self))
         changed = {**self._attributes, **attributes}
@@ -324,7 +325,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._with_reader(event)
 
     def _with_reader(self, event: Event) -> Event:
-        """Return an event that has the same data, with the function that `read_with` received, if any."""
+        """Return ``event``, which has the same data, with the function that `read_with` received, if any."""
         return event.read_with(self._reader) if hasattr(self, "_reader") else event
 
     __replace__ = replace
@@ -372,7 +373,7 @@ def _refuse_to_set(name: str) -> Callable[[Event, object], NoReturn]:
     return refuse
 
 
-# For checkers they stay properties without a setter.
+# Type checkers do not see the setters: for them, the attributes are read-only properties.
 for _name in (*CORE, "data", "payload"):
     setattr(Event, _name, getattr(Event, _name).setter(_refuse_to_set(_name)))
 
@@ -404,12 +405,12 @@ def has_reader(event: Event) -> bool:
 
 
 def origin_of(event: Event) -> Event | None:
-    """Return the event that was read from a structured value: this event, or the event before `replace`."""
+    """Return this event, or the event before `replace`, if it was read from a structured value; else None."""
     return event if event._encoded is not None else getattr(event, "_origin", None)
 
 
 def select_attributes(event: Event, names: Container[str]) -> Event:
-    """Return a copy of an event with only the selected attributes and with its data, without checks."""
+    """Return an unchecked copy of an event that has the same data, and only the attributes in ``names``."""
     attributes = {name: value for name, value in event._attributes.items() if name in names}
     return event._with_reader(unchecked_event(attributes, event._payload, event._kind))
 

@@ -1,4 +1,4 @@
-"""Find all problems of values that do not form an event; each problem names its clause."""
+"""Find all problems of values that do not form a valid event; each problem names its clause."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def find_problems(
 ) -> dict[str, Any]:
     """Return attributes in canonical form; raise `InvalidEvent` with all problems if values break a rule.
 
-    ``before`` are the attributes of the event that is changed: its invalid values that lenient reading
-    accepted are accepted again.
+    ``before`` contains the attributes of the event before the change. If lenient reading accepted an invalid
+    value in that event, the value is accepted again.
     """
     attributes, problems = check_values(attributes)
     if problems and before is not None:
@@ -32,7 +32,7 @@ def find_problems(
 
 
 def _is_kept(problem: Problem, attributes: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Return whether the same value already caused a problem before the event was changed."""
+    """Return whether the same value already caused the same problem before the event was changed."""
     name = str(problem.attribute)
     return attributes.get(name) == before.get(name) and problem in check_values({**before})[1]
 

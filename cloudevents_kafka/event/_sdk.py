@@ -16,7 +16,7 @@ from cloudevents_kafka.primitives.plural import with_article
 
 
 def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
-    """Return the attributes of an SDK's event as a new dictionary, and the data that its methods return.
+    """Return the attributes of an SDK's event as a new dictionary, and the data of the event.
 
     If the content type is JSON, a text that is valid JSON becomes a ``msgspec.Raw``: see `as_document`.
     Raises `TypeError` if the object does not have the methods of such an event.
@@ -63,7 +63,7 @@ def check_event(source: object, taker: str) -> None:
         advice = "make one: Event(**attributes, data=…)"
         if hasattr(source, "value") and hasattr(source, "headers"):  # our record, or a client's
             advice = f"use {taker}_record"
-        elif hasattr(source, "event"):  # of a consumer
+        elif hasattr(source, "event"):  # an item of a consumer
             advice = "pass its event"
         raise TypeError(f"{taker} takes an Event, got {got}; {advice}") from None
 

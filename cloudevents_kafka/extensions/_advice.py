@@ -1,8 +1,8 @@
-"""The recommendations of the extension documents, and a check which of them an event does not follow.
+"""A check that finds the recommendations of the extension documents that an event does not follow.
 
 The recommendations are the SHOULD and RECOMMENDED rules, and the MUST rules that apply only to producers:
-rules about OPC UA, signatures and the authorization context. No event is refused because of a recommendation:
-consumers should read the event nevertheless.
+rules about OPC UA, signatures and the authorization context. No event is refused because it does not follow a
+recommendation: consumers should read such an event nevertheless.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _has_credentials(text: str) -> bool:
 
 
 def _material(event: Event) -> Material | None:
-    """Return the unverified digests in dssematerial, or None if it is not a DSSE envelope with digests."""
+    """Return the unverified digests in dssematerial, or None if this is not a DSSE envelope with digests."""
     content = event.get(DSSE_MATERIAL)
     try:
         envelope = read_envelope(content if isinstance(content, bytes) else b"")
@@ -120,10 +120,10 @@ def _signature_problems(event: Event) -> list[Problem]:
     material = _material(event)
     if material is None:
         return []
-    empty = "should not be empty: its signature is the same for an absent attribute"
+    empty = "should not be empty: the signature would also be valid if the attribute were absent"
     problems = [Problem(name, empty, "X-60") for name in material.names if event.text(name) == ""]
     unsigned = [name for name in event if name in _SIGNED and name not in material.names]
-    return problems + [Problem(name, "should be signed if the event is", "X-62") for name in unsigned]
+    return problems + [Problem(name, "should be signed, as the event is", "X-62") for name in unsigned]
 
 
 def _opc_ua_problems(event: Event) -> list[Problem]:

@@ -22,7 +22,7 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Record, RecordInput
 
 SIZE_LIMIT: Final = 64 * 1024
-"""The size in bytes that every intermediary must forward (S-01) and every consumer should accept (S-02).
+"""The event size that intermediaries must forward (S-01) and consumers should accept (S-02), in bytes.
 
 Examples:
     >>> from cloudevents_kafka.extensions import SIZE_LIMIT
@@ -41,7 +41,7 @@ The reference is untrusted input: fetch data only from known servers and paths.
 
 
 def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None:
-    """Return the problem of a record that exceeds the size intermediaries must forward, or None.
+    """Return a problem if a record is larger than ``limit`` bytes, else None.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -58,9 +58,9 @@ def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None
 
 
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
-    """Return the event with a ``dataref`` in place of its data if it is larger than ``limit`` bytes.
+    """Return the event; if it is larger than ``limit`` bytes, a ``dataref`` replaces its data.
 
-    The size of an event is the size of its record without a key, in binary or structured mode, whichever is
+    The size of an event is the size of its record without a key, in the content mode in which the record is
     larger (S-03). A smaller event, or an event without data, is returned unchanged. With ``keep``, the
     returned event also contains the data. An existing ``dataref`` is replaced. A signature of the event
     becomes valid again when a receiver has fetched the data. Raises the exceptions of ``store``, and

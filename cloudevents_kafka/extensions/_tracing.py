@@ -1,4 +1,4 @@
-"""Trace context: the trace of an event, and the trace of each hop of its record.
+"""Trace context: the trace of an event, and the trace of each delivery of its record.
 
 The names ``traceparent`` and ``tracestate`` have two meanings. As attributes of the event (extension
 distributed-tracing), they identify the trace in which the event originated, and forwarding programs do not
@@ -39,7 +39,7 @@ def is_traceparent(text: str) -> bool:
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A position in a trace: the ``traceparent``, and the ``tracestate`` if vendors have set a tracestate.
+    """A position in a trace: the ``traceparent``, and the ``tracestate`` if there is one.
 
     Examples:
         >>> from cloudevents_kafka.extensions import Trace
@@ -72,7 +72,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, carrier: Mapping[str, str]) -> Trace | None:
-        """Return the trace in a propagator's carrier, or None if it has no trace; ignore other keys."""
+        """Return the trace in a propagator's carrier, or None if it contains no trace; ignore other keys."""
         return _read(carrier.get(TRACEPARENT), carrier.get(TRACESTATE))
 
     @property

@@ -1,7 +1,7 @@
-"""Trackers, which observe the events of many sources: duplicates, sequences and severities.
+"""Trackers of duplicates, sequences and severities in the events of many sources.
 
-A tracker remembers a bounded number of sources or events: the ones that it observed most recently. Threads
-may share a tracker. Producers use `sequence_numbers` and `severity_name` for two of the extensions.
+A tracker remembers a bounded number of sources or events: the most recent ones. Threads may share a tracker.
+`sequence_numbers` and `severity_name` return values for the extensions sequence and severity.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"
 """The position of an event relative to the highest sequence of its source so far.
 
 ``first``: the source had no sequence so far. ``next``: the sequence is the next number. ``gap``: the sequence
-is a number after the next number. ``later``: the sequence is higher, but the two sequences are not numbers of
-equal length. ``same``: the event is a duplicate, or has the same sequence as another event. ``earlier``: the
-event is late, or is a duplicate. ``unnumbered``: the event has no sequence.
+is a higher number than the next number. ``later``: the sequence is higher than the highest sequence, but the
+two are not numbers of equal length. ``same``: the event is a duplicate, or has the same sequence as another
+event. ``earlier``: the event is late, or is a duplicate. ``unnumbered``: the event has no sequence.
 """
 
 
 class DuplicateTracker:
-    """A memory of the most recent events, which recognizes events that arrive again, also in a replay.
+    """A tracker of the most recent events, which finds events that arrive again, also in a replay.
 
     Source and id identify an event (core: id). The tracker stores 32 bytes for each of the last ``events``
     events that it observed. Pass only verified events if untrusted senders could otherwise fill the tracker
@@ -67,11 +67,11 @@ class DuplicateTracker:
 
 
 def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
-    """Return an iterator of consecutive numbers as texts of equal length, since sequences compare as text.
+    """Return an iterator of consecutive numbers as texts of equal length, as sequences are compared as text.
 
-    Use it as ``event.replace(sequence=next(numbers))``. Threads may share the iterator: no number occurs
-    twice. Raises `ValueError` if ``start`` is negative or has more than ``digits`` digits. Iteration raises
-    `OverflowError` after the highest number.
+    Set a sequence with ``event.replace(sequence=next(numbers))``. Threads may share the iterator: no number
+    occurs twice. Raises `ValueError` if ``start`` is negative or has more than ``digits`` digits. Iteration
+    raises `OverflowError` after the highest number.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -81,7 +81,7 @@ def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
         ['000001', '000002']
     """
     if digits < 1 or not 0 <= start < 10**digits:
-        raise ValueError(f"start must be from 0 to below 10^{digits}, with digits above 0, got {start}")
+        raise ValueError(f"start must be at least 0 and below 10^{digits}, and digits above 0, got {start}")
 
     def padded(number: int) -> str:
         if number >= 10**digits:
@@ -92,7 +92,7 @@ def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The position of an event relative to earlier events; ``missing`` counts the events in a ``gap``.
+    """The position of an event relative to earlier events; ``missing`` counts missing earlier events.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -109,8 +109,8 @@ class Step(msgspec.Struct, frozen=True):
 class SequenceTracker:
     """A tracker of the sequence of each source, which finds gaps, duplicates and late events.
 
-    The tracker stores one text for each of the last ``sources`` sources that it observed; the next event of a
-    source that was dropped is ``first`` again. ``attribute`` may name another attribute with increasing
+    The tracker stores one text for each of the last ``sources`` sources that it observed; if a source was
+    dropped, its next event is ``first`` again. ``attribute`` may name another attribute with increasing
     values, such as ``bamtxid``; for all further events of the same transaction, the position is ``same``.
 
     Examples:
@@ -174,7 +174,7 @@ class SeverityTracker:
 
     A contradiction is a severity text that is used with two numbers, or a number that is used with two texts.
 
-    The first use of a text or number is taken as correct. The tracker stores the first ``pairs`` pairs of
+    The first use of a text or number is regarded as correct. The tracker stores the first ``pairs`` pairs of
     text and number for each of the last ``sources`` sources that it observed.
 
     Examples:

@@ -43,7 +43,7 @@ class MalformedEnvelope(ValueError):
 
 
 class Base64(bytes):
-    """Base64 bytes, in either of the two base64 alphabets, in the JSON of an envelope."""
+    """Bytes that are base64 in the JSON of an envelope, in either of the two base64 alphabets."""
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -103,7 +103,7 @@ def read_envelope(content: bytes) -> Envelope:
     Raises `MalformedEnvelope` if the text is malformed or contains more than 64 signatures.
     """
     try:
-        return _decode_envelope(content.decode())  # of bytes, msgspec does not check the UTF-8 of all fields
+        return _decode_envelope(content.decode())  # in bytes, msgspec does not check the UTF-8 of all fields
     except UnicodeDecodeError as error:  # its message quotes a received byte
         raise MalformedEnvelope(f"byte {error.start} is not UTF-8") from None
     except (ValueError, RecursionError) as error:  # of msgspec and base64
@@ -132,7 +132,7 @@ def digest_event(event: Event, names: Sequence[str]) -> Material:
 
 
 def read_material(payload: bytes) -> Material:
-    """Return the digests in a JSON object. Raises `ValueError` for a malformed object or a broken rule."""
+    """Return the digests in a JSON object. Raises `ValueError` if it is malformed or breaks a rule."""
     try:
         material = _decode_material(payload.decode())  # as in `read_envelope`
     except RecursionError:
@@ -144,7 +144,7 @@ def read_material(payload: bytes) -> Material:
 
 
 def check_signed_names(names: Sequence[str]) -> None:
-    """Raise `ValueError` for a repeated name, a core attribute, and the attribute of the signature (X-43)."""
+    """Raise `ValueError` if a name is repeated, or is a core attribute or ``dssematerial`` (X-43)."""
     if len(set(names)) < len(names):
         raise ValueError("signedextattrs must not name an attribute twice")
     for name in names:

@@ -2,10 +2,9 @@
 
 `sign` writes digests of an event, signed with the user's key, to the event's ``dssematerial``; `verify`
 compares a received event with these digests. A signature covers the core attributes, the exact bytes of the
-data, and the named extensions. The signature covers times in UTC, without fractions of a second. It does not
+data, and the named extensions. Times are signed in UTC, without fractions of a second. A signature does not
 distinguish an absent attribute from an empty attribute, and does not show whether an event was omitted or
-sent twice. The JSON format removes white space around JSON data; the signature of such data then becomes
-invalid.
+sent twice. The JSON format removes white space around JSON data, so a signature of such data becomes invalid.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ __all__ = ["SigningError", "Verification", "VerificationError", "drop_stale_sign
 
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
-"""Which extensions `verify` returns: verified ones only, also unverified ones (separately), or none."""
+"""The extensions that `verify` returns: only verified ones, also unverified ones (separately), or none."""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
 """The parts of an event that are verified.
 
-Extensions are not verified if the type of a signed extension is neither documented nor registered. An event
-format may contain a type for the extension, but the signature does not cover this type: the text "true" could
-have been changed to the Boolean true.
+Extensions are not verified if the type of a signed extension is neither documented nor registered. A value in
+an event format may contain a type for the extension, but the signature does not cover this type: the text
+"true" could have been changed to the Boolean true.
 """
 
 _BEHAVIOURS: Final = get_args(Behaviour)
@@ -125,14 +124,14 @@ def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str
         raise SigningError(
             f"an extension name must have only a-z and 0-9 and not be 'data', got {preview(wrong[0])}"
         )
-    # X-44: of a String and a Timestamp with the same text, the signed bytes differ.
+    # X-44: a String and a Timestamp with the same text have different signed bytes.
     if unknown := [name for name in dsse.untyped_extensions(event, names) if isinstance(event[name], str)]:
         raise SigningError(
             f"signed extensions must have a known type, got {', '.join(unknown)} "
             "(X-44, extension verifiability); call register_extension"
         )
     try:
-        # Lenient reading keeps values that receivers refuse.
+        # Lenient reading accepts values that receivers refuse.
         if problems := check_values(dict(raw_parts(event)[0]))[1]:
             raise InvalidEvent(problems)
         event = with_content_type(event).replace(**{dsse.DSSE_MATERIAL: None})
@@ -155,9 +154,9 @@ def verify(
 ) -> Verification:
     """Return the verified parts of an event.
 
-    ``keys`` maps the id of each key that may sign such an event to a verifier: a function that takes a
-    message and a signature. An unsigned event is an error unless ``required`` is False, since any
-    intermediary can remove a signature. Raises `VerificationError` if the event must be discarded, and
+    ``keys`` contains the keys that may sign such an event: it maps the id of a key to a verifier, a function
+    that takes a message and a signature. An unsigned event is an error unless ``required`` is False, since
+    any intermediary can remove a signature. Raises `VerificationError` if the event must be discarded, and
     `ValueError` if ``behaviour`` is unknown. Exceptions of a verifier are raised unchanged: such an exception
     does not mean that the event is wrong.
 
@@ -198,7 +197,7 @@ def verify(
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:
-    """Return an event that was derived from a received event, without a signature that has become invalid.
+    """Return an event that was made from a received event; remove its signature if it has become invalid.
 
     The signature is removed if an attribute or data that it covers has changed. After the removal, `sign` the
     event with your key, or send it unsigned.

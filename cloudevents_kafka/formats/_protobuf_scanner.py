@@ -30,10 +30,11 @@ _SECONDS: Final = 0x08
 _NANOS: Final = 0x10
 _SECONDS_SIZE: Final = 6  # bytes of the seconds in the years 1978 to 3058
 
-# The name of an entry, the number of bytes after it and its type, by what is before the text of its value:
-# the records of a topic have few of these.
+# A cache of entries of the map. The key is the part of an entry before the text of its value. The cached
+# value is the name, the number of bytes in the text, and the type. The records of a topic have only a few
+# different keys.
 _entries: Final[dict[str, tuple[str, int, AttributeType | None]]] = {}
-_times: Final[dict[bytes, str]] = {}  # from seconds to their text, since many events share them
+_times: Final[dict[bytes, str]] = {}  # a cache from seconds to their text
 
 
 def read_valid(value: bytes) -> Event | None:
@@ -147,8 +148,8 @@ def _is_right(name: str, value: Any, attribute_type: AttributeType) -> bool:
 def _read_entry(value: bytes, at: int, text_at: int) -> tuple[str, AttributeType | None, int, int]:
     """Return the name and type of the entry at an index, and the start and end of the entry's text.
 
-    If the value is a number, it starts one byte before the returned start. The type is None if the text is
-    the value of the attribute. An entry is cached if its text starts at ``text_at``.
+    If the value is a number, the number starts one byte before the returned start. The type is None if the
+    text is the value of the attribute. An entry is cached if its text starts at ``text_at``.
     """
     entry_at = at
     size, at = varint.decode(value, at + 1)

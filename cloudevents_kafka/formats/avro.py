@@ -1,9 +1,9 @@
 """The Avro event format, ``application/cloudevents+avro``.
 
 A value is one datum of the official schema, without a container file, a single-object header or the prefix of
-a schema registry. fastavro writes the datum, but does not read it: fastavro would recurse in C without a
-limit, so that a hostile datum could end the process, and would drop one of two attributes with the same name.
-The schema is small and fixed, so `read` decodes the datum itself, with limits.
+a schema registry. fastavro writes the datum, but does not read it. A hostile datum could end the process,
+because fastavro recurses in C without a limit. fastavro would also drop one of two attributes with the same
+name. The schema is small and fixed, so `read` decodes the datum itself, with limits.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def _to_union(event: Event) -> Any:
     return [_record(item, 1) for item in data] if isinstance(data, list) else _to_scalar(data)
 
 
-# The outermost object is a map; any other is a record with a map. Below the outermost object,
-# maps and arrays have only records.
+# The outermost object is a map; every other object is a record with a map. Below the outermost object, maps
+# and arrays contain only records.
 
 
 def _record(value: Any, depth: int) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _to_scalar(value: Any) -> Any:
 
 def _unsupported(what: str) -> EncodeError:
     return EncodeError(
-        f"the Avro format has no place for {what}; set a datacontenttype, so that the data is written as "
+        f"the Avro format cannot express {what}; set a datacontenttype, so that the data is written as "
         "bytes (A-06, Avro format 3)"
     )
 

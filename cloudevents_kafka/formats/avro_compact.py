@@ -8,8 +8,8 @@ written, as bytes or null: the schema's default for data is a string, which is a
 
 If a changed event is written, the UTC offset of a Timestamp is lost, and a Timestamp with digits below a
 microsecond raises `EncodeError`. Data is written as bytes, so its kind is lost. The types URI and
-URI-reference, which the schema does not have, are also lost, and so is the type Timestamp of extensions that
-are not registered.
+URI-reference are also lost, because the schema does not have these types. For extensions that are not
+registered, the type Timestamp is lost too.
 """
 
 from __future__ import annotations

@@ -18,12 +18,12 @@ from cloudevents_kafka.record import to_bytes
 
 
 class BaseFormat(ABC):
-    """The base class of the built-in formats except JSON, whose class is separate because it is faster."""
+    """The base class of the built-in formats except JSON, which has a separate, faster class."""
 
     name: ClassVar[str]
 
     def encode(self, event: Event) -> bytes:
-        """Return an event as a value; return an unchanged event as the value from which it was read.
+        """Return an event as a value; for an unchanged event, return the value from which it was read.
 
         Raises `EncodeError` if the format cannot represent the event.
         """
@@ -35,7 +35,7 @@ class BaseFormat(ABC):
     def decode(self, value: bytes) -> Event:
         """Return the event in a value.
 
-        Raises `InvalidEvent`, which lists all problems, if the value is not a valid event.
+        Raises `InvalidEvent` if the value is not a valid event; the error lists all problems.
         """
         return self._decode(value if type(value) is bytes else to_bytes(value) or b"")
 
@@ -70,8 +70,8 @@ def build_event(
 ) -> Event:
     """Return the event in a structured value; ``wire`` is the format's name and the value.
 
-    Raises `InvalidEvent`, which lists all problems; raises its subclass `InvalidAttributes` if only
-    attributes are wrong.
+    Raises `InvalidEvent`, or its subclass `InvalidAttributes` if only attributes are wrong. The error lists
+    all problems.
     """
     if not form_problems and accept(attributes):
         return unchecked_event(attributes, payload, kind, wire)
@@ -85,9 +85,9 @@ def build_event(
 
 
 def encode_epoch(name: str, text: str, form: str, clause: str, unit: int = 1) -> tuple[int, int]:
-    """Return a Timestamp as seconds since the epoch and nanoseconds, a multiple of ``unit``.
+    """Return a Timestamp as seconds since the epoch and as nanoseconds that are a multiple of ``unit``.
 
-    Raises `EncodeError`, whose message cites ``clause``, for a time that these two numbers cannot express.
+    Raises `EncodeError` if these two numbers cannot express the time; the message cites ``clause``.
     """
     try:
         seconds, nanos = to_epoch(text)
@@ -95,7 +95,7 @@ def encode_epoch(name: str, text: str, form: str, clause: str, unit: int = 1) ->
             raise ValueError("it has digits below a microsecond")  # noqa: TRY301  # as to_epoch does
     except ValueError as error:
         raise EncodeError(
-            f"the {form} format has no place for {name} {preview(text)}: {error} "
+            f"the {form} format cannot express {name} {preview(text)}: {error} "
             f"{clause}; change it, or use another format"
         ) from None
     return seconds, nanos

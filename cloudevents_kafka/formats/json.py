@@ -1,6 +1,6 @@
 """The JSON event format, ``application/cloudevents+json``.
 
-The exact text of ``data`` does not change in either direction: white space, escapes and digits are preserved,
+Neither reading nor writing changes the exact text of ``data``: white space, escapes and digits are preserved,
 and data is parsed into Python values only if it is accessed. This module contains the writer; `json_reader`
 reads valid events, and `json_decoder` finds the problems of invalid events.
 """
@@ -31,7 +31,7 @@ from cloudevents_kafka.formats.json_reader import NAME, JsonReader
 from cloudevents_kafka.problems import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.record import to_bytes
 
-_JSON: Final = DataKind.JSON  # an attribute of an enum takes longer to read
+_JSON: Final = DataKind.JSON  # reading the member of an enum takes longer
 _write: Final = msgspec.json.Encoder().encode
 
 
@@ -58,7 +58,7 @@ class JsonFormat:
         self.members = reader.members
 
     def encode(self, event: Event) -> bytes:
-        """Return an event as a JSON object; return an unchanged event as the value from which it was read.
+        """Return an event as a JSON object; for an unchanged event, return the value from which it was read.
 
         Raises `EncodeError` if JSON cannot express the data of the event.
         """
@@ -86,11 +86,11 @@ class JsonFormat:
         text = None if content_type is None else self._as_json(payload, content_type)
         if text is not None:
             return b'"data":' + text
-        # J-06: Binary is data_base64. J-07: it does not get a content type.
+        # J-06: Binary is data_base64. J-07: no content type is added.
         return b'"data_base64":"%b"' % b2a_base64(payload, newline=False)
 
     def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
-        """Return JSON from which the same bytes are read; None otherwise: some charsets are ambiguous."""
+        """Return JSON from which the same bytes are read, or None: in some charsets, no such JSON exists."""
         media = media_type(content_type)
         if media.is_utf8_json:
             return payload if is_json(payload) else None
@@ -108,7 +108,7 @@ class JsonFormat:
         return None
 
     def decode(self, value: bytes) -> Event:
-        """Return the event in a JSON object. Raises `InvalidEvent`, which lists all problems."""
+        """Return the event in a JSON object. Raises `InvalidEvent` with all problems."""
         value = value if type(value) is bytes else to_bytes(value) or b""
         found = self.read(value)
         return found if isinstance(found, Event) else self._decode(value, found)

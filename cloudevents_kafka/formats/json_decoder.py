@@ -32,9 +32,9 @@ class Envelope(msgspec.Struct, frozen=True):
 
     ``attributes`` contains the values of all members that are not null, except ``data`` and ``data_base64``;
     ``texts`` contains the JSON texts of the same members. ``data`` is the JSON text of the member ``data``,
-    also if it is null, and ``encoded`` is the JSON text of ``data_base64``. ``problems`` lists repeated
-    names. If several members have the same name, the last of these members counts; ``earlier`` contains the
-    names and the JSON texts of the earlier members.
+    even if this text is null, and ``encoded`` is the JSON text of ``data_base64``. ``problems`` lists
+    repeated names. If several members have the same name, the last of these members counts; ``earlier``
+    contains the names and the JSON texts of the earlier members.
     """
 
     attributes: dict[str, Any]
@@ -94,7 +94,7 @@ def _split_members(value: bytes) -> Envelope:
 
 
 def member_value(text: bytes) -> Any:
-    """Return the value of one member; if a number is out of range, return infinity or an empty container."""
+    """Return a member's value; if a number in it is out of range, return infinity, {} or [] instead."""
     try:
         return _parse(text)
     except msgspec.ValidationError:
@@ -104,8 +104,9 @@ def member_value(text: bytes) -> Any:
 def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, bytes]]:
     """Return each member that a later member of the same name replaces (N-05), with its JSON text.
 
-    If no name is repeated and no name contains escapes, the document contains as many quotation marks as its
-    members. A slower parser reads the documents that contain another number of quotation marks.
+    If no name is repeated and no name contains escapes, then the quotation marks of the document are the
+    quotation marks of the values, and two for each name. If the document contains another number of quotation
+    marks, a slower parser reads it.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []

@@ -1,8 +1,8 @@
 """A reader of valid events in JSON, which is faster than `json_decoder`.
 
 The reader accepts any order of members, and any white space, escapes, types and data; it returns the JSON
-text of ``data``. One pass of the parser reads the members whose names are known, and skips ``data``. The
-reader remembers the names in each valid event as known names. If the reader does not return an event,
+text of ``data``. One pass of the parser reads the members whose names are known, and skips ``data``. After
+the reader has read other names, these names are known too. If the reader does not return an event,
 `json_decoder` finds the problems.
 """
 
@@ -28,7 +28,7 @@ from cloudevents_kafka.problems import InvalidEvent
 NAME: Final = "json"
 _Scalar = str | int | bool | None
 
-# An attribute of an enum takes longer to read.
+# Reading the member of an enum takes longer.
 _BYTES: Final = DataKind.BYTES
 _JSON: Final = DataKind.JSON
 _TEXT: Final = DataKind.TEXT
@@ -60,7 +60,7 @@ class _Expected(NamedTuple):
     """The names and types that a reader expects; the object never changes, so threads may share it.
 
     ``read`` reads members that have the types in ``types``; ``read_scalars`` reads members that have the same
-    names and any type; ``typed`` contains the names of the members that are not always texts.
+    names and any scalar type; ``typed`` contains the names of the members that are not always texts.
     """
 
     read: _Decode
@@ -73,8 +73,8 @@ class JsonReader:
     """A reader that adapts to the records that it reads, because the records of a topic are alike.
 
     The reader remembers the names in earlier events, and the names whose values were not texts. A call reads
-    `_expected` only once, and replaces it with a single assignment. So threads may share a reader, and an
-    exception that a signal handler raises does not damage the reader.
+    `_expected` only once, and replaces `_expected` with a single assignment. So threads may share a reader,
+    and an exception that a signal handler raises does not damage the reader.
     """
 
     __slots__ = ("_calls", "_changes", "_expected")
@@ -86,8 +86,8 @@ class JsonReader:
     def read(self, value: bytes) -> Event | Envelope | None:
         """Return the event in a JSON object, or the object's members if they break rules.
 
-        The result is None if the value is not an object, or only a slower reader can read it. Members that
-        have a known type may be Python values instead of texts.
+        The result is None if the value is not an object, or if only a slower reader can read the value.
+        Members that have a known type may be Python values instead of texts.
         """
         try:
             attributes, data, encoded, joined = self.split(value)
@@ -95,7 +95,7 @@ class JsonReader:
             return None
         try:
             table = current.table
-            if (  # `accept`, without its call
+            if (  # as `accept` does, but without the call
                 table.text_names.issuperset(attributes) or accept_names(attributes, table)
             ) and are_valid_texts(attributes, joined):
                 payload, kind = read_payload(attributes, data, encoded)
@@ -116,7 +116,7 @@ class JsonReader:
         """Return the attributes, data, data_base64, and the joined texts of the attributes for `accept`.
 
         The attributes may break rules. Raises one of the `REFUSED` exceptions if the value is malformed, or
-        only a slower reader can read it.
+        if only a slower reader can read the value.
         """
         read, read_scalars, typed, _ = self._expected
         try:
@@ -142,7 +142,7 @@ class JsonReader:
         encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
         if value.isascii():
             is_plain = _BACKSLASH not in others and _DEL not in others
-        elif data is None or is_utf8(data):  # the parser does not read what it skips
+        elif data is None or is_utf8(data):  # the parser does not check data that it skips
             is_plain = False
         else:
             raise ValueError
@@ -172,8 +172,8 @@ class JsonReader:
     def _know(self, members: dict[str, Any]) -> None:
         """Expect members with these names and types from now on; forget earlier names if they are too many.
 
-        A change of the expected names takes as long as reading some tens of events. So, after some changes,
-        only every nth call changes the names, and n grows with the number of changes.
+        A change of the expected names takes as long as reading tens of events. So, after some changes, only
+        every nth call changes the names, and n grows with the number of changes.
         """
         self._calls += 1
         if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:
@@ -264,10 +264,9 @@ def _without(value: bytes, data: bytes) -> bytes:
 
 
 def _blank_data(value: bytes, data: bytes) -> bytes:
-    """Return an object in which an empty text replaces the data.
+    """Return an object in which the number 0 replaces the data.
 
-    Only data may contain further members, so the first member with the name ``data`` is the event's data
-    itself.
+    Only the data may contain nested members, so the first member with the name ``data`` is the event's data.
     """
     name = _data_name(value)
     if name is None or not value.startswith(data, name.end()):

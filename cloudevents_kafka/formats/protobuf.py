@@ -2,12 +2,12 @@
 
 A value is one message ``io.cloudevents.v1.CloudEvent``. The declaration of the message has precedence over
 the document of the format, which lists other field names and numbers. The package protobuf, which the extra
-``protobuf`` installs, writes messages. Reading does not need it.
+``protobuf`` installs, writes messages. Reading does not need this package.
 
 If the data is a Protobuf message, the payload of the event is the serialized ``google.protobuf.Any``
 (`DataKind.PROTO`), as in the Java SDK; ``Any.FromString(event.data)`` decodes it. Text data with a JSON
-content type is read as JSON, because the Java SDK writes JSON so; text that is not valid JSON is read as
-bytes.
+content type is read as JSON, because the Java SDK writes JSON in this way. If such a text is not valid JSON,
+it is read as bytes.
 
 A changed event loses:
 
@@ -51,7 +51,7 @@ class ProtobufFormat(BaseFormat):
 
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         message = _message_class()()
-        # P-01: required attributes have fields of their own, all others are in the map.
+        # P-01: each required attribute has its own field; all other attributes are in the map.
         message.id = attributes.get("id", "")
         message.source = attributes.get("source", "")
         message.spec_version = attributes.get("specversion", "")

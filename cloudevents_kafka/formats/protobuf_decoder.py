@@ -1,10 +1,10 @@
 """A decoder of the message ``io.cloudevents.v1.CloudEvent`` for untrusted bytes.
 
-Code that the Protobuf compiler generates silently drops one of two attributes with the same name, all fields
-of a oneof but one, and the high bits of a number. The message is small and fixed, so this module decodes it
-without generated code, and returns every field. The message has four levels, and every length is checked, so
-depth and memory are bounded. Unknown fields and fields of another wire type are ignored, as Protobuf demands;
-groups, which proto3 does not have, raise `MalformedMessage`.
+Code that the Protobuf compiler generates silently drops one of two attributes with the same name, all but one
+of the fields in a oneof, and the high bits of a number. The message is small and fixed, so this module
+decodes it without generated code, and returns every field. The message has four levels, and every length is
+checked, so depth and memory are bounded. Unknown fields and fields of another wire type are ignored, as
+Protobuf demands. Groups raise `MalformedMessage`, because proto3 does not have groups.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Final
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.primitives import varint
 
-# Tags: the number of a field and, in the lowest three bits, its wire type: 0 for a varint,
-# 2 for bytes with their length.
+# Tags. A tag contains the number of a field and, in the lowest three bits, the wire type of the field: 0 for
+# a varint, 2 for bytes with their length.
 _REQUIRED: Final = {0x0A: "id", 0x12: "source", 0x1A: "specversion", 0x22: "type"}
 ATTRIBUTES: Final = 0x2A
 DATA: Final = {0x32: "binary_data", 0x3A: "text_data", 0x42: "proto_data"}
@@ -30,7 +30,7 @@ ATTR_FIELDS: Final = {
     AttributeType.URI_REFERENCE: "ce_uri_ref",
     AttributeType.TIMESTAMP: "ce_timestamp",
 }
-"""The fields of the oneof ``attr`` by number, from 1; the type of an attribute decides its field (P-02)."""
+"""The fields of the oneof ``attr`` by the type of the attribute (P-02), in the order of their numbers."""
 ATTR_TYPES: Final = {
     number << 3 | (0 if number < 3 else 2): attribute_type
     for number, attribute_type in enumerate(ATTR_FIELDS, 1)

@@ -1,8 +1,8 @@
 """The message ``io.cloudevents.v1.CloudEvent``, declared for the package protobuf, which writes it.
 
 The message is declared in a separate descriptor pool, so that users can also load the code that is generated
-from the official declaration. ``proto_data`` and timestamps are declared as bytes: so an Any is written as
-the bytes that were read, and no further declarations are needed.
+from the official declaration. ``proto_data`` is declared as bytes, so an Any is written as the bytes that
+were read. The declaration contains its own message for timestamps, so no further declarations are needed.
 """
 
 from __future__ import annotations

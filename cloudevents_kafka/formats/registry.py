@@ -59,7 +59,7 @@ _BUILT_IN: Final[dict[str, Callable[[], Format]]] = {
     "avro-compact": partial(_create_built_in, "avro_compact", "AvroCompactFormat"),
     "avrocompact": partial(_create_built_in, "avro_compact", "JavaAvroCompactFormat"),
 }
-_METHODS: Final = ("encode", "decode")  # an instance has its name
+_METHODS: Final = ("encode", "decode")  # only an instance must have a name
 _SUFFIX: Final = re.compile(r"[.-]*[a-z0-9][a-z0-9.-]*")
 _READ_ONLY: Final = ("avrocompact",)
 _registered: Final[dict[str, Callable[[], Format]]] = {}

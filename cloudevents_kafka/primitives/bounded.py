@@ -11,14 +11,14 @@ V = TypeVar("V")
 MAX_ENTRIES: Final = 4096
 MAX_KEY_LENGTH: Final = 256
 OTHERS: Final = "(others)"
-"""The label for all labels that are not counted separately."""
+"""The label that replaces all labels that are not counted separately."""
 
 
 def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES) -> V:
     """Store a value in a cache, and return the value; if the cache is full, empty it first.
 
-    A text longer than `MAX_KEY_LENGTH` is not stored. A cache is a plain dictionary, because reading it is
-    fastest.
+    A text longer than `MAX_KEY_LENGTH` is not stored. A cache is a plain dictionary, because no other cache
+    is faster to read.
     """
     if not isinstance(key, str) or len(key) <= MAX_KEY_LENGTH:
         if len(cache) >= max_entries:
@@ -36,7 +36,7 @@ def remember_text(cache: set[str], text: str) -> None:
 
 
 class Window(OrderedDict[K, V]):
-    """A dictionary of the most recently set entries; if it is full, setting an entry removes the oldest."""
+    """A dictionary of the entries that were set last; if it is full, a new entry removes the oldest entry."""
 
     def __init__(self, max_entries: int) -> None:
         super().__init__()

@@ -9,7 +9,7 @@ from importlib.resources import files
 @cache
 def sections() -> dict[str, str]:
     """Return the document and the section of each clause, which are read from ``clauses.toml``."""
-    import tomllib  # takes milliseconds, which only a text of an error needs
+    import tomllib  # imported here because it takes milliseconds, and only errors need it
 
     text = (files("cloudevents_kafka.primitives") / "clauses.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

@@ -1,7 +1,7 @@
-"""The command by which pip installs the package, for messages and pages.
+"""The command that installs the package with pip, for messages and documentation pages.
 
-The package is not yet in the package index, and anybody could register its name there. So only this module
-contains the command, and all messages and pages use it.
+The package is not yet in the package index, and anybody could register its name there. So all messages and
+pages take the command from this module, and no other place contains it.
 """
 
 from __future__ import annotations

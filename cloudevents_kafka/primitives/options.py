@@ -20,14 +20,15 @@ Form = Literal["value", "list", "table"]
 
 
 class Option(msgspec.Struct, frozen=True):
-    """The description of a field for users; ``flags`` are its options, by default ``--name-of-the-field``.
+    """The description of a field for users; ``flags`` are its flags, by default ``--name-of-the-field``.
 
     ``check`` takes the name of the field and a value that is not None, and raises `ValueError` for a wrong
-    value. It must be a function that is defined in a module: msgspec does not find the names of the module in
-    a lambda within an annotation. Numbers must be ``least`` or more. ``instead`` maps values that were
-    removed to the values to use instead. ``parse`` converts a text in a list or a table to a value of the
-    struct. ``path`` says whether the program "reads" or "writes" the file that the value names. An option
-    ``of_settings`` does not have a flag: its entries are settings, which are set under their own names.
+    value. ``check`` must be defined as a function in a module: in a lambda within an annotation, msgspec does
+    not find the names of the module. ``least`` is the lowest number that is allowed. ``instead`` maps a value
+    that was removed to advice for the error message. ``parse`` converts a text in a list or a table to a
+    value of the struct. ``path`` says whether the program "reads" or "writes" the file that the value names.
+    If ``of_settings`` is True, the option does not have a flag: its entries are settings, which are set under
+    their own names.
     """
 
     help: str = ""

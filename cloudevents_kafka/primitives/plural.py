@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# The first sound is a vowel: that of a letter that is spelled (SSL), or one that is not "you" (UUID, User).
+# A name that starts with a vowel sound: a letter of an abbreviation, such as the S of SSL, or a vowel. The
+# sound "you" is not a vowel sound (UUID, User).
 _SPELLED: Final = "[AEFHILMNORSX](?![a-z])"
 _VOWEL_SOUND: Final = re.compile(f"_*(?:{_SPELLED}|(?!U(?![a-z])|[Uu](?:ni|s[aeiou]))[AEIOUaeiou])")
 

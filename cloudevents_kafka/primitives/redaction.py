@@ -1,7 +1,7 @@
 """Mask secrets in settings, URLs and other texts before these texts are printed.
 
-In doubt, text is masked. A URL may contain secrets before its last ``@``, because a password may contain any
-character, and after its first ``?`` or ``#``. A setting is not masked if ``known_settings.toml`` lists it as
+In doubt, text is masked. A URL may contain secrets after its first ``?`` or ``#``, and before its last ``@``,
+because a password may contain any character. A setting is not masked if ``known_settings.toml`` lists it as
 harmless and its value has the right form. All other settings are masked: an unknown name may be mistyped or
 new, and a password may be written under a wrong name. The file lists the settings of librdkafka and of
 Kafka's Java client; a name may have the prefix ``kafka.``.
@@ -24,16 +24,17 @@ _LONGEST: Final = 1 << 14  # characters of a text that are shown
 _CUT: Final = " …"
 # Text between white space and quotes, which end a URL.
 _WORD: Final = re.compile(r"[^\s'\"<>]+")
-# The login of a URL up to the last @ of its line, or to the cut; a port does not follow the colon.
+# The login of a URL up to the last @ of its line, or to the cut; no port follows the colon.
 _LOGIN: Final = re.compile(r"(?<=://)[^\s/?#@:\[]{0,64}:(?![0-9]{1,5}(?!\w))(?:(?!://)[^\n])*(?:@|(?= …\Z))")
 _QUERY: Final = re.compile(r"[?#]")
-# A name and what separates it from a value: = or :, a quote before it, the same percent-encoded, the end of a
-# tag, or the blank after an option such as --password.
+# A name and its separator from a value: = or :, also after a quote or percent-encoded, the end of a tag, or
+# the blank after an option such as --password.
 _ASSIGNMENT: Final = re.compile(
     r"""(?<![\w.-])(?P<name>[\w.-]++)(?P<quote>(?:\\*+["']|%22|&quot;)?)"""
     r"""(?P<sign>\s*+(?:@?=|:=?|%3[AaDd]|>)>?|(?=[ \t]))\s*+(?=\S)"""
 )
-# Tokens that stand alone: after the name of their scheme (RFC 6750, RFC 7617), and a JWT (RFC 7519).
+# Tokens without the name of a setting: a token after the name of its scheme (RFC 6750, RFC 7617), and a JWT
+# (RFC 7519).
 _TOKEN: Final = re.compile(
     r"(?P<scheme>\b(?i:bearer)\s++|\bBasic\s++(?=[a-z]*+[A-Z0-9+/=]))[^\s,;'\"]+|(?<![\w-])eyJ[\w-]++\.[\w.-]+"
 )
@@ -45,7 +46,8 @@ _OPTION: Final = re.compile(r'(?<!\w)(\w++)\s*+=\s*+"((?:[^"\\]|\\.)*+)"', re.DO
 _HOSTS: Final = ("bootstrap.servers", "metadata.broker.list")
 _URLS: Final = ("sasl.oauthbearer.token.endpoint.url",)
 _NUMBERED: Final = (".ms", ".bytes", ".kbytes")  # suffixes of numeric settings
-# Forms of harmless values; \\A, because a search from each character would not be linear.
+# Forms of harmless values. They start with \\A, because a search that starts at each character would not be
+# linear.
 _NUMBER: Final = re.compile(r"\A[+-]?[0-9]{1,19}(\.[0-9]{1,19})?")
 _HOST: Final = re.compile(r"\A\s*([A-Za-z_]+://)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?\s*")
 _URL: Final = re.compile(r"\Ahttps?://\S+")
@@ -57,8 +59,8 @@ _SECRET_NAME: Final = re.compile(
     r"|(access|account|api|ssl).?key|auth|cookie|signature",
     re.IGNORECASE,
 )
-# Names to which a colon without quotes assigns, as in a header; after other names it ends a clause: "the
-# token: it expired".
+# Names after which a colon without quotes assigns a value, as in a header. After other names, the colon is
+# part of a sentence: "the token: it expired".
 _HEADER: Final = re.compile(
     r"(pass(word|wd|phrase)|pwd|secret|cookie|authorization|signature"
     r"|(access|account|api|private).?key|(access|refresh|auth|id|client|session|security).?token)\Z",
@@ -68,13 +70,13 @@ _SEGMENT: Final = r"[A-Za-z0-9]{1,24}"
 _NAME: Final = re.compile(rf"\A{_SEGMENT}(?:[._-]{_SEGMENT})*+")
 _PLAIN_NAME: Final = re.compile(r"\A[a-z][a-z_]{0,23}(?:\.[a-z_]{1,24})++")
 _FIRST: Final = frozenset({"spark", "kafka", "schema", "basic", "https"})  # in addition to librdkafka's
-_MIN_LENGTH: Final = 2  # characters; to mask a single one would make a text unreadable
-_MIN_LENGTH_OF_SPARK: Final = 8  # for Spark's settings, many of which are short and harmless
+_MIN_LENGTH: Final = 2  # characters; if single characters were masked, texts would be unreadable
+_MIN_LENGTH_OF_SPARK: Final = 8  # for Spark's settings, which often have short, harmless values
 _MIN_LINE_LENGTH: Final = 8  # characters of a line of a PEM key that is masked separately
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text in which these secrets, and those that the other functions recognize, are masked."""
+    """Return a text in which ``secrets``, and secrets that the other functions recognize, are masked."""
     return mask_urls(mask_assignments(_replace(text, dict.fromkeys(secrets, MASK))))
 
 
@@ -100,7 +102,7 @@ def _mask_login(match: re.Match[str]) -> str:
 
 
 def mask_url(url: str) -> str:
-    """Return one URL, masked; a password in the URL may contain white space and quotes."""
+    """Return a URL in which secrets are masked; a password in it may contain white space and quotes."""
     scheme, has_scheme, rest = url.partition("://")
     if not has_scheme:
         user, _, password = url.partition(":")
@@ -109,7 +111,7 @@ def mask_url(url: str) -> str:
     before = f"{scheme}://"
     if not at:
         return before + _without_query(rest)
-    # In an address without a scheme, the match may be part of a password.
+    # In an address without a scheme, the text before :// may be part of a password.
     before = "" if ":" in scheme else before
     # After a question mark, the @ and the text after it may be part of a query.
     return before + (MASK if _QUERY.search(login) else f"{MASK}@{_without_query(host)}")
@@ -193,7 +195,7 @@ def _replace(text: str, masks: Mapping[str, str]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return a text, cut if it is too long, without the last word, as that may be part of a secret."""
+    """Return a text; cut it if it is too long, without its last word, which may be part of a secret."""
     return text if len(text) <= _LONGEST else " ".join(text[:_LONGEST].rsplit(maxsplit=1)[:-1]) + _CUT
 
 

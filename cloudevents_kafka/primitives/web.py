@@ -1,7 +1,7 @@
 """`open_url`, the only function in this package that opens http and https URLs.
 
 Credentials are sent only with the first request; they are not sent when a redirect is followed, even to the
-same server. Proxies are read from the environment, as urllib does.
+same server. The settings of proxies are read from the environment, as in urllib.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def open_url(
 
     ``login`` is ``user:password``; without ``login``, the login in the URL is sent, percent-decoded.
     ``timeout`` limits each wait, in seconds. Raises `HTTPError` for a status other than 2xx, and
-    `RefusedRedirect` for a redirect from https to http, to another scheme, in a loop, or in answer to a form.
-    The function may also raise `InvalidURL`, `OSError` or `HTTPException`.
+    `RefusedRedirect` for a redirect from https to http or to another scheme, for a redirect of a form, and
+    after too many redirects. The function may also raise `InvalidURL`, `OSError` or `HTTPException`.
     """
     opener = _opener(trusted)
     request = _first_request(url, login, form)
@@ -165,7 +165,7 @@ def _refusal(request: urllib.request.Request, status: int, location: str) -> str
     except (InvalidURL, ValueError):
         return "redirects to a URL that is not one of http or https with a host"
     if request.type == "https" and parts.scheme == "http":
-        return "redirects from https to http, which is not secure; use a URL that does not"
+        return "redirects from https to http, which is not secure; use another URL"
     return None
 
 

@@ -86,7 +86,7 @@ def test_numbers_are_exhausted() -> None:
 @each(("start", "digits"), [(-1, 3), (1000, 3), (1, 0), (0, 0), (0, -1)])
 def test_a_start_that_does_not_fit_is_refused(start: int, digits: int) -> None:
     """A wrong start is refused by the call, not by the first iteration."""
-    with pytest.raises(ValueError, match="start must be from 0"):
+    with pytest.raises(ValueError, match="start must be at least 0"):
         sequence_numbers(start, digits)
 
 

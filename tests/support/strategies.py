@@ -230,7 +230,7 @@ def events(draw: DrawFn) -> Event:
 
 
 def written(form: Format, event: Event) -> bytes:
-    """Return an event in a format; skip the example if the format has no place for it."""
+    """Return an event in a format; skip the example if the format cannot express it."""
     try:
         return form.encode(event)
     except EncodeError:

@@ -1,10 +1,10 @@
-"""Headers whose names nearly match header names of the binding, as lenient reading accepts them.
+"""Lenient reading of headers whose names nearly match header names of the binding.
 
 Such names differ from the exact name in case, begin with the prefix of another binding (``ce-``,
 ``cloudEvents:``), or contain ``-``, ``_`` or ``.`` in the name of an extension. A header with the exact name
-takes precedence. If no header has the exact name of an attribute, and the values of several headers with
-nearly this name differ, then no header is read for the attribute; if the attribute is REQUIRED, the record is
-refused.
+takes precedence. If no header has the exact name of an attribute, a header with nearly this name is read
+instead. If several such headers have different values, none of them is read; if the attribute is REQUIRED,
+the record is refused.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _IGNORED_MODE: Final = (
 )
 _SPECVERSION: Final = PREFIX + "specversion"
 _BLANKS: Final = b" \t"
-_BEFORE_TYPES: Final = frozenset((b'"', b" ", b"\t"))  # of values that `_bare_content_type` may change
+_BEFORE_TYPES: Final = frozenset((b'"', b" ", b"\t"))  # starts of values that `_bare_content_type` may change
 _read_string: Final = msgspec.json.Decoder(str)
 
 REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 
 
 class _Names(dict[str, tuple[str, Problem | None] | None]):
-    """A cache from header names to the exact name and the problem of the spelling, or to None.
+    """A cache from a header name to the exact name and the problem of the spelling; None for other headers.
 
     The exact name is ``""`` if the header is left out because of the problem.
     """
@@ -90,7 +90,7 @@ class _Attributes(dict[str, str]):
 
 
 class _Copies(dict[bytes, Problem]):
-    """A cache from a ce_datacontenttype that is used as content-type to the problem that is reported."""
+    """A cache from a ce_datacontenttype to the problem that is reported if it is used as content-type."""
 
     def __missing__(self, copy: bytes) -> Problem:
         problem = Problem("datacontenttype", *COPY, preview(copy))
@@ -106,8 +106,9 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
     """Return the headers of an event by their exact names, without null values, and a report of deviations.
 
     The headers are in the order of the record. If several headers have the same exact name, the last of these
-    headers counts. The last header also counts if several headers nearly have the name of a REQUIRED
-    attribute and differ, but the report then lists a problem for which the record is refused.
+    headers is returned. If several headers nearly have the name of a REQUIRED attribute and their values
+    differ, the last of these headers is returned too, but the report then lists a problem for which the
+    record is refused.
     """
     report = Leniency()
     values: dict[str, bytes] = {}
@@ -217,7 +218,7 @@ def _earlier(name: str, value: bytes) -> LeftOut:
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
-    """Return whether a record that has all ``ce_`` headers would be structured with this content type."""
+    """Return whether a record with all required ``ce_`` headers becomes structured by this content type."""
     media = media_type(_bare_content_type(content_type).decode("utf-8", "replace"))
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 
@@ -255,10 +256,10 @@ def _unquoted(value: bytes) -> bytes | None:
 
 
 def _bare_content_type(value: bytes) -> bytes:
-    """Return a content type without quotation marks, and without a blank before them.
+    """Return a content type without the quotation marks and blanks around it.
 
-    The value is returned unchanged if it already is a content type, or if it would not be a content type
-    without quotation marks and blank either.
+    The value is returned unchanged if it does not start with a quotation mark or a blank, or if it would not
+    be a content type without them.
     """
     if not value.startswith((b'"', b" ", b"\t")):
         return value
@@ -306,7 +307,7 @@ def _decode_texts(headers: dict[str, bytes], report: Leniency) -> dict[str, Any]
 
 
 def add_headers(event: Event, values: dict[str, bytes], report: Leniency) -> Event:
-    """Return a valid event in binary mode, with added attributes from headers with nearly exact names.
+    """Return a valid event in binary mode with additional attributes from headers with nearly exact names.
 
     Headers that would break a rule are left out.
     """
@@ -326,7 +327,7 @@ def add_headers(event: Event, values: dict[str, bytes], report: Leniency) -> Eve
 def _select_valid(
     attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
 ) -> dict[str, Any]:
-    """Return the additional attributes with which an event stays valid; report all other attributes."""
+    """Return the additional attributes with which an event stays valid; report the other ones in ``more``."""
     broken = {problem.attribute: problem for problem in validate({**attributes, **more})[1]}
     if not (more and broken):
         return more

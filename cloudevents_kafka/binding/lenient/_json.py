@@ -35,12 +35,12 @@ from cloudevents_kafka.primitives.preview import preview
 _BOM: Final = b"\xef\xbb\xbf"
 _QUOTE: Final = b'"'
 _REQUIRED: Final = frozenset(REQUIRED)
-_NOT_REPEATED: Final = _REQUIRED | {"data", "data_base64"}  # of two, none is the right one
-_VALUES: Final = frozenset((str, bool, bytes))  # bytes are those of a text of a Binary
+_NOT_REPEATED: Final = _REQUIRED | {"data", "data_base64"}  # if repeated, it is unknown which one is right
+_VALUES: Final = frozenset((str, bool, bytes))  # bytes are the decoded value of a Binary
 _CONTAINERS: Final = frozenset((dict, list))
 _NULL: Final = b"null"
 _NO_RULES: Final[dict[str, tuple[str, str]]] = {}
-_MOST_NAMES: Final = 64  # members of a renaming that is cached, and cached renamings
+_MOST_NAMES: Final = 64  # limits the members in a cached renaming, and the cached renamings
 _LONGEST_NAME: Final = 64
 
 _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
@@ -50,8 +50,8 @@ class _Renamings(dict[tuple[str, ...], _Renaming | None]):
     """A cache from member names to a renaming, or to None if several names stand for one attribute.
 
     A renaming contains the names of attributes, the problems of names that were read as another name, and the
-    problems of names that are left out: such names do not stand for an attribute, or stand for an attribute
-    whose exact name is also present.
+    problems of names that are left out. A name is left out if it does not stand for an attribute, or if the
+    exact name of its attribute is also present.
     """
 
     def __missing__(self, names: tuple[str, ...]) -> _Renaming | None:
@@ -96,7 +96,7 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
 
 
 def find_problems(value: bytes | None) -> tuple[Problem, ...]:
-    """Return the problems of a JSON object that contains all required attributes; [] for other values."""
+    """Return the problems of a JSON object that contains all required attributes; () for other values."""
     try:
         envelope = split_envelope((value or b"").removeprefix(_BOM))
         if envelope.attributes.keys() >= _REQUIRED:
@@ -160,7 +160,8 @@ def _last_values(envelope: Envelope) -> Envelope:
 
 def _correct_members(envelope: Envelope, report: Leniency) -> dict[str, AttributeValue]:
     """Return the attributes that members describe, after correction of names and values."""
-    # Without texts the members are those that a faster reader split, which are values of attributes.
+    # If the texts are missing, a faster reader has split the members, and each member is the value of an
+    # attribute.
     values, rules = json_values(envelope) if envelope.texts else (envelope.attributes, _NO_RULES)
     renaming = renamings[tuple(values)]
     if renaming is None:
@@ -177,7 +178,7 @@ def _correct_members(envelope: Envelope, report: Leniency) -> dict[str, Attribut
 def _kept_as_text(
     rules: Mapping[str, tuple[str, str]], members: Mapping[str, Any], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Yield the problems of members whose JSON text became the attribute; ``rules`` maps names to rules."""
+    """Yield the problems of members whose JSON text became the value; ``rules`` maps names to rules."""
     for given in values:
         if given in rules:
             name = given if given in members else fold_name(given) or given
@@ -201,7 +202,7 @@ def correct_named(
 def _read_data(
     envelope: Envelope, content_type: AttributeValue | None, tolerated: list[Problem]
 ) -> tuple[bytes | None, DataKind]:
-    """Return the data of an event; a value that must be a string, or needs a charset, stays JSON."""
+    """Return the data of an event; JSON that should be a string, or cannot be decoded, stays JSON."""
     data = envelope.data
     try:
         return read_data(data, envelope.encoded, content_type)
@@ -264,14 +265,14 @@ def rename(values: Mapping[str, Any], report: Leniency) -> tuple[dict[str, Any],
 
 
 def _identity(value: Any) -> tuple[type, Any]:
-    """Return a key that equal values share; objects and lists are never equal to other values here."""
+    """Return a key that is the same for equal values, and different for each object and list."""
     return type(value), id(value) if type(value) in _CONTAINERS else value
 
 
 def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    """Return members, with JSON text as the value if no attribute can have the value, and the broken rules.
+    """Return members and the broken rules; JSON text replaces each value that no attribute can have.
 
-    Invalid values of REQUIRED attributes stay as they are, because the record is refused for them.
+    Invalid values of REQUIRED attributes are not replaced, because such a record is refused.
     """
     given = envelope.attributes
     values = given
@@ -294,7 +295,7 @@ def _stands_for(name: str, members: Mapping[str, Any]) -> str:
 
 
 def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[str]) -> list[LeftOut]:
-    """Return the report of members that later members replace, except names in ``refused``."""
+    """Return reports of the members that later members replace, except the members in ``refused``."""
     return [
         leave_out(Problem(name, *REPEATED), _text_of(text), rule=REPEATED[0])
         for name, text in earlier

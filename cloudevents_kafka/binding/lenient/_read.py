@@ -96,7 +96,7 @@ def _may_be_quoted(unread: dict[str, Any] | Envelope) -> bool:
 
 
 def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Found:
-    """Return the event of attributes that break rules, for a record whose headers have exact names."""
+    """Return the event from attributes that break rules; the record's headers have exact names."""
     report = Leniency()
     if isinstance(known, Envelope):
         return correct_envelope(known, report), tuple(report.tolerated)
@@ -110,7 +110,7 @@ def _read_binary(record: Record, headers: dict[str, bytes], report: Leniency) ->
     unreadable = report.tolerated[count:]
     if unreadable or report.is_repeated or not (report.may_be_valid and is_right(texts, report)):
         event = read_valid(record, False) if report.may_be_valid else None
-        if isinstance(event, Event):  # its other headers are those with nearly exact names
+        if isinstance(event, Event):  # the record's other headers have nearly exact names
             del report.tolerated[count:]
             return add_headers(event, headers, report)
         texts = correct(texts, report)

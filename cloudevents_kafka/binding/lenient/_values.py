@@ -24,9 +24,9 @@ from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 
-_EXTENSION_CLAUSES: Final = ("E-", "X-")  # clauses of extensions' rules, but for their types
-_KEPT_CLAUSE: Final = "T-11"  # of the REQUIRED attribute whose invalid text is kept, source
-_VALID: Final = {  # checked in place of invalid values that are kept
+_EXTENSION_CLAUSES: Final = ("E-", "X-")  # clauses of the extensions' rules, except types
+_KEPT_CLAUSE: Final = "T-11"  # of source, whose invalid text is accepted
+_VALID: Final = {  # checked in place of accepted invalid values
     "source": "/",
     "dataschema": "urn:x",
     "datacontenttype": "a/b",
@@ -66,7 +66,7 @@ def correct(texts: dict[str, Any], report: Leniency) -> dict[str, AttributeValue
 def _correct_known(
     texts: dict[str, Any], report: Leniency, table: ExtensionTable
 ) -> dict[str, AttributeValue] | None:
-    """Return corrected attributes, or None if no correction is cached for one of the problems."""
+    """Return corrected attributes, or None if a problem has no cached correction."""
     corrections = _find_corrections(texts, table)
     if not corrections:
         return texts if accept(texts) else None
@@ -100,7 +100,7 @@ def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str,
 
 
 def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
-    """Cache the correction of a text if it depends on no other attribute and may occur again.
+    """Cache a text's correction if no other attribute affects it and the text may occur again.
 
     A correction contains the problem, the corrected value (None if the attribute is left out), and a valid
     value that `accept` checks in place of the corrected value.
@@ -110,7 +110,7 @@ def _remember(problem: Problem, text: str, value: AttributeValue | None, table: 
     if name not in _REPEATED or name in table.registered or len(text) > MAX_KEY_LENGTH:
         return
     if value is None and (name == "dataschema" or (extension is not None and extension.needs)):
-        return  # rules of other attributes depend on its presence
+        return  # rules of other attributes depend on whether it is present
     if value is not None and problem.clause.startswith(_EXTENSION_CLAUSES):
         return
     valid = _VALID.get(name) if value == text else value
@@ -121,7 +121,7 @@ def _remember(problem: Problem, text: str, value: AttributeValue | None, table: 
 def make_event(
     attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, report: Leniency
 ) -> Event:
-    """Return an event; raise `InvalidEvent` if the report lists problems for which it is refused."""
+    """Return an event; raise `InvalidEvent` if the report lists problems for which the event is refused."""
     if report.refused:
         raise InvalidEvent(report.refused)
     return unchecked_event(attributes, payload, kind)
@@ -142,14 +142,14 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
         return True
     if name in REQUIRED:
         return is_string(text) and problem.clause == _KEPT_CLAUSE
-    # An event has a datetime, or no time.
+    # The time of an event is a datetime or None, so an invalid time is left out.
     if not is_name(name) or value == "" or name == "time" or not is_string(text):
         del attributes[name]
     return True
 
 
 def _corrected(name: str, text: str) -> AttributeValue | None:
-    """Return the value of a quoted text, of a time with a space, or of ``True`` and ``False``; else None."""
+    """Return the value of a quoted text, a time with a space, or ``True`` or ``False``; None for others."""
     given = text
     if len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
         text = text[1:-1]
@@ -161,7 +161,7 @@ def _corrected(name: str, text: str) -> AttributeValue | None:
 
 
 def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> str:
-    """Keep a scalar value, or its text if the attribute has another type; return the text."""
+    """Return the text of a scalar value; if the value has a wrong type, store the text in its place."""
     text = canonical_text(value)
     if not problem.clause.startswith(_EXTENSION_CLAUSES):
         attributes[name] = text

@@ -30,7 +30,7 @@ class Leniency(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
     ``may_be_valid`` is used for records with a header whose name was corrected or occurs more than once: it
-    says whether the other headers may form a valid event in binary mode. ``is_repeated`` says whether several
+    is true if the other headers may form a valid event in binary mode. ``is_repeated`` is true if several
     headers have the same name, or nearly the same name.
     """
 
