@@ -12,7 +12,7 @@ module imports neither a Kafka client, nor asyncio, nor Spark. Read the package 
 * `sdk`: the functions of the official SDK, under their original names;
 * `clients`: producers, consumers and services that wrap Kafka clients, also for asyncio, and observers for
   traces and metrics;
-* `protocol`: Kafka's protocol and a client; `testing`: brokers, and fake clients and brokers for tests;
+* `protocol`: Kafka's protocol and a client; `testing`: a local Kafka broker and fake clients for tests;
 * `spark`: DataFrames and a pipeline; `cli`: the command-line program;
 * `primitives`: small parts, such as the masking of secrets; `jvm`: functions that find Java and download
   jars.

@@ -11,7 +11,7 @@
     │   ├── BrokenEvent (InvalidEvent)   the record is a CloudEvent that breaks rules
     │   ├── BrokenData (DataError)       the record is a CloudEvent whose data cannot be decoded
     │   ├── UnsupportedFormat            the event format is not registered
-    │   └── UnsupportedBatch             the record is a batch, which Kafka does not have
+    │   └── UnsupportedBatch             the record is a batch, which the Kafka binding does not allow
     ├── SigningError                     an event cannot be signed
     ├── VerificationError                an event has no valid signature of a trusted key
     ├── DeliveryError                    an event was not delivered to a broker
@@ -84,7 +84,8 @@ class DecodeError(CloudEventsKafkaError):
     ``record`` is the unchanged record, ``reason`` describes the broken rule and the wrong value, and ``hint``
     is advice for the user, or None. ``verdict`` is ``not-an-event``, ``broken-event``, ``broken-data``,
     ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the broken clauses, without duplicates.
-    ``problems`` lists the broken rules if the error is a `BrokenEvent`; it is empty for other errors.
+    ``problems`` lists the broken rules of a `BrokenEvent`, and of a `NotAnEvent` whose value lenient reading
+    tried to read as JSON. It is empty for other errors.
 
     Examples:
         >>> from cloudevents_kafka import DecodeError, Record, from_record

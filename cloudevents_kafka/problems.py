@@ -1,4 +1,4 @@
-"""`Problem`, which describes a broken rule, and the errors for invalid events, data and writing."""
+"""`Problem`, a broken rule, and the errors for invalid events, wrong data and failed writing."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             force_setattr(self, "headers", headers)
         try:
             for _, value in headers:  # a client's pairs are not converted
-                if type(value) is not bytes and value is not None:  # also for a text of two letters
+                if type(value) is not bytes and value is not None:  # also for the header "ab"
                     _as_pairs(headers)
                     break
         except (TypeError, ValueError):
@@ -196,7 +196,7 @@ def _of_message(message: Any) -> Record:
 
 
 def _getter_of(source: Any) -> Callable[[str], Any]:
-    """Return a function that returns the value of a record's field, such as ``topic``, in an object."""
+    """Return a function that reads a field of a record, such as ``topic``, from an object by its name."""
     if isinstance(source, Mapping):
         return source.get
     if hasattr(source, "asDict"):  # a Spark Row is a tuple, and has attributes other than its fields
@@ -204,8 +204,8 @@ def _getter_of(source: Any) -> Callable[[str], Any]:
     if hasattr(source, "value") and hasattr(source, "headers"):
         return lambda name: getattr(source, name, None)
     raise TypeError(
-        f"a Kafka record must have value() or value and headers, got {type(source).__name__}"
-        + ("; skip an empty poll" if source is None else "")
+        "a Kafka record must have a method value() or the attributes value and headers, "
+        f"got {type(source).__name__}" + ("; skip an empty poll" if source is None else "")
     )
 
 

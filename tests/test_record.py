@@ -133,7 +133,7 @@ def test_a_naive_time_is_local() -> None:
 def test_other_objects_are_refused(thing: object) -> None:
     """An object that is not a record raises TypeError, also the None of an empty poll."""
     hint = "got NoneType; skip an empty poll" if thing is None else f"got {type(thing).__name__}$"
-    with pytest.raises(TypeError, match=f"a Kafka record must have value\\(\\) or value and headers, {hint}"):
+    with pytest.raises(TypeError, match=rf" a method value\(\) or the attributes value and headers, {hint}"):
         Record.of(thing)
 
 

@@ -125,7 +125,7 @@ def registered() -> dict[str, Extension]:
 
 
 def restore(extensions: Mapping[str, Extension]) -> None:
-    """Replace all extensions that users registered by the extensions in ``extensions``."""
+    """Register exactly ``extensions``; remove all other extensions that users registered."""
     known = {**DOCUMENTED, **extensions}
     checks = {name: check for name, check in _DOCUMENTED_CHECKS.items() if name in known}
     checks |= {name: check_of(name, extension) for name, extension in extensions.items()}

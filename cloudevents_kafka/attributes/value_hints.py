@@ -70,7 +70,7 @@ def _how_to_pass(name: str, value: Any) -> str:
     if name in ("time", "specversion") or (name == "id" and isinstance(value, UUID)):
         return f"pass {_EXAMPLES[name]}"
     if isinstance(value, Mapping | list | tuple | set | frozenset):
-        return "an attribute has one value; put others into data"
+        return "an attribute has one value; put several values into data"
     if isinstance(value, Enum):
         return f"pass {name}=….value"
     return f"pass {name}=….isoformat()" if isinstance(value, date) else f"pass {name}=str(…)"

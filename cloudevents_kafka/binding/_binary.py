@@ -79,7 +79,7 @@ def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> Head
 
 
 def _read_uncached(headers: Headers, table: ExtensionTable, *, lenient: bool) -> HeadersRead | None:
-    """Return the attributes and the checks of headers with any names, and cache the names."""
+    """Return the attributes and the checks of headers whose names may be new, and cache the names."""
     attributes: dict[str, Any] = {}
     checks: list[Check] = []
     names = table.header_names

@@ -132,7 +132,7 @@ class Event(SdkMethods, Generic[DataT_co]):
             self._set(attributes, data)
 
     def _set(self, attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None) -> None:
-        """Check values and store them in this event; ``before`` are the attributes before the change."""
+        """Check values and store them in this event; ``before`` contains the attributes before the change."""
         if not accept_values(attributes):
             attributes = find_problems(attributes, data, before)
         try:
@@ -248,7 +248,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         return name in self._attributes
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of the attributes, in the order of the record or of the call."""
+        """Yield the names of the attributes, in the order in which the record or the call contains them."""
         return iter(self._attributes)
 
     def keys(self) -> KeysView[str]:
@@ -260,7 +260,7 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     @property
     def attributes(self) -> Mapping[str, AttributeValue | datetime]:
-        """All attributes by name, in the order of the record or of the call; read-only."""
+        """All attributes by name, in the order in which the record or the call contains them; read-only."""
         return MappingProxyType({name: self[name] for name in self._attributes})
 
     @property

@@ -111,7 +111,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def origin_trace(event: Event) -> Trace | None:
-    """Return the trace in which the event originated, as its attributes describe it, or None.
+    """Return the trace in which an event originated, from the attributes of the event, or None.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -125,7 +125,7 @@ def origin_trace(event: Event) -> Trace | None:
 
 
 def hop_trace(record: RecordInput) -> Trace | None:
-    """Return the trace of the hop that delivered a record, as its headers describe it, or None.
+    """Return the trace of the hop that delivered a record, from the headers of the record, or None.
 
     If a record has several ``traceparent`` headers, the trace is ambiguous, and the result is None.
 

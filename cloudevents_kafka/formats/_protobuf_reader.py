@@ -27,7 +27,7 @@ _STRING: Final = AttributeType.STRING
 
 
 def read(value: bytes) -> Event:
-    """Return the event in a message. Raises `InvalidEvent`, which lists all problems."""
+    """Return the event in a message. Raises `InvalidEvent` with all problems."""
     try:
         required, optional, data = protobuf_decoder.read(value)
     except protobuf_decoder.MalformedMessage as error:

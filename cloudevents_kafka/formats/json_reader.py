@@ -157,7 +157,7 @@ class JsonReader:
         return attributes, data, encoded, joined
 
     def _read_unknown(self, value: bytes, data: bytes | None) -> tuple[dict[str, Any], Any]:
-        """Return data_base64 and the attributes, whose names may be unknown; remember the names."""
+        """Return the attributes, whose names may be unknown, and data_base64; remember the names."""
         members = value if data is None else _blank_data(value, data)
         attributes: dict[str, Any] = _read_any_names(members)
         names = len(attributes)
@@ -170,7 +170,7 @@ class JsonReader:
         return attributes, attributes.pop("data_base64", None)
 
     def _know(self, members: dict[str, Any]) -> None:
-        """Expect members with these names and types from now on; forget earlier names if they are too many.
+        """Expect members with these names and types from now on; forget earlier names if there are too many.
 
         A change of the expected names takes as long as reading tens of events. So, after some changes, only
         every nth call changes the names, and n grows with the number of changes.
@@ -180,7 +180,7 @@ class JsonReader:
             return
         self._calls = 0
         known = self._expected.types
-        types = {  # the parser takes "" for a name that is not ASCII
+        types = {  # the parser would read "" as an expected name that is not ASCII
             name: str if type(member) in _TEXTS and known.get(name, str) is str else _Scalar
             for name, member in members.items()
             if name.isascii() and len(name) <= MAX_KEY_LENGTH and name != "data"

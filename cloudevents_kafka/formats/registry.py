@@ -147,7 +147,7 @@ def registered() -> dict[str, Callable[[], Format]]:
 
 
 def restore(factories: Mapping[str, Callable[[], Format]]) -> None:
-    """Replace all formats that users registered by the formats in ``factories``."""
+    """Register exactly the formats in ``factories``; remove all other formats that users registered."""
     with registration_lock:
         for current, new in ((_registered, factories), (_factories, {**_BUILT_IN, **factories})):
             changed = {name for name in current if current[name] is not new.get(name)}

@@ -2,7 +2,7 @@
 
 The fields of a struct have types such as ``Annotated[type, Option(…)]``, so the name, the type, the default,
 the help, the flag and the check of an option are in one place. `fields_of` returns the fields. The checks of
-the struct, the command line and options files are derived from these fields.
+the struct, the flags of the command line, and the options in files are derived from these fields.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# A name that starts with a vowel sound: a letter of an abbreviation, such as the S of SSL, or a vowel. The
-# sound "you" is not a vowel sound (UUID, User).
+# A name that starts with a vowel sound. A letter of an abbreviation may have a vowel sound (the S of SSL). A
+# U that sounds like "you" does not have one (UUID, User).
 _SPELLED: Final = "[AEFHILMNORSX](?![a-z])"
 _VOWEL_SOUND: Final = re.compile(f"_*(?:{_SPELLED}|(?!U(?![a-z])|[Uu](?:ni|s[aeiou]))[AEIOUaeiou])")
 

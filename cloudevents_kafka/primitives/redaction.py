@@ -24,7 +24,8 @@ _LONGEST: Final = 1 << 14  # characters of a text that are shown
 _CUT: Final = " …"
 # Text between white space and quotes, which end a URL.
 _WORD: Final = re.compile(r"[^\s'\"<>]+")
-# The login of a URL up to the last @ of its line, or to the cut; no port follows the colon.
+# The login of a URL, up to the last @ of the line or to the end of a cut text. The text after the colon must
+# not be a port.
 _LOGIN: Final = re.compile(r"(?<=://)[^\s/?#@:\[]{0,64}:(?![0-9]{1,5}(?!\w))(?:(?!://)[^\n])*(?:@|(?= …\Z))")
 _QUERY: Final = re.compile(r"[?#]")
 # A name and its separator from a value: = or :, also after a quote or percent-encoded, the end of a tag, or
@@ -195,7 +196,7 @@ def _replace(text: str, masks: Mapping[str, str]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return a text; cut it if it is too long, without its last word, which may be part of a secret."""
+    """Return a text; if it is too long, cut it, and remove its last word, which may be part of a secret."""
     return text if len(text) <= _LONGEST else " ".join(text[:_LONGEST].rsplit(maxsplit=1)[:-1]) + _CUT
 
 

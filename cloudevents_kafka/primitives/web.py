@@ -145,7 +145,7 @@ def split_url(url: str) -> SplitResult:
 
 
 def _target(request: urllib.request.Request, error: HTTPError) -> SplitResult | None:
-    """Return the URL of a redirect, or None for another answer; raise `RefusedRedirect`."""
+    """Return the URL of a redirect, or None; raise `RefusedRedirect` if it must not be followed."""
     location = error.headers.get("Location")
     if error.code not in _STATUSES or location is None:
         return None

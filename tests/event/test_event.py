@@ -205,7 +205,7 @@ class Color(Enum):
             {"price": 1.5},
             "price: must be a str, int, bool, bytes or datetime, got 1.5; pass price=str(…) (T-01, ",
         ),
-        ({"tags": ["a"]}, "got a list; an attribute has one value; put others into data (T-01, "),
+        ({"tags": ["a"]}, "got a list; an attribute has one value; put several values into data (T-01, "),
         ({"x": object()}, "got an object; pass x=str(…)"),
     ],
 )
