@@ -10,7 +10,7 @@ import msgspec
 from cloudevents_kafka.primitives.clauses import sections
 from cloudevents_kafka.primitives.preview import preview, preview_name
 
-_MAX_PROBLEMS: Final = 20  # in a message; ``problems`` has all of them
+_MAX_PROBLEMS: Final = 20  # the limit in a message; ``problems`` has all of them
 
 
 class Problem(msgspec.Struct, frozen=True):

@@ -200,9 +200,9 @@ def _encode_like(
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
     """Return the headers and value of an event in binary mode, or None if ``like`` must be read first.
 
-    ``like`` is not read if two conditions are true. First, each header of ``like`` either is foreign, or has
-    the name of a header of the event and occurs once. Second, the values of the headers with such names equal
-    the values in the event, or differ in a way that shows that the event was changed.
+    ``like`` is not read if two conditions are true. First, each header of ``like`` either does not belong to
+    an event, or has the name of a header of ``event`` and occurs once. Second, the values of the headers with
+    such names equal the values in the event, or differ in a way that shows that the event was changed.
     """
     written, value = encode_binary(event)
     new = dict(written)

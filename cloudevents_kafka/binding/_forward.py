@@ -100,7 +100,7 @@ def _stays(
     is_read: bool,
     is_exact: bool,
 ) -> bool:
-    """Return whether a header or member stays: it is foreign, or was left out and is not replaced.
+    """Return whether a header or member stays: it is not of the event, or it was left out and not replaced.
 
     ``before`` contains the names of the attributes in the event that was read, and ``new`` contains the names
     of the attributes in the changed event.
@@ -113,7 +113,7 @@ def _stays(
 
 
 def _attribute_in(header: str) -> str | None:
-    """Return the attribute of a header, ``""`` if the header is left out, or None if it is foreign."""
+    """Return the attribute of a header, ``""`` if the header is left out, or None for other headers."""
     exact = exact_name(header)
     if exact is None:
         return None

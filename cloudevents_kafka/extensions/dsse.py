@@ -33,7 +33,7 @@ PAYLOAD_TYPE: Final = "https://cloudevents.io/verifiability/dsse/v0.1"
 # the order in which the digests of the core attributes are concatenated
 _SIGNED_ORDER: Final = ("id", "source", "specversion", *CORE[3:])
 _URL_SAFE: Final = str.maketrans("-_", "+/")
-_MAX_SIGNATURES: Final = 64  # their number is untrusted input, and each check reads the whole message
+_MAX_SIGNATURES: Final = 64  # the number is untrusted input, and each check reads the whole message
 _Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 _Names = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 

@@ -1,4 +1,4 @@
-"""A scanner of ``io.cloudevents.v1.CloudEvent`` messages in the form in which serializers write them.
+"""A reader of ``io.cloudevents.v1.CloudEvent`` messages with the field order that serializers use.
 
 Serializers write first the required attributes in the order of their field numbers, then the entries of the
 map, and then the data. `read_valid` reads such a message in one pass; `_protobuf_reader.read` reads all other
@@ -46,7 +46,7 @@ def read_valid(value: bytes) -> Event | None:
 
 
 def _scan(value: bytes, text: str) -> Event | None:
-    """Return the event in a message; ``text`` has one character for each byte, with the same code."""
+    """Return the event in a message; ``text`` is the message, decoded as Latin-1."""
     attributes, at = _read_required(value, text)
     typed, at = _read_entries(value, text, at, attributes)
     joined = _join_checked(attributes, typed) if typed else "".join(attributes.values())

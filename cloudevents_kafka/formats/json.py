@@ -90,7 +90,7 @@ class JsonFormat:
         return b'"data_base64":"%b"' % b2a_base64(payload, newline=False)
 
     def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
-        """Return JSON from which the same bytes are read, or None: in some charsets, no such JSON exists."""
+        """Return JSON from which the same bytes are read, or None if they must be written as base64."""
         media = media_type(content_type)
         if media.is_utf8_json:
             return payload if is_json(payload) else None

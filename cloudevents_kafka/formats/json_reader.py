@@ -149,7 +149,7 @@ class JsonReader:
         joined = (
             "" if is_plain else _join(attributes, texts == members)
         )  # if empty, all texts are Strings (T-06)
-        # Each name and each text has two quotation marks, if no name is repeated (N-05) or unknown.
+        # If no name is repeated (N-05) or unknown, each name and each text has two quotation marks.
         quotes = _count_outer_quotes(others, joined) if '"' in joined else others.count(_QUOTE)
         if quotes != 2 * (names + texts):
             attributes, encoded = self._read_unknown(value, data)

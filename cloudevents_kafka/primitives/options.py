@@ -79,7 +79,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
             check(self.name, value)
 
     def refusal(self, name: str, value: object, shown: str) -> str:
-        """Return the error for a value that is not an allowed choice, with the name that the user wrote."""
+        """Return the error for a value that is not an allowed choice; the error contains ``shown``."""
         instead = self.option.instead.get(str(value))
         words = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
         return f"{name} must be {words}, got {shown}{f'. {instead}' if instead else ''}"

@@ -56,7 +56,7 @@ class Answer:
         """The size that the server states, in bytes."""
 
     def read(self, size: int | None = None) -> bytes:
-        """Return at most ``size`` bytes, by default all bytes; raise `TooLarge` if there are too many."""
+        """Return at most ``size`` bytes, by default all bytes; raise `TooLarge` after more than the limit."""
         left = self._limit - self._size + 1
         block = bytes(self._stream.read(left if size is None else min(size, left)))
         self._size += len(block)
@@ -84,8 +84,9 @@ def open_url(
 
     ``login`` is ``user:password``; without ``login``, the login in the URL is sent, percent-decoded.
     ``timeout`` limits each wait, in seconds. Raises `HTTPError` for a status other than 2xx, and
-    `RefusedRedirect` for a redirect from https to http or to another scheme, for a redirect of a form, and
-    after too many redirects. The function may also raise `InvalidURL`, `OSError` or `HTTPException`.
+    `RefusedRedirect` for a redirect from https to http or to another scheme, for a redirect that would send
+    the form again, and after too many redirects. The function may also raise `InvalidURL`, `OSError` or
+    `HTTPException`.
     """
     opener = _opener(trusted)
     request = _first_request(url, login, form)

@@ -138,7 +138,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
 
 
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
-    """Return the headers by their exact names, and the report; header names may be repeated."""
+    """Return the result of `normalize_headers` for headers whose names may be repeated."""
     report = Leniency(may_be_valid=True, is_repeated=True)
     values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
@@ -164,7 +164,7 @@ def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
 
 
 def _leave_out_all(variants: list[tuple[str, bytes]], rule: str) -> list[LeftOut]:
-    """Return reports about headers with nearly exact names that are left out."""
+    """Return a report for each header in ``variants``; all these headers are left out."""
     problems = [(problem, value) for name, value in variants if (problem := _spelling(name)) is not None]
     return [leave_out(problem, value, rule=rule) for problem, value in problems]
 
@@ -202,7 +202,7 @@ def _split_exact(
 def _last_of(
     variants: list[tuple[str, bytes]], header: tuple[str, bytes], tolerated: list[Problem]
 ) -> list[tuple[str, bytes]]:
-    """Return variants with a new header; an earlier header with the same name is removed and reported."""
+    """Return ``variants`` with a new header; remove and report an earlier header with the same name."""
     tolerated += [_earlier(name, value) for name, value in variants if name == header[0]]
     return [*(pair for pair in variants if pair[0] != header[0]), header]
 
@@ -270,7 +270,7 @@ def _bare_content_type(value: bytes) -> bytes:
 
 
 def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
-    """Use ``ce_datacontenttype`` as the content-type header if that header is missing."""
+    """Use ``ce_datacontenttype`` as the content-type if the content-type header is missing."""
     copy = values.pop(CONTENT_TYPE_COPY)
     if CONTENT_TYPE in values:
         if copy != values[CONTENT_TYPE]:

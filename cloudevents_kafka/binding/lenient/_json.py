@@ -202,7 +202,7 @@ def correct_named(
 def _read_data(
     envelope: Envelope, content_type: AttributeValue | None, tolerated: list[Problem]
 ) -> tuple[bytes | None, DataKind]:
-    """Return the data of an event; JSON that should be a string, or cannot be decoded, stays JSON."""
+    """Return the data of an event; JSON that should be a string, or does not fit the charset, stays JSON."""
     data = envelope.data
     try:
         return read_data(data, envelope.encoded, content_type)
