@@ -55,7 +55,7 @@ def to_datetime(text: str) -> datetime:
 
 
 def instant(text: str) -> tuple[datetime, str]:
-    """Return a key that is equal for all texts of the same instant, and sorts by time.
+    """Return a key that is equal for all texts of the same instant, and whose order is the order in time.
 
     The key consists of the datetime and the parts of the instant that a datetime cannot express: digits below
     a microsecond, a leap second, or a time in the year 0. Raises `ValueError` if the text is not a timestamp.

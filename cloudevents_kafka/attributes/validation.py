@@ -86,7 +86,7 @@ def find_repeats(names: Iterable[str]) -> list[Problem]:
 def find_problems(
     attributes: Mapping[str, AttributeValue], table: ExtensionTable | None = None
 ) -> list[Problem]:
-    """Return all rules of the core specification and of known extensions that an event breaks.
+    """Return a problem for each broken rule of the core specification and of known extensions.
 
     The attributes must be the result of `extension_types.parse_values`. For a valid event, the result is
     empty.

@@ -135,7 +135,7 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
 
 
 def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
-    """Return the event of a record and the accepted problems; raise a `DecodeError` if it is not valid."""
+    """Return the event of a record and the accepted problems; raise a `DecodeError` for an invalid record."""
     if type(record.headers) is UnreadHeaders:
         raise BrokenEvent([_unread(record.headers)], record)
     with_bytes = with_bytes_headers(record)

@@ -93,7 +93,7 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
     headers: HeaderInput,
     like: RecordInput | None,
 ) -> tuple[Event, bytes | None, bytes | None, Headers]:
-    """Return the event, and the key, value and headers of the record that `to_record` returns for it."""
+    """Return the event, and the key, value and headers of the record that `to_record` returns."""
     is_binary = format is None and (mode is None or mode == "binary") and like is None
     if type(event) is not Event:
         event = Event.of(event)

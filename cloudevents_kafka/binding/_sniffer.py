@@ -151,7 +151,7 @@ def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient
 def framed_hint(value: bytes | None) -> str | None:
     """Return advice for an event that a schema registry's serializer has framed; None for other values.
 
-    Such a value begins with one marker byte, followed by the schema's id in four bytes or by the schema's
+    A framed value begins with one marker byte, followed by the schema's id in four bytes or by the schema's
     GUID.
     """
     if value is None or len(value) <= _FRAME or value[0] not in _FRAMES:

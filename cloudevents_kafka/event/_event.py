@@ -52,9 +52,9 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     Core and extension attributes are keyword arguments; the value None means that an attribute is absent.
     ``data`` is encoded immediately, so later changes to the object do not change the event. If ``data`` is
-    None, the event has no data; if it is bytes, it is the payload itself. Other values, such as text,
-    dataclasses, msgspec Structs and pydantic models, are encoded as the content type demands, or as JSON if
-    the event has no content type.
+    None, the event has no data; if ``data`` is bytes, these bytes are the payload. Other values, such as
+    text, dataclasses, msgspec Structs and pydantic models, are encoded as the content type demands, or as
+    JSON if the event has no content type.
 
     Raises `InvalidEvent` if the event breaks a rule; the error lists all broken rules. For type checkers, the
     data of an `Event[Order]` is an ``Order``.

@@ -1,10 +1,11 @@
 """Trace context: the trace of an event, and the trace of each delivery of its record.
 
 The names ``traceparent`` and ``tracestate`` have two meanings. As attributes of the event (extension
-distributed-tracing), they identify the trace in which the event originated, and forwarding programs do not
-change them. As headers of the record (W3C Trace Context), they identify one hop, which is one delivery from a
-producer to a consumer, and each producer sets these headers. `start_trace` returns the attributes and the
-headers for the first producer, and `with_hop_trace` sets the headers in a program that forwards records.
+distributed-tracing), ``traceparent`` and ``tracestate`` identify the trace in which the event originated.
+Programs that forward the event do not change these attributes. As headers of the record (W3C Trace Context),
+``traceparent`` and ``tracestate`` identify one hop, which is one delivery from a producer to a consumer. Each
+producer sets these headers. `start_trace` returns the attributes and the headers for the first producer, and
+`with_hop_trace` sets the headers in a program that forwards records.
 """
 
 from __future__ import annotations

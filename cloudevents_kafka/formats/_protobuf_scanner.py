@@ -89,7 +89,7 @@ def _read_entries(
     typed: dict[str, AttributeType] = {}
     count, end = len(attributes), len(value)
     while at < end and value[at] == ATTRIBUTES:
-        start = at + 8 + value[at + 3]  # tags and lengths of the entry, its name, value and text
+        start = at + 8 + value[at + 3]  # 8: tags and lengths of the entry, name, value and text
         entry = _entries.get(text[at:start])
         if entry is None:
             name, attribute_type, start, at = _read_entry(value, at, start)

@@ -1,9 +1,10 @@
 """The Avro event format, ``application/cloudevents+avro``.
 
 A value is one datum of the official schema, without a container file, a single-object header or the prefix of
-a schema registry. fastavro writes the datum, but does not read it. A hostile datum could end the process,
-because fastavro recurses in C without a limit. fastavro would also drop one of two attributes with the same
-name. The schema is small and fixed, so `read` decodes the datum itself, with limits.
+a schema registry. fastavro writes the datum, but does not read it. If fastavro read the datum, a hostile
+datum could end the process, because fastavro recurses in C without a limit. fastavro would also drop one of
+two attributes with the same name. The schema is small and fixed, so `read` decodes the datum itself, with
+limits.
 """
 
 from __future__ import annotations

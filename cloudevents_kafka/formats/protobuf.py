@@ -11,8 +11,8 @@ it is read as bytes.
 
 A changed event loses:
 
-* the UTC offset of a Timestamp, but not the instant: if seconds and nanoseconds cannot express the instant,
-  such as a leap second, `EncodeError` is raised;
+* the UTC offset of a Timestamp. The instant does not change: if seconds and nanoseconds cannot express the
+  instant, such as a leap second, `EncodeError` is raised;
 * the types URI, URI-reference and Timestamp of unregistered extensions: such values are read as text, and
   written as a String;
 * unknown fields, which Protobuf ignores.

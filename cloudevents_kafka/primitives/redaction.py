@@ -172,7 +172,7 @@ def mask_assignments(text: str) -> str:
 
 
 def _is_of_secret(match: re.Match[str]) -> bool:
-    """Return whether the text after a name and an equals sign or colon is a secret's value."""
+    """Return whether the text after an assignment to a name is the value of a secret."""
     name, sign = match["name"], match["sign"].strip()
     if not sign and not name.startswith("--"):
         return False

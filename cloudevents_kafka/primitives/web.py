@@ -133,7 +133,7 @@ def _bare_request(parts: SplitResult, form: bytes | None = None) -> urllib.reque
 
 
 def split_url(url: str) -> SplitResult:
-    """Return the parts of a URL; raise `InvalidURL`, whose message does not contain the URL."""
+    """Return the parts of a valid URL; for others, raise `InvalidURL` without the URL in its message."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in _SCHEMES and parts.hostname and parts.port != 0
