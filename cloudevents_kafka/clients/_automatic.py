@@ -1,13 +1,13 @@
-"""`Automatic`: detects a client that commits by itself, which `run` does not allow.
+"""`Automatic`: detects a client that commits by itself; `run` does not allow such a client.
 
 While a record is unfinished, the group's committed offset must not be after this record: otherwise, a crash
 would lose the record. A Kafka client that this library made from settings commits nothing by itself. A Kafka
-client that the user passed may commit by itself if it stores the offsets of the records that it returns, but
-the client does not show whether it commits. So for such a client, the group's committed offsets are requested
-while any record is unfinished. If a new committed offset is after an unfinished record, and its metadata does
-not show that a run committed it, the group's offset is set back at once. If the group accepts the earlier
+client that the user passed may commit by itself if it stores the offsets of the records that it returns. Such
+a client does not show whether it commits, so the group's committed offsets are requested while any record is
+unfinished. If a new committed offset is after an unfinished record, and the offset's metadata does not show
+that a run committed this offset, the group's offset is set back at once. If the group accepts the earlier
 offset, the partition belongs to this member, and an error is raised. (The error may be wrong if another
-member owned the partition for less than a second and the client was not subscribed with this library; a run
+member owned the partition for less than a second, and the client was not subscribed with this library. A run
 logs a warning about such a subscription.) Before the error, the client's partitions are assigned again, so
 that the client forgets the offsets that it would commit next.
 """
@@ -42,8 +42,8 @@ class Automatic:
     def check(self, committed: list[TopicPartition]) -> Steps[None]:
         """Yield the calls that set the group's offset back if the client has committed an unfinished record.
 
-        Raises `ConsumeError` after the group was set back, and the client's own error if the group refuses
-        the commit.
+        Raises `ConsumeError` after the group's offset was set back. If the group refuses this commit, the
+        client's error is raised.
         """
         if not self.may_commit:
             return
@@ -54,7 +54,7 @@ class Automatic:
             return
         done = (yield Ask("commit", offsets=places, asynchronous=False)) or ()
         if any(place.error is not None for place in done):
-            return  # the next answer of the group shows it again
+            return  # the next answer of the group shows the offset again
         yield Ask("set_back", places)
         raise _refusal(foreign, next(place for place in places if _name(place) == _name(foreign)))
 

@@ -4,7 +4,7 @@ A Kafka client calls its callbacks while one of its methods runs, such as ``poll
 called the client from such a callback, the process would end (confluent-kafka stores the state of only one
 call for each thread). So a delivery report only adds functions to a queue, and a thread calls these functions
 after its call of the client has returned. One thread at a time calls the queued functions, in the order of
-the reports, and owns no lock for which another thread waits.
+the reports. While a thread calls these functions, it owns no lock that another thread needs for its own work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-_SECONDS: Final = 0.05  # the longest wait of a thread for another that calls
+_SECONDS: Final = 0.05  # the longest time that a thread waits for the thread that calls the functions
 _log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 
 
@@ -26,7 +26,7 @@ class Callbacks:
     def __init__(self) -> None:
         self.due: deque[Callable[[], object]] = deque()
         self._turn = threading.Lock()
-        self._thread: int | None = None  # that serves
+        self._thread: int | None = None  # the thread that is calling functions
 
     def is_busy(self) -> bool:
         """Return whether a function is queued, or a thread is calling a function."""
@@ -60,5 +60,5 @@ class Callbacks:
     def _call(function: Callable[[], object]) -> None:
         try:
             function()
-        except Exception as error:  # noqa: BLE001  # a function of the user may raise any
+        except Exception as error:  # noqa: BLE001  # a function of the user may raise any error
             _log.error("a callback of a delivery has failed: %s", error, exc_info=error)

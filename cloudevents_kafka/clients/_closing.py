@@ -1,7 +1,8 @@
 """Set a group's offsets back to the records that must be read again, even if the client commits by itself.
 
-With ``enable.auto.commit``, a client commits the offsets after all records that it has returned: every few
-seconds, and when partitions are unassigned. The client does not commit offsets of an earlier assignment.
+With ``enable.auto.commit``, a client commits the offset after the last record that it has returned from each
+partition. It commits every few seconds, and when partitions are unassigned. The client does not commit
+offsets of an earlier assignment.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
 _COMMITTED_SECONDS: Final = 5.0
-_LEAVE_SECONDS: Final = 0.1  # for the rebalance that is under way
-_AWAY_SECONDS: Final = 1.0  # of a broker that has left an earlier question without an answer
+_LEAVE_SECONDS: Final = 0.1  # the wait for a rebalance that is under way
+_AWAY_SECONDS: Final = 1.0  # the wait for a broker that did not answer before
 
 
 def close_before(
@@ -29,17 +30,17 @@ def close_before(
     """Close a client so that the group continues at the first unread records.
 
     ``unread`` is a function that returns the offsets of these records. ``sought`` lists the offsets of
-    earlier calls of ``seek``; an offset counts only if no record of its partition was read since. ``is_away``
-    is whether the broker left an earlier question without an answer; if so, the wait for its next answer is
-    one second instead of five.
+    earlier calls of ``seek``. Such an offset is used only if no record of its partition was read after the
+    ``seek``. ``is_away`` is whether the broker did not answer an earlier request; if so, its next answer is
+    awaited for one second instead of five.
     """
     close = leave
     try:
-        if hasattr(client, "unassign"):  # a user's class may have no group
-            # After a seek a position is unknown until a record is read.
+        if hasattr(client, "unassign"):  # a client of a user's class may have no group
+            # After a seek, the position is unknown until a record is read.
             left = [place for place in sought if client.position([place])[0].offset < 0]
             if places := [*left, *unread()]:
-                close = _close  # one that was unassigned by hand hangs if it is unsubscribed, too
+                close = _close  # a client that was unassigned hangs if it is unsubscribed, too
                 set_back(client, places, seconds=_AWAY_SECONDS if is_away else _COMMITTED_SECONDS)
     finally:
         close(client)
@@ -66,8 +67,8 @@ def _unsubscribe(client: Any) -> None:
         return  # a user's class may have no group
     with suppress_client_errors():
         try:
-            client.pause(client.assignment())  # so that `poll` returns no record, which it might commit
-        except RuntimeError:  # it is closed already
+            client.pause(client.assignment())  # so that `poll` returns no record, and commits no record
+        except RuntimeError:  # the client is closed already
             return
         client.unsubscribe()
     client.poll(_LEAVE_SECONDS)
@@ -80,13 +81,14 @@ def set_back(
     stays: bool = False,
     seconds: float = _COMMITTED_SECONDS,
 ) -> None:
-    """Commit the offsets of unread records if the group's committed offsets are later; unassign the client.
+    """Unassign the client, and set the group's committed offsets back to the unread records.
 
-    After this, the client commits nothing by itself. With ``stays``, the client's partitions are assigned
-    again, and the client reads on from the offsets of the unread records.
+    An offset is committed only if the group's committed offset is later. After this, the client commits
+    nothing by itself. With ``stays``, the client's partitions are assigned again, and the client reads on
+    from the offsets of the unread records.
     """
     starts = {(place.topic, place.partition): place for place in unread}
-    with suppress_client_errors():  # the broker may be away, the partition revoked
+    with suppress_client_errors():  # the broker may be away, or the partition revoked
         assigned = client.assignment()
         asked = [place for place in assigned if (place.topic, place.partition) in starts]
         _either(client.unassign, lambda: client.incremental_unassign(assigned))

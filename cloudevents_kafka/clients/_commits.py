@@ -3,8 +3,8 @@
 Only answers of the consumer group show which offsets are committed. Each second, a run requests the committed
 offsets of the partitions in which a commit is necessary or not confirmed yet. Nothing waits for a commit: the
 commit is confirmed when the next answer contains the committed offset. If the answer contains another offset,
-a warning is logged, and the commit is repeated. No commit begins while the broker does not answer: a client
-with a pending commit closes 45 seconds later, or never (librdkafka 2.16).
+a warning is logged, and the commit is repeated. No commit begins while the broker does not answer: if a
+client has a pending commit, its ``close`` takes 45 seconds longer, or never returns (librdkafka 2.16).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Commits:
         self._schedule = schedule
         self._lock = lock
         self._observers = observers
-        self._ends = ends  # what observers ask for the ends of partitions
+        self._ends = ends  # observers ask this object for the ends of partitions
         self._automatic = Automatic(schedule, lock, is_passed=is_passed)
 
     def begin(self) -> Steps[None]:
@@ -62,7 +62,7 @@ class Commits:
                 self._schedule.note(committed)
 
     def commit(self) -> Steps[None]:
-        """Yield the calls that confirm the last commits, and begin commits of the records done since then.
+        """Yield the calls that confirm the last commits, and commit the records that were done since then.
 
         Raises `ConsumeError` if the client or other code commits unfinished records.
         """
@@ -87,15 +87,16 @@ class Commits:
                 began = time.monotonic()
                 yield Ask("commit", offsets=places, asynchronous=True)
                 self._note(places, began)
-        except KafkaException as error:  # the broker is away, or moves the group
+        except KafkaException as error:  # the broker is away, or the group is moving to another broker
             _log.warning("offsets were not committed: %s", error)
             with self._lock:
                 self._schedule.commit(places, failed=True)
 
     def commit_all(self, seconds: float, names: Collection[PartitionName] | None = None) -> Steps[bool]:
-        """Yield calls that commit the done records of some or all partitions; return whether none failed.
+        """Yield the calls that commit the done records of some or all partitions.
 
-        The calls are repeated for some seconds while the members of the group join again.
+        Return whether all commits have succeeded. The calls are repeated for up to ``seconds`` while the
+        members of the group join again.
         """
         from confluent_kafka import KafkaException
 
@@ -105,7 +106,7 @@ class Commits:
             return True
         began = time.monotonic()
         try:
-            yield Ask("committed", places, timeout=seconds)  # it is not away
+            yield Ask("committed", places, timeout=seconds)  # this fails if the broker is away
             with self._lock:
                 places = self._schedule.done(names, again=True)
             done = yield from self._commit(places, time.monotonic() + seconds)
@@ -121,7 +122,7 @@ class Commits:
         return not failed
 
     def lose(self, names: Collection[PartitionName]) -> None:
-        """Log which partitions still had uncommitted records when the group moved them to another member."""
+        """Log which partitions had uncommitted records when the group assigned them to another member."""
         with self._lock:
             places = self._schedule.asked(unfinished=False)
         for place in places:

@@ -1,8 +1,8 @@
 """`Deliveries`: the pending and the failed deliveries of a producer, and the callers that wait for them.
 
-This module does no input or output. A `Shell` passes the Kafka client's function that queues a message. The
-shell also waits for deliveries, in threads (`_polling`) or on an event loop (`aio`). The client calls a
-report function for each delivery.
+This module does no input or output. `Deliveries` gets the Kafka client's function that queues a message from
+a `Shell`. The shell also waits for deliveries, in threads (`_polling`) or on an event loop (`aio`). The
+client calls a report function for each delivery.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ Outgoing = tuple[str, tuple[Event[Any] | Record, bytes | None, bytes | None, Hea
 
 
 class Shell(Protocol):
-    """The part of a producer that waits for deliveries and for room, in threads or on an event loop."""
+    """The part of a producer that waits for deliveries or for space in the client's queue."""
 
     deliveries: Deliveries[Any]
 
     def wait(self, delivery: Delivery[Any], timeout: float | None, /) -> None:
-        """Return when a delivery is done; raise an error if it is not done in ``timeout`` seconds."""
+        """Wait until a delivery is done; raise an error if it is not done after ``timeout`` seconds."""
 
     def make_room(self, error: BufferError, /) -> None:
-        """Return when a client's full queue may have room; raise an error if this shell does not wait."""
+        """Wait until a client's full queue may have space; raise an error if this shell does not wait."""
 
 
 class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
@@ -65,7 +65,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     ``done`` is whether the delivery report has arrived. If the report says that the delivery succeeded,
     ``partition`` and ``offset`` are set. ``callback_error`` is the error that the function ``on_delivery``
     has raised for this delivery; the error is also logged. A delivery that failed stores no exception,
-    because an exception's references would delay freeing the event.
+    because an exception would keep the event in memory for longer.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, Record
@@ -85,7 +85,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     callback_error: Exception | None = None
     _client_error: Any = None
     _is_called_back: bool = False  # whether it has an on_delivery
-    _is_sent: bool = False  # whether the client has it, or had it
+    _is_sent: bool = False  # whether the client has accepted the message
     _waiters: tuple[Any, ...] = ()  # futures, or objects with their methods
 
     @property
@@ -101,7 +101,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     def record(self: Delivery[Record]) -> Record:
         """The sent record. Raises `AttributeError` if an event was sent instead of a record."""
         if not isinstance(self._sent, Record):
-            problem = f"record must be that of a sent record, got {self!r}; use event"
+            problem = f"record must be read from the delivery of a record, got {self!r}; use event"
             raise AttributeError(problem, name="record")  # noqa: TRY004  # hasattr() is false
         return self._sent
 
@@ -133,7 +133,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
         """
         if self._shell is not None:  # None only if the producer was freed before the report
             self._shell.wait(self, timeout)
-            self._shell.deliveries.failed.pop(self, None)  # flush does not raise it again
+            self._shell.deliveries.failed.pop(self, None)  # so that flush does not raise the failure again
         if self._client_error is not None:
             raise self._failure()  # without a variable, which would be a cycle with the traceback
         if self.callback_error is not None:
@@ -168,7 +168,7 @@ _OnItsWay = tuple[Delivery[Any], OnDelivery | None, "Sending | None", "Sends | N
 
 
 class Deliveries(Generic[DeliveryT]):
-    """The deliveries that are not reported yet, that have failed, or that are done and still awaited.
+    """The deliveries that are not reported yet, have failed, or are done and still have waiters.
 
     ``kind`` is the class of the deliveries.
     """
@@ -176,7 +176,7 @@ class Deliveries(Generic[DeliveryT]):
     def __init__(self, kind: type[DeliveryT]) -> None:
         self.pending: dict[int, _OnItsWay] = {}
         """The messages that are not reported yet, in order; the key is the number of the message's report."""
-        self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced: threads add to it
+        self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced, as threads add to it
         self.awaited: deque[Delivery[Any]] = deque()  # done; added by the thread of the reports
         self.callbacks = Callbacks()
         self.kind = kind
@@ -184,11 +184,11 @@ class Deliveries(Generic[DeliveryT]):
         """A function that counts each sent message, if handlers of a run send with this producer."""
         self.observers: Observers | None = None
         self.closed = False  # nothing more is sent
-        self._noting: set[int] = set()  # reports that are neither pending nor noted
-        self.wakes_at_once = False  # by the thread of the report
+        self._noting: set[int] = set()  # the numbers of the reports that are just being processed
+        self.wakes_at_once = False  # whether the thread of a report wakes the waiters
         self._numbers = count()
         self._forks = forks.number
-        # The garbage collector does not see a client's references: a report must not refer to the shell.
+        # A report must not refer to the shell: the garbage collector does not see a client's references.
         self._report: Callable[..., None] = partial(_report, ref(self))
 
     def send(
@@ -261,7 +261,7 @@ class Deliveries(Generic[DeliveryT]):
         if error is not None:
             delivery._client_error = error
             if on_delivery is None and sends is None and code_of(error) not in PURGED:
-                self.failed[delivery] = None  # before another thread sees that it is done, and removes it
+                self.failed[delivery] = None  # before another thread sees that it is done and removes it
         elif message is not None:
             delivery.partition, delivery.offset = message.partition(), message.offset()
         delivery.done = True
@@ -286,13 +286,13 @@ class Deliveries(Generic[DeliveryT]):
     def find_lost(self, client: Any) -> int:
         """Report as lost the messages that a client dropped without a delivery report; return their number.
 
-        A client that drops messages without a report either reports only failures, or was closed before all
+        A client drops messages without a report if it reports only failures, or if it was closed before all
         messages were reported.
         """
         if not self.pending or not _why_lost(client):
             return 0
         sent = [number for number, found in list(self.pending.items()) if found[0]._is_sent]
-        reason = _why_lost(client)  # again: what it had when it was sent, it has no more
+        reason = _why_lost(client)  # again: now the client has none of these messages
         if reason is None:
             return 0
         for number in sent:
@@ -322,7 +322,7 @@ class Deliveries(Generic[DeliveryT]):
 
 OTHER_PROCESS: Final = (
     "a producer must be used in the process that has made it, got a child that was forked later: the threads "
-    "of the client are not in it, so nothing would be sent; make a producer in the child"
+    "of the client do not run in the child, so nothing would be sent; make a producer in the child"
 )
 
 
@@ -358,7 +358,7 @@ def _why_lost(client: Any) -> str | None:
 
 
 def _report(deliveries: ReferenceType[Deliveries[Any]], number: int, error: Any, message: Any) -> None:
-    """Process a report, and do nothing else, as a method of the client that calls this is still running."""
+    """Process a report and do nothing else, because a method of the client calls this function."""
     if (found := deliveries()) is not None:
         found.report(number, error, message)
 
@@ -366,15 +366,15 @@ def _report(deliveries: ReferenceType[Deliveries[Any]], number: int, error: Any,
 def _call(on_delivery: OnDelivery, delivery: Delivery[Any]) -> None:
     try:
         on_delivery(delivery)
-    except Exception as error:  # noqa: BLE001  # a function of the user may raise any
+    except Exception as error:  # noqa: BLE001  # a function of the user may raise any error
         _log.error("on_delivery of %s has failed: %s", delivery._name(), error, exc_info=error)
-        delivery.callback_error = error.with_traceback(None)  # whose frames have the delivery
+        delivery.callback_error = error.with_traceback(None)  # a traceback refers to the delivery
 
 
 class DeliveryError(CloudEventsKafkaError):
-    """Events or records were not delivered, or not in the time to wait; ``failed`` lists their deliveries.
+    """Events or records were not delivered, or not in time; ``failed`` lists their deliveries.
 
-    A delivery in ``failed`` that is not ``done`` was still waiting for its delivery report.
+    If a delivery in ``failed`` is not ``done``, its delivery report had not arrived yet.
 
     Examples:
         >>> from cloudevents_kafka import DeliveryError, Event, EventProducer

@@ -24,8 +24,8 @@ _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 MENDED: Final = frozenset(
     (
         *(3, 100, -188, -190),  # the topic or partition may appear, or appear again
-        *(-147, -142, 22, 25, 27, 79, 110, 113),  # it polled late, or the group has moved on: it joins again
-        # A broker, a leader or a coordinator is away: the client connects again, or finds another.
+        *(-147, -142, 22, 25, 27, 79, 110, 113),  # a late poll, or a rebalance: the client joins again
+        # A broker, a leader or a coordinator is away: the client connects again, or finds another one.
         *(-195, -193, -187, -185, -180, -166, 5, 6, 7, 8, 9, 13, 14, 15, 16, 56, 74, 75, 78, 88, 89),
     )
 )
@@ -37,7 +37,7 @@ PARTITION_EOF: Final = -191
 _FATAL: Final = -150
 _MAX_POLL_EXCEEDED: Final = -147
 _INTERVAL: Final = re.compile(r"poll interval \((\d+)ms\) exceeded")
-# librdkafka says in words only which error was fatal: FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID.
+# Only the text of librdkafka shows which error was fatal: FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID.
 _SAME_INSTANCE: Final = re.compile(r"group\.instance\.id|instance ID is still used")
 _HINTS: Final[dict[int | None, str]] = {
     _FATAL: "close the consumer and create another",
@@ -54,7 +54,8 @@ class ConsumeError(CloudEventsKafkaError):
     ``error`` is the client's error. ``where`` names the topic, the partition and the offset, as far as the
     client names them. ``final`` is whether the client does not recover from the error by itself.
 
-    The client recovers from these errors, which a consumer without ``on_error`` logs before it reads on:
+    The client recovers from the following errors. A consumer without ``on_error`` logs such an error and
+    reads on:
 
     * a topic or partition that does not exist, or does not exist yet: UNKNOWN_TOPIC_OR_PART,
       UNKNOWN_TOPIC_ID, _UNKNOWN_TOPIC, _UNKNOWN_PARTITION;
@@ -73,7 +74,7 @@ class ConsumeError(CloudEventsKafkaError):
     does not exist where ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too large
     or corrupt (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings (INCONSISTENT_GROUP_PROTOCOL),
     fatal errors (_FATAL), for example because another member has the same ``group.instance.id``, and all
-    further errors. Reading can continue after all errors except the fatal ones.
+    errors that are not listed here. Reading can continue after all errors except the fatal ones.
 
     Examples:
         >>> from cloudevents_kafka import ConsumeError, EventConsumer
@@ -119,7 +120,7 @@ Examples:
 
 
 def is_fatal(error: object) -> bool:
-    """Return whether a client's error is fatal for the client; in a message, only the code shows that."""
+    """Return whether an error is fatal for the client; for an error in a message, only its code shows it."""
     return _is_of_client(error) and (error.fatal() or error.code() == _FATAL)
 
 
@@ -148,9 +149,10 @@ def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
 
 
 def explain_unread(error: SystemError) -> Exception:
-    """Return the `ConsumeError` for a poll in which other code read headers whose names are not UTF-8.
+    """Return a `ConsumeError` if other code has failed to read header names during a poll.
 
-    The client does not return the record to its caller; the record's offset is before the client's position.
+    Such header names are not UTF-8. The poll does not return the record, but the client's position is already
+    after this record. If ``error`` has another cause, ``error`` itself is returned.
     """
     if (cause := name_error(error)) is None:
         return error
@@ -173,6 +175,6 @@ def poll_interval_of(message: PolledMessage) -> float | None:
 def _place_of(message: PolledMessage) -> str:
     """Return the topic of an error, and the partition and offset if the error is about a record."""
     topic, offset = message.topic(), message.offset()
-    if topic is None or offset is None or offset < 0:  # the client names partition 0 for a topic
+    if topic is None or offset is None or offset < 0:  # the error of a topic has partition 0
         return topic or ""
     return f"{topic}[{message.partition()}]@{offset}"

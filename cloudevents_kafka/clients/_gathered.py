@@ -44,7 +44,7 @@ _numbers = count(1)  # of consumers
 
 
 class Gathered(Generic[ItemT_co]):
-    """The fetched messages, and a function that reads them; the list ``waiting`` is never replaced."""
+    """The fetched messages, and a function that converts them; the list ``waiting`` is never replaced."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Gathered(Generic[ItemT_co]):
             self._batch = reading.batch
 
     def ask_ends_by(self, client: Any) -> None:
-        """Let observers call ``get_watermark_offsets`` of another object for the ends of partitions."""
+        """Let observers call ``get_watermark_offsets`` of another object to get the ends of partitions."""
         self.ends_by = client
         self.observe(self.observers)
 
@@ -150,7 +150,7 @@ class Gathered(Generic[ItemT_co]):
         """Return the record in a message that is not an error."""
         kind, timestamp = message.timestamp()
         return self._read(
-            Record(  # as `Record.of` does, without a copy of the headers
+            Record(  # as `Record.of` does, but without copying the headers
                 key=message.key(),
                 value=message.value(),
                 headers=headers_of(message),
@@ -171,13 +171,13 @@ class Gathered(Generic[ItemT_co]):
         ]
 
     def drop_moved(self) -> None:
-        """Drop messages of partitions that were sought or revoked after they were fetched.
+        """Drop the messages that were fetched before a seek in their partition, or before its revocation.
 
-        The client's position in a partition shows such a change: the position is directly after the messages,
-        unless the partition was sought or revoked.
+        The client's position in a partition shows such a change: without a seek or a revocation, the position
+        is directly after the messages.
         """
         position = getattr(self._client, "position", None)
-        if position is None:  # only confluent-kafka's client has positions
+        if position is None:  # only the client of confluent-kafka has positions
             return
         if self._ends is None:
             messages = [message for message in self.waiting if message.error() is None]
@@ -185,7 +185,7 @@ class Gathered(Generic[ItemT_co]):
             self._ends = {name: _place_of(message, 1) for name, message in last.items()}
         ends = self._ends
         places = position(list(ends.values()))
-        # A transaction's marker moves the position further; after a seek it is unknown, below zero.
+        # A transaction's marker moves the position further. After a seek, the position is unknown: below 0.
         self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
 
     def starts(self) -> list[TopicPartition]:
@@ -203,7 +203,7 @@ def _place_of(message: PolledMessage, after: int = 0) -> TopicPartition:
 
 
 class Readable(Generic[ItemT_co]):
-    """The base class of consumers for threads and for asyncio, with their messages, loop and state.
+    """The base class of consumers for threads and for asyncio: the messages and the state of a consumer.
 
     The options are the options of `EventConsumer`.
     """
@@ -230,7 +230,7 @@ class Readable(Generic[ItemT_co]):
         self.only_loop = OnlyLoop()
         """The run or processor that reads from this consumer; until it ends, other loops are refused."""
         self.is_subscribed = False
-        """Whether `subscribe` was called; only then, `run` is informed about revoked partitions."""
+        """Whether `subscribe` was called; otherwise, `run` is not informed about revoked partitions."""
 
     @property
     def is_passed(self) -> bool:
@@ -273,7 +273,7 @@ class Readable(Generic[ItemT_co]):
     def _note_reached(self, observers: Observers, returned: Iterable[PolledMessage]) -> None:
         """Call observers with the position in each partition that has no fetched records left."""
         ends_by = self._gathered.ends_by
-        if (position := getattr(ends_by, "position", None)) is None:  # of a user's class
+        if (position := getattr(ends_by, "position", None)) is None:  # a client of a user's class
             return
         more = {(each.topic(), each.partition()) for each in (*returned, *self._gathered.waiting)}
         with suppress_client_errors():
@@ -305,7 +305,7 @@ class Readable(Generic[ItemT_co]):
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
-    """Return the ``TopicPartition`` to which a seek to a record leads; return a ``TopicPartition`` unchanged.
+    """Return the ``TopicPartition`` of a record, for a seek; return a ``TopicPartition`` unchanged.
 
     Raises `TypeError` for an object of another type.
     """

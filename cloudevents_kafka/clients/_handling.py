@@ -1,8 +1,8 @@
 """`BatchHandler`: handles the records of a batch in a transaction, and tries failed records again.
 
-When a try fails, the messages that it has sent are aborted with its transaction. So the failure of a record
-is remembered until a transaction that includes the record is committed. The next transaction tries the record
-again, skips the record, or sends the record as a dead letter.
+When a try fails, its transaction is aborted, together with all messages that were sent in this transaction.
+So the failure of a record is remembered until a transaction that includes the record is committed. The next
+transaction tries the record again, skips the record, or sends the record as a dead letter.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Handled(NamedTuple):
     """The result of a batch: the number of handled records, and the pause if the next record failed."""
 
     number: int
-    is_aborted: bool = False  # the failed one has sent something, or is the first
+    is_aborted: bool = False  # whether the failed record has sent something, or is the first record
     seconds: float = 0.0
 
 
 class Failure(NamedTuple):
-    """The last failure of a record; ``action`` says what to do with the record, None to try it again."""
+    """The last failure of a record; ``action`` is None if the record is to be tried again."""
 
     attempt: int
     error: Exception
@@ -39,8 +39,9 @@ class Failure(NamedTuple):
 class BatchHandler:
     """Calls the user's handler, and remembers the records for which the handler has failed.
 
-    With ``passes_all``, the handler is also called with records that are not events, and its errors are
-    raised. Raises `ValueError` for `DeadLetters` that do not send with the producer of the processor.
+    With ``passes_all``, the handler is also called with records that are not events, and errors of the
+    handler are raised. Raises `ValueError` for `DeadLetters` that do not send with the producer of the
+    processor.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class BatchHandler:
             self._check_letters(policy.on_failure)
 
     def handle(self, batch: Sequence[Item], time: TransactionTime, is_ending: Callable[[], bool]) -> Handled:
-        """Return how many records were handled until the time was over, or until a record failed.
+        """Handle records until the time is over or one fails; return the number of handled records.
 
         At least one record is handled or fails.
         """
@@ -112,15 +113,15 @@ class BatchHandler:
         except BaseException as error:
             error.add_note(f"while {item.record.where or 'a record'} was handled")
             if self._passes_all or not isinstance(error, Exception) or client_error(error) is not None:
-                raise  # the transaction has failed, not the record, if it is an error of the client
+                raise  # after an error of the client, the transaction has failed, not the record
             return error
         return None
 
     def _check_letters(self, letters: DeadLetters) -> None:
         if letters.producer.producer is not self._producer.producer:
             raise ValueError(
-                "on_failure must send dead letters by the producer of the processor, so that they are in its "
-                "transactions, got another; make DeadLetters with that producer"
+                "on_failure must send dead letters by the producer of the processor, got another producer; "
+                "make DeadLetters with the processor's producer, so that its transactions contain them"
             )
 
 

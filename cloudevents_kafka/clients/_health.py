@@ -16,7 +16,7 @@ from typing import Any, Final
 from cloudevents_kafka.clients._places import PartitionName
 from cloudevents_kafka.clients._protocols import suppress_client_errors
 
-_ASK_SECONDS: Final = 1.0  # between two looks at what is assigned
+_ASK_SECONDS: Final = 1.0  # between two requests for the assigned partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,8 @@ class ConsumerHealth:
     ``seconds_since_poll`` is the time since the client was last polled, or since the consumer was created.
     ``records_in_work`` is the number of records that handlers of `run` or of a processor are handling.
     ``seconds_in_work`` is the time since the first of these records was passed to its handler, or 0.0 if no
-    record is in work. ``assignment`` lists the topic and the number of each partition that was assigned at
-    the last poll, or up to a second before the last poll.
+    record is being handled. ``assignment`` lists the topic and the number of each partition that was assigned
+    at the last poll, or up to a second before the last poll.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer
@@ -44,7 +44,7 @@ class ConsumerHealth:
 
 
 class Vitals:
-    """The times and partitions that a loop records; ``in_work`` maps each record in work to its start."""
+    """The times and partitions that a loop stores; ``in_work`` maps a record to its handler's start time."""
 
     def __init__(self) -> None:
         self.in_work: dict[Any, float] = {}
@@ -68,7 +68,7 @@ class Vitals:
         return self._assigned
 
     def note_poll(self, client: Any) -> frozenset[PartitionName] | None:
-        """Record that the client was polled; return the partitions that are not assigned to it any more.
+        """Record that the client was polled; return the partitions that the client has lost.
 
         The result is None if the client was asked for its partitions less than a second ago.
         """
@@ -77,7 +77,7 @@ class Vitals:
             return None
         self._asked = now
         ask = getattr(client, "assignment", None)
-        if ask is None:  # of a user's class
+        if ask is None:  # a client of a user's class
             return frozenset()
         before = self._assigned
         with suppress_client_errors():
@@ -96,7 +96,7 @@ class Vitals:
 
     @contextmanager
     def working(self, records: int) -> Iterator[None]:
-        """Count this number of records as in work, from now until the block ends. Yields once."""
+        """Count this number of records as being handled until the block ends. Yields once."""
         self.in_work = dict.fromkeys(range(records), time.monotonic())
         try:
             yield

@@ -15,11 +15,11 @@ Item = Decoded | Undecodable
 """A record that was read: consumers return it, and handlers are called with it."""
 PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
-"""The text with which a run's metadata for an offset begins; bits of done records follow."""
+"""The text at the start of a run's metadata for an offset; the bits of done records follow this text."""
 MOST_BITS: Final = 12_000
 """The most bits that this metadata contains: 2,000 characters, where brokers accept 4,096 by default."""
 
-_OBJECTS: Final = 1024  # bytes of the objects of a record, next to its key, value and headers
+_OBJECTS: Final = 1024  # bytes of a record's Python objects, in addition to its key, value and headers
 
 
 def name_of(item: Item) -> PartitionName:
@@ -33,7 +33,7 @@ def offset_of(item: Item) -> int:
 
 
 def size_of(item: Item) -> int:
-    """Return the number of bytes by which a waiting record counts towards ``max_bytes``."""
+    """Return how many bytes of ``max_bytes`` a waiting record uses."""
     record = item.record
     headers = sum(len(value) for _, value in record.headers if value)
     return _OBJECTS + len(record.key or b"") + len(record.value or b"") + headers

@@ -37,7 +37,7 @@ OnFailure = Action | Callable[[Item, Exception], Action]
 """An `Action`, or a function that takes a record and its error and returns an `Action`."""
 
 _MAX_BACKOFF: Final = 30.0  # seconds between two tries
-_LASTING: Final = (DecodeError, DataError)  # trying again does not help, unless the cause is transient
+_LASTING: Final = (DecodeError, DataError)  # another try helps only if the cause is transient
 _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
@@ -174,7 +174,7 @@ class RunPolicy(Policy, kw_only=True):
     max_ahead: int = 1000
     max_bytes: int = 67_108_864
     max_age: float | None = 300.0
-    revoke_timeout: float | None = None  # half of the time after which the group expels the member
+    revoke_timeout: float | None = None  # None: half of the time after which the group expels the member
     stop_timeout: float = 20.0
     idle_timeout: float | None = None
 

@@ -10,7 +10,8 @@ The rules:
    `_callbacks`.
 3. A message that has left the client without a delivery report will never be reported: waiting for its
    delivery raises an error.
-4. A user's thread makes no call of the client that may hang, except ``produce`` and short polls.
+4. No call of the client that may hang is made in a user's thread. The exceptions are ``produce``, short
+   polls, and short flushes without a time limit for all of them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Polling:
         self.thread = PollingThread(self, "EventProducer")
         self._client: Any = client
         self._is_owned = is_owned
-        self._adding = threading.Lock()  # for the waiters of a delivery, and for
+        self._adding = threading.Lock()  # protects `_waiting` and the waiters of a delivery
         self._waiting = 0  # the number of threads that wait
         self._callbacks = self.deliveries.callbacks
         self._pending, self._due = self.deliveries.pending, self._callbacks.due
@@ -73,9 +74,7 @@ class Polling:
     def sent(self) -> None:
         """Process the reports that have arrived, and start the thread that polls for further reports."""
         thread = self.thread
-        if not thread.turn.acquire(
-            blocking=False
-        ):  # who has it serves the reports, also if this is a callback
+        if not thread.turn.acquire(blocking=False):  # the thread that has the lock processes the reports
             thread.start()
             return
         thread.holder = get_ident()
@@ -94,7 +93,7 @@ class Polling:
                 thread.start()
 
     def make_room(self, error: BufferError) -> None:
-        """Process delivery reports, each of which makes room in the client's queue.
+        """Process delivery reports, because each report frees space in the client's queue.
 
         In a callback of the client, ``error`` is raised, because no reports can be processed before the
         callback returns.
@@ -156,7 +155,7 @@ class Polling:
         self.thread.holder = get_ident()
         began, served = time.monotonic(), 1
         try:
-            if not waiter.done():  # it may be since
+            if not waiter.done():  # it may be done by now
                 served = poll_or_log(self._client, seconds)
         finally:
             self.thread.holder = None
@@ -209,7 +208,7 @@ class Polling:
 
 
 class Waiter:
-    """A thread that waits; it is woken with the same methods as a future."""
+    """A waiting thread; the methods that wake it have the names of a future's methods."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -221,7 +220,7 @@ class Waiter:
 
     def set_result(self, _: None) -> None:
         """Wake the thread."""
-        with suppress(RuntimeError):  # another thread has woken it, too
+        with suppress(RuntimeError):  # another thread has woken this thread, too
             self._lock.release()
 
     def wait(self, seconds: float) -> bool:
@@ -241,7 +240,7 @@ def poll_or_log(client: Any, seconds: float) -> int:
 
 def log_polling(client: Any, error: Exception) -> None:
     """Log an error of ``error_cb`` or another callback of the client, unless the client is closed."""
-    if not is_closed(client):  # `find_lost` reports that
+    if not is_closed(client):  # `find_lost` reports that a client is closed
         _log.error("polling the Kafka producer has failed: %s", error, exc_info=error)
 
 
@@ -260,7 +259,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
 
 def close_client(client: Any) -> None:
-    """Purge and close a client; log a warning if the client hangs, which then ends with the process."""
+    """Purge and close a client; log a warning if the client hangs, and stop waiting for it."""
 
     def close() -> None:
         with suppress(RuntimeError):  # it was closed already

@@ -11,7 +11,7 @@ from weakref import ReferenceType, ref
 SECONDS: Final = 0.1
 """The longest time, in seconds, of a client call that waits."""
 
-_LOOK_SECONDS: Final = 0.02  # between looks whether another thread polls
+_LOOK_SECONDS: Final = 0.02  # between two checks whether another thread polls
 SHORT_SECONDS: Final = 0.002
 """The pause, in seconds, between calls of a client that does not wait, such as a fake."""
 
@@ -93,7 +93,7 @@ class PollingThread:
     def _may_end(self, polled: Polled) -> bool:
         """Return whether this thread may end, because no message needs it any more.
 
-        For a message that was sent in the meantime, this thread or a new thread goes on.
+        If a message was sent in the meantime, this thread or a new thread continues to poll.
         """
         if polled.is_busy():
             return False

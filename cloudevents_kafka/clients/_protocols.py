@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.observing import Observer
     from cloudevents_kafka.clients.observing.calls import Observers
 
-# abort_transaction() or purge() has removed a sent or a queued message, which its caller expects.
+# The codes of a message that abort_transaction() or purge() has removed, as its caller expects.
 PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
 TOO_LARGE: Final = 10  # MSG_SIZE_TOO_LARGE
 
@@ -121,7 +121,7 @@ def group_of(settings: Mapping[str, Any] | None, client: object) -> str | None:
     if settings is not None:
         return str(settings.get("group.id", ""))
     found = getattr(client, "_group_id", None)  # aiokafka has no public name for it
-    with suppress(Exception):  # a client of a user may raise any
+    with suppress(Exception):  # a client of a user's class may raise any error
         metadata = client.consumer_group_metadata()  # type: ignore[attr-defined]
         if isinstance(metadata, bytes) and metadata.startswith(_METADATA):
             found = metadata[len(_METADATA) + 4 :].partition(b"\0")[0].decode("utf-8", "replace")
@@ -138,7 +138,7 @@ def expels_after(settings: Mapping[str, Any] | None, client: object) -> tuple[st
     """
     if settings is not None:
         return "max.poll.interval.ms", float(settings.get("max.poll.interval.ms", 300_000)) / 1000
-    # aiokafka has no public names; it sends the first one to the group, by default session_timeout_ms.
+    # aiokafka has no public names for these. The first is by default session_timeout_ms.
     names = "rebalance_timeout_ms", "max_poll_interval_ms"
     found = {name: getattr(client, f"_{name}", None) for name in names}
     known = {name: float(value) / 1000 for name, value in found.items() if isinstance(value, int | float)}
@@ -215,7 +215,7 @@ def is_awaited(client: object, protocol: type, *methods: str) -> bool:
 
 def check_handler(handler: object, *, awaited: bool = False) -> None:
     """Raise `TypeError` unless a handler is a plain function, or with ``awaited`` a coroutine function."""
-    call = getattr(handler, "__call__", None)  # noqa: B004  # of an object with a coroutine as its call
+    call = getattr(handler, "__call__", None)  # noqa: B004  # an object may have a coroutine as its call
     is_coroutine = any(map(inspect.iscoroutinefunction, (handler, call)))
     got = type(handler).__name__
     if awaited and not is_coroutine:
@@ -333,6 +333,6 @@ class OnlyLoop:
 
     def _refuse(self, name: str) -> None:
         raise RuntimeError(
-            f"a consumer must have one loop at a time, got {name} while its {self.name} is on; "
+            f"a consumer must have one loop at a time, got {name} while its {self.name} is running; "
             "make a consumer for each loop, or wait for the end of the first"
         )

@@ -71,7 +71,7 @@ def item_reader(
     """
     hook = None if data_type is None else hook_of(data_type)
     eager = eager_data or hook is not None
-    # A partial takes a twentieth of the time of reading.
+    # A call of a partial takes a twentieth of the time of reading.
     read: Callable[[Record], Decoded | Undecodable] = partial(decode, lenient=True) if lenient else decode
 
     def read_data(record: Record) -> Decoded | Undecodable:

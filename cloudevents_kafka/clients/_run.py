@@ -1,9 +1,9 @@
 """`Progress`: all client calls of a run except reading, for the loops with threads and with asyncio.
 
 `Progress` decides when to commit, which partitions to pause, what to do with new and revoked partitions, and
-what to do at the end of a run. Its methods are generators that yield client calls, which a loop makes: see
-`_steps`. The loops in `_thread_run` and `aio._task_run` read records and wait. An offset is committed when
-all records before this offset are done. So if a record was unfinished when the process ended, the next
+what to do at the end of a run. Its methods are generators that yield client calls; a loop makes these calls:
+see `_steps`. The loops in `_thread_run` and `aio._task_run` read records and wait. An offset is committed
+when all records before this offset are done. So if a record was unfinished when the process ended, the next
 process handles the record again.
 """
 
@@ -44,11 +44,11 @@ class Progress:
         observers = workers.policy.observed
         self._commits = Commits(workers.schedule, workers.lock, observers, ends, is_passed=is_passed)
         self._assigned: list[TopicPartition] = []
-        self._paused: set[PartitionName] = set()  # by this run; librdkafka returns no list of them
+        self._paused: set[PartitionName] = set()  # librdkafka returns no list of paused partitions
         self._has_warned = is_subscribed
         self._committed = 0.0
         self.idle_since = 0.0
-        """The time at which a record was last read or was still unfinished."""
+        """The last time at which a record was read, or was still unfinished."""
         self.left: list[TopicPartition] = []
         """After the run, the offset of the first unfinished record of each partition."""
         self.is_away = False
@@ -60,7 +60,7 @@ class Progress:
         return self._schedule.is_idle
 
     def may_read(self) -> bool:
-        """Return whether to read on, because some partitions have room for records."""
+        """Return whether to read on, because not all partitions have reached their limits."""
         return self._schedule.may_read(len(self._assigned))
 
     def is_over(self, now: float) -> bool:
@@ -112,7 +112,7 @@ class Progress:
                 yield Ask("resume", places_of(less))
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to commit, and to poll for the group even if nothing may be read."""
+        """Return whether it is time to commit; the loop then also polls, even if nothing may be read."""
         return now - self._committed >= _COMMIT_SECONDS
 
     def commit(self, now: float) -> Steps[None]:
@@ -136,14 +136,14 @@ class Progress:
         yield from self._commits.commit()
 
     def close(self, places: Iterable[TopicPartition]) -> set[PartitionName]:
-        """Begin no other record of revoked partitions, and return the names of these partitions."""
+        """Let no further record of revoked partitions be handled; return the names of these partitions."""
         names: set[PartitionName] = {(place.topic, place.partition) for place in places}
         with self._workers.lock:
             self._schedule.close(names)
         return names
 
     def is_at_work(self, names: set[PartitionName]) -> bool:
-        """Return whether a record of one of these partitions is in work."""
+        """Return whether a record of one of these partitions is being handled."""
         return self._schedule.working(names) > 0
 
     def hand_over(self, names: set[PartitionName], *, lost: bool) -> Steps[None]:
@@ -157,10 +157,10 @@ class Progress:
             yield from self._commits.commit_all(_REVOKE_SECONDS, names)
         with self._workers.lock:
             self._schedule.forget(names)
-        yield from self.pause()  # not any more: the client would keep the pause when the partition comes back
+        yield from self.pause()  # resumes: the client would keep the pause for the next assignment
 
     def keep(self) -> Steps[None]:
-        """Yield the call that requests the assignment; close and forget partitions that are not in it."""
+        """Yield the call that requests the assignment; close and forget partitions that are not assigned."""
         assigned = yield Ask("assignment")
         with self._workers.lock:
             self._schedule.keep(assigned)
@@ -176,7 +176,7 @@ class Progress:
     def go_back(self) -> Steps[None]:
         """Yield the calls that seek back to unfinished records, so that they are read again.
 
-        This consumer reads these records again, or the group does so later.
+        This consumer, or later another member of the group, reads these records again.
         """
         with self._workers.lock:
             self.left = self._schedule.left()
@@ -192,11 +192,11 @@ def still_in_work(number: int) -> RuntimeError:
     """Return the error of a run that begins before the handlers of an earlier run have returned."""
     return RuntimeError(
         "the handlers of an earlier run must return before the next run begins, got "
-        f"{pluralize(number, 'record')} still in work; bound what the handler waits for, or end the process"
+        f"{pluralize(number, 'record')} still being handled; limit the handler's time, or end the process"
     )
 
 
 _NOT_SUBSCRIBED: Final = (
-    "the consumer was subscribed on its client, so records that were read before a rebalance are handled by "
-    "two members; subscribe by EventConsumer(…, topics=[…]) or events.subscribe([…])"
+    "the consumer was subscribed with a method of its client, so two members may handle the same records "
+    "after a rebalance; subscribe by EventConsumer(…, topics=[…]) or events.subscribe([…])"
 )

@@ -4,25 +4,27 @@ The loops for threads and for asyncio use `Schedule`. This module does no input 
 no clock: the current time is an argument of each method that depends on it. The rules of `Schedule`:
 
 1. A lane consists of the records with one key, or of the records without a key in one partition. The records
-   of a lane are handled in the order in which they were read; all tries of a record end before the next
-   record of its lane begins.
+   of a lane are handled in the order in which they were read. All tries of a record end before the next
+   record of its lane is handled.
 2. The offset after a record may be committed when this record and all earlier records of its partition are
    done.
-3. Of the records after the oldest unfinished record of a partition, at most ``max_ahead`` begin.
-4. A record that waits for another try does not delay the records of other lanes. Lanes take turns: a record
-   that is ready begins before two records of any other lane begin.
-5. No record begins in a closed partition, which is a partition that goes to another member of the group.
+3. In each partition, at most ``max_ahead`` records after the oldest unfinished record are added to lanes.
+   Further records wait.
+4. A record that waits for another try does not delay the records of other lanes. Lanes take turns: between
+   two records of a lane, each other lane with a ready record has its turn.
+5. If a partition is revoked, because another member of the group becomes its owner, the partition is closed.
+   No further record of a closed partition is passed to the handler.
 6. The metadata of a committed offset says which records after the offset are done, so that no member handles
    these records again. The offset is committed again when more of these records are done, or when the group's
    offset is not the committed offset. A refused commit is repeated without this list of done records, which
-   may be too long for the broker. The next commits also omit the list; their number doubles with each refusal
-   in a row.
-7. A partition is full from the time when it reaches its high mark until it falls to its low mark. A full
-   partition is not read. The high mark is the partition's share of ``max_bytes``. The low mark is half of
-   this share, and half of ``max_ahead`` records. A partition without unfinished records is not full. No
-   record is read while each partition is full or has ``max_ahead`` records after its oldest unfinished
-   record. So if handlers are slow for all partitions, no partition is paused, and the client drops none of
-   its fetched records.
+   may be too long for the broker. The next commits also omit the list; each refusal in a row doubles the
+   number of these commits.
+7. A partition becomes full when its unfinished records reach the high mark. It stays full until they have
+   fallen to the low mark. A full partition is not read. The high mark is the partition's share of
+   ``max_bytes``. The low mark is half of this share, and half of ``max_ahead`` records. A partition without
+   unfinished records is not full. While every partition is full or has ``max_ahead`` records after its oldest
+   unfinished record, no record is read. So if handlers are slow for all partitions, no partition is paused,
+   and the client drops none of its fetched records.
 """
 
 from __future__ import annotations
@@ -50,22 +52,22 @@ from cloudevents_kafka.clients._places import (
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-_MOST_REFUSALS: Final = 10  # that count: about 1,000 commits
+_MOST_REFUSALS: Final = 10  # further refusals do not double the number again: about 1,000 commits
 
 
 class _Partition(msgspec.Struct, eq=False):
     """The records of a partition since it was assigned or sought."""
 
     name: PartitionName
-    end: int  # after the last record that was begun
-    tasks: deque[Task] = msgspec.field(default_factory=deque)  # from the oldest unfinished one on
-    held: deque[tuple[Item, int]] = msgspec.field(default_factory=deque)  # read beyond the bound, with sizes
+    end: int  # the offset after the last record that was added to a lane
+    tasks: deque[Task] = msgspec.field(default_factory=deque)  # from the oldest unfinished record on
+    held: deque[tuple[Item, int]] = msgspec.field(default_factory=deque)  # beyond ``max_ahead``, with sizes
     size: int = 0  # bytes of the unfinished records
     is_closed: bool = False
-    is_changed: bool = False  # more is done than was committed
-    sent: tuple[int, str | None] | None = None  # what was committed last, if the group has not confirmed it
-    refusals: int = 0  # of commits with records after the offset, in a row
-    plain: int = 0  # the number of next commits that have none
+    is_changed: bool = False  # whether more records are done than were committed
+    sent: tuple[int, str | None] | None = None  # the last commit, if the group has not confirmed it
+    refusals: int = 0  # of commits that list done records, in a row
+    plain: int = 0  # how many of the next commits omit this list
     first: int = 0
     done: int = 0  # bits of records from the offset ``first`` on that other members have handled
 
@@ -99,11 +101,11 @@ class Schedule:
         self._tries: list[tuple[float, int, Task]] = []  # a heap by time
         self._number = count()
         self.ahead: set[PartitionName] = set()
-        """Partitions that have reached ``max_ahead``: no record begins until half of this bound is free."""
+        """Partitions that have reached ``max_ahead``; further records wait until half of it is free."""
         self.full: set[PartitionName] = set()
-        """Partitions that must not be read: they have reached their high mark, and not yet their low mark."""
+        """Partitions that must not be read: they have reached the high mark, but not yet the low mark."""
         self.in_work: dict[Task, float] = {}
-        """The records in work, and the time when each of them began."""
+        """The records that are being handled, each with the time when it was passed to its handler."""
 
     @property
     def is_idle(self) -> bool:
@@ -115,7 +117,7 @@ class Schedule:
         self._share = self._max_bytes // max(1, partitions)
 
     def may_read(self, partitions: int) -> bool:
-        """Return whether to read on, because some of these partitions have room for records."""
+        """Return whether to read on, because not all of these partitions have reached their limits."""
         stopped = self.ahead | self.full if self.full else self.ahead
         return not stopped or len(stopped) < partitions
 
@@ -131,7 +133,7 @@ class Schedule:
         """Add a record that was read; it must wait if its partition has reached ``max_ahead``."""
         name, offset = name_of(item), offset_of(item)
         partition = self._partitions.get(name)
-        if partition is not None and offset < _next(partition):  # it was sought, or assigned again
+        if partition is not None and offset < _next(partition):  # after a seek, or a new assignment
             self.close((name,))
             partition = _Partition(name, offset)
             self._partitions[name] = partition
@@ -163,7 +165,7 @@ class Schedule:
         if partition.done and partition.done >> (offset - partition.first) & 1:
             task.is_done = True
             partition.size -= size
-            partition.is_changed |= not partition.tasks  # the offset moves
+            partition.is_changed |= not partition.tasks  # a later offset may be committed
             partition.tasks.extend((task,) * bool(partition.tasks))
             return
         tasks = self._lanes.setdefault(lane, deque())
@@ -206,20 +208,21 @@ class Schedule:
             self._ready.append(task)
 
     def wait(self, task: Task, until: float) -> None:
-        """Let a record that is in work wait until the time of its next try."""
+        """Let a record wait until the time of its next try."""
         task.error = None
         if self._leave_work(task):
             task.is_waiting = True
             heappush(self._tries, (until, next(self._number), task))
 
     def leave(self, task: Task) -> None:
-        """Note that a handler left a record unfinished, so that no other record of the same lane begins."""
+        """Record that a handler left a record unfinished; the next records of its lane are not handled."""
         self._leave_work(task)
 
     def end(self, task: Task, now: float) -> bool:
-        """End a done record, so that the next record of its lane is ready, and waiting records may begin.
+        """Mark a record as done, so that the next record of its lane becomes ready.
 
-        Return whether the record's partition may be read again.
+        Records that wait because of ``max_ahead`` are added to their lanes. Return whether the record's
+        partition may be read again.
         """
         task.is_done = True
         if self._leave_work(task):
@@ -241,7 +244,7 @@ class Schedule:
         return len(self.ahead) + len(self.full) < stopped
 
     def _leave_work(self, task: Task) -> bool:
-        """Note that a record is not in work any more; return False if its partition is closed."""
+        """Remove a record from ``in_work``; return False if its partition is closed."""
         task.is_in_work = False
         del self.in_work[task]
         if task.partition.is_closed:
@@ -257,7 +260,7 @@ class Schedule:
             del self._lanes[task.lane]
 
     def close(self, names: Iterable[PartitionName]) -> None:
-        """Close partitions: drop their records that are not in work, and begin no other record of them."""
+        """Close partitions: drop all their records, except the records that are being handled."""
         closed = [self._partitions[name] for name in names if name in self._partitions]
         for partition in closed:
             partition.is_closed = True
@@ -277,7 +280,7 @@ class Schedule:
                 self._ready.append(left[0])
 
     def working(self, names: Iterable[PartitionName]) -> int:
-        """Return the number of records in work in these partitions."""
+        """Return how many records of these partitions are being handled."""
         found = [self._partitions[name] for name in names if name in self._partitions]
         return sum(task.is_in_work for partition in found for task in partition.tasks)
 
@@ -295,7 +298,7 @@ class Schedule:
         self.forget(gone)
 
     def find_old(self, before: float) -> Iterator[Task]:
-        """Yield each partition's oldest unfinished record if it was read before a time, and only once."""
+        """Yield each partition's oldest unfinished record if it was read before a time; yield none twice."""
         for partition in self._partitions.values():
             oldest = partition.tasks[0] if partition.tasks else None
             if oldest is not None and oldest.began < before and not oldest.is_reported:
@@ -307,8 +310,8 @@ class Schedule:
     ) -> list[TopicPartition]:
         """Return the offsets to commit in these partitions, by default in all partitions.
 
-        The result contains the partitions in which more records are done since `commit`; with ``again``, it
-        contains all chosen partitions.
+        The result contains the partitions in which records were done after the last `commit`. With ``again``,
+        the result contains all chosen partitions.
         """
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if again or each.is_changed]
@@ -326,7 +329,7 @@ class Schedule:
         ]
 
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
-        """Note that offsets from `done` are being committed, or that their commit has ``failed``."""
+        """Record that offsets from `done` are being committed, or that their commit has ``failed``."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed
@@ -366,12 +369,13 @@ class Schedule:
         self._seen |= {(place.topic, place.partition): (place.offset, place.metadata) for place in committed}
 
     def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
-        """Return an offset that is after an unfinished record and was committed by no run, or None.
+        """Return an offset that is after an unfinished record and that no run has committed, or None.
 
         The metadata of such a foreign offset does not begin with `MARK`, and the offset has changed since the
-        last check: an earlier process may have committed an unchanged offset before a seek back. If the
-        group's offset was not checked before, `done` returns the partition, so that the group's offset is set
-        back. If no foreign offset is found, the offsets are stored for the next check.
+        last check. An unchanged offset is not foreign, because an earlier process may have committed this
+        offset before a seek back. If the group's offset was not checked before, `done` returns the partition,
+        so that the group's offset is set back. If no foreign offset is found, the offsets are stored for the
+        next check.
         """
         for place in committed:
             name = place.topic, place.partition
@@ -389,7 +393,7 @@ class Schedule:
 
 
 def _refuse(partition: _Partition, metadata: str | None) -> None:
-    """Let the next commits of a partition omit the done records, if the refused commit listed some."""
+    """Let the next commits of a partition omit the list of done records if the refused commit had a list."""
     if metadata != MARK:
         partition.refusals += 1
         partition.plain = 2 ** min(partition.refusals, _MOST_REFUSALS)
@@ -411,7 +415,7 @@ def _place(partition: _Partition, offset: int) -> TopicPartition:
     topic, number = partition.name
     if partition.plain:
         return TopicPartition(topic or "", number or 0, offset, MARK)
-    # Other members have handled some that were not read yet.
+    # Other members have handled some records that were not read yet.
     bits = partition.done >> (partition.end - partition.first) << (partition.end - offset)
     bits &= (1 << MOST_BITS) - 1
     for task in partition.tasks:

@@ -18,7 +18,7 @@ _current: Final[ContextVar[Sends | None]] = ContextVar("cloudevents_kafka.sends"
 class Sends:
     """The messages that one call of a handler has sent.
 
-    ``arrived`` is called when the last message is reported, if that happens after `end`.
+    If the last message is reported after `end`, ``arrived`` is called.
 
     Without ``arrived``, the messages are only counted, and the producer reports their failures itself.
     """
@@ -50,7 +50,7 @@ class Sends:
             return not self._pending
 
     def add(self) -> Sends | None:
-        """Count another message; return the object to report it to, or None if no caller waits for it."""
+        """Count a message; return the object to which the message must be reported, or None."""
         self.number += 1
         if self._arrived is None:
             return None
@@ -59,7 +59,7 @@ class Sends:
         return self
 
     def report(self, error: Exception | None) -> None:
-        """Note that a message was reported, or was not sent."""
+        """Record that a message was reported, or was not sent."""
         self.error = self.error or error
         with self._lock:
             self._pending -= 1

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.consumer import EventConsumer
 
 _DEFAULT_INTERVAL: Final = 300_000  # max.poll.interval.ms
-_PATIENCE: Final = 1.0  # seconds before the first poll: a client that pauses drops what it has fetched
-_LONG: Final = 2.0  # seconds without a poll that are not usual
+_PATIENCE: Final = 1.0  # seconds before the first poll: a pause makes the client drop its fetched records
+_LONG: Final = 2.0  # an unusually long time without a poll, in seconds
 _EXPELLED: Final = (
     "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"
 )  # fmt: skip
@@ -27,8 +27,8 @@ class Serving:
 
     The next batch reads again the records that these polls return.
 
-    If a poll returns a record, the record's partition is paused until the next batch. So at most one record
-    of each partition is read ahead.
+    If a poll returns a record, the record's partition is paused until the next batch. So the polls return at
+    most one record of each partition.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Serving:
         paused, self._paused = self._paused, []
         if not paused:
             return
-        self._gathered.drop_moved()  # a partition was sought back, or revoked
+        self._gathered.drop_moved()  # after a seek back or a revocation
         for place in self._gathered.starts():
             with suppress_client_errors():
                 self._client.seek(place)
@@ -67,7 +67,7 @@ class Serving:
                 self._client.resume([place])
 
     def poll(self) -> None:
-        """Poll the client; let `begin` raise an error of this poll, after the running handler's batch."""
+        """Poll the client; if this poll fails, `begin` raises the error after the current batch."""
         if time.monotonic() - self._began < _PATIENCE:
             return
         self._longest = self._seconds

@@ -9,10 +9,10 @@ from typing import Any, Final, Literal
 from cloudevents_kafka.primitives.redaction import mask_name, mask_settings
 
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.brokers")
-# Callbacks that no message would call, as `EventProducer` passes one with each.
 _ONLY_ERRORS: Final = "delivery.report.only.error"
-# A client that pauses a partition drops what it has fetched of it: by default up to 100,000 records.
+# A client drops the fetched records of a partition that it pauses: by default up to 100,000 records.
 _READ_AHEAD: Final = {"queued.min.messages": 1000}
+# The client would never call these: `EventProducer` passes a callback with each message.
 _OF_DELIVERIES: Final = {"on_delivery", "dr_cb", "dr_msg_cb"}
 
 
@@ -38,8 +38,8 @@ def make_client(
         raise ValueError(f"{of} not have callbacks of deliveries, got {found[0]}; pass on_delivery to send")
     if kind == "Producer" and is_on(settings.get(_ONLY_ERRORS, False)):
         raise ValueError(
-            f"{of} have no {_ONLY_ERRORS}, got {settings[_ONLY_ERRORS]!r}: a delivery is done by its report; "
-            "leave it out"
+            f"{of} have no {_ONLY_ERRORS}, got {settings[_ONLY_ERRORS]!r}: a successful delivery would "
+            "have no report; leave it out"
         )
     try:
         import confluent_kafka
@@ -51,7 +51,7 @@ def make_client(
         return (made if changed is None else changed(made))({**defaults, **settings})
     except (confluent_kafka.KafkaException, TypeError, ValueError) as error:
         reason = error.args[0].str() if isinstance(error, confluent_kafka.KafkaException) else str(error)
-    # Not from the error, whose traceback has the settings; names of callbacks are not secrets.
+    # Without `from error`: its traceback contains the settings. Names of callbacks are not secrets.
     texts = {str(name): str(value) for name, value in settings.items() if not str(name).endswith("_cb")}
     reason = mask_settings(reason.strip(), texts)
     raise ValueError(f"{of} be names and values of librdkafka, got: {reason}; correct that setting")

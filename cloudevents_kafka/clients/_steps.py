@@ -1,7 +1,7 @@
 """`Steps`: sequences of client calls that are the same for threads and for asyncio.
 
 A function that needs answers from a Kafka client is a generator. The generator yields each client call as an
-`Ask`; this ``yield`` then returns the answer, or raises the error, of the call. `perform` makes the calls in
+`Ask`. This ``yield`` then returns the answer of the call, or raises its error. `perform` makes the calls in
 the current thread; `clients.aio` awaits the calls.
 """
 
@@ -53,7 +53,7 @@ def perform(steps: Steps[T], client: Any) -> T:
         while True:
             try:
                 answer = ask.call(client)
-            except Exception as error:  # noqa: BLE001  # the steps decide
+            except Exception as error:  # noqa: BLE001  # the generator decides what to do
                 ask = steps.throw(error)
             else:
                 ask = steps.send(answer)

@@ -1,4 +1,4 @@
-"""The loop of `EventConsumer.run`, which reads records, passes them to handler threads, and commits.
+"""The loop of `EventConsumer.run`: it reads records, passes them to handler threads, and commits.
 
 The caller's thread reads and commits. Other threads call the handler with the records that `Schedule`
 returns. `Progress` contains the client calls that the loops for threads and for asyncio have in common.
@@ -78,11 +78,11 @@ class ThreadRun:
             raise still_in_work(len(self._before.schedule.in_work))
 
     def _read(self) -> None:
-        """Read records while there is room for them, and commit done records."""
+        """Read records until the run must end, and commit done records."""
         progress, workers = self.progress, self._workers
         while not self._events.stopped and not workers.cancelled:
             now = time.monotonic()
-            if serves := progress.is_due(now):  # the group, too, while none is to be read
+            if serves := progress.is_due(now):  # a poll also keeps the member in its group
                 self._perform(progress.commit(now))
             self._perform(progress.pause())
             item, may_read = None, progress.may_read()
@@ -93,7 +93,7 @@ class ThreadRun:
             elif progress.is_over(now):
                 return
             elif not progress.is_idle:
-                if may_read:  # a real client has waited; a fake does not
+                if may_read:  # a real client has waited; a fake does not wait
                     workers.wait(lambda: progress.is_idle, PAUSE_SECONDS)
                 else:
                     workers.wait_to_read(progress.may_read, _POLL_SECONDS)
@@ -106,14 +106,14 @@ class ThreadRun:
             try:
                 self._perform(self.progress.look())
             except BaseException:
-                with self._workers.lock:  # it is left, and read again
+                with self._workers.lock:  # the record is left, and read again later
                     self._workers.schedule.add(item, now)
                     self._workers.schedule.close((name_of(item),))
                 raise
         self._workers.add(item, now)
 
     def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Begin no record of revoked partitions, wait for records in work, and commit done records."""
+        """Stop handling records of revoked partitions, wait for running handlers, and commit done records."""
         names = self.progress.close(places)
         if not lost and not self._workers.wait(
             lambda: not self.progress.is_at_work(names),
@@ -127,7 +127,7 @@ class ThreadRun:
         deadline = time.monotonic() + seconds
         self._workers.end(deadline - seconds / 5)  # the rest is for the commit
         self._perform(self.progress.keep())
-        # In a thread: a broker that goes away would make the call longer than the bound.
+        # In a thread: if a broker goes away, the call takes longer than it may take.
         left = max(0.0, deadline - time.monotonic())
         last = threading.Thread(target=self._perform, args=(self.progress.commit_last(left),), daemon=True)
         self.progress.is_away = True

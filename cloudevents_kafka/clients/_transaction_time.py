@@ -12,7 +12,7 @@ from cloudevents_kafka.record import Record
 DEFAULT_TIMEOUT: Final = 60.0
 """Kafka's default of ``transaction.timeout.ms``, in seconds."""
 
-_SHORTEST_TIMEOUT: Final = 1.0  # the shortest that a client accepts
+_SHORTEST_TIMEOUT: Final = 1.0  # the shortest time-out that a client accepts
 # The handler's share of the time-out: deliveries, the commit and a slow record need the remaining time.
 _SHARE: Final = 0.1
 
@@ -20,8 +20,9 @@ _SHARE: Final = 0.1
 class TransactionTime:
     """The time since a transaction began, and the record that took the longest part of this time.
 
-    ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if the setting is unknown: the client does
-    not show it. ``max_seconds`` is the time in which records may begin, by default a tenth of ``timeout``.
+    ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if this setting is unknown, because the
+    client does not show it. After ``max_seconds``, by default a tenth of ``timeout``, the handler is called
+    with no further record.
     """
 
     def __init__(self, timeout: float | None, max_seconds: float | None) -> None:
@@ -52,7 +53,7 @@ class TransactionTime:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is over in which records may begin."""
+        """Whether so much time has passed that the handler must be called with no further record."""
         return self._seconds >= self._max_seconds
 
     @property

@@ -22,12 +22,12 @@ T = TypeVar("T")
 POLL_SECONDS: Final = 0.2
 """A waiting step checks at least this often, in seconds, whether the run must end."""
 
-_CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
+_CALL_SECONDS: Final = 10.0  # the longest time of one client call, before it is repeated
 _LEAVE_SECONDS: Final = 2.0
 _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 _ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
 _CANNOT_GO_ON: Final = "the transactional producer cannot go on"
-_START_AGAIN: Final = "end the process and start it again, which ends what is open"
+_START_AGAIN: Final = "end the process and start it again; this ends the open transaction"
 _MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeout.ms if that is short"
 
 
@@ -38,8 +38,8 @@ class Unfinished(Exception):
 class Transactions:
     """The transactions of one producer, one after another.
 
-    A step may take ``timeout`` seconds; after a request to stop, all steps together may take
-    ``stop_timeout``. While a step waits, the consumer's client is polled, so that it stays a member of its
+    A step may take ``timeout`` seconds. After a request to stop, all steps together may take ``stop_timeout``
+    seconds. While a step waits, the consumer's client is polled, so that this client stays a member of its
     group.
     """
 
@@ -72,7 +72,7 @@ class Transactions:
     def leave(self) -> None:
         """Leave the transaction open, and send nothing more; the next process aborts the transaction."""
         client = self._producer.producer
-        with suppress(TimeoutError):  # it may hang
+        with suppress(TimeoutError):  # the client may hang
             within(_LEAVE_SECONDS, partial(_drop, client, 0, in_flight=True))
 
     def left(self, seconds: float) -> float:
@@ -111,7 +111,7 @@ class Transactions:
             except BaseException as error:  # noqa: BLE001  # it is raised below
                 result.set_exception(error)
 
-        run = copy_context().run  # a handler has the context variables of the thread that runs
+        run = copy_context().run  # a handler has the context variables of the caller's thread
         threading.Thread(target=run, args=(call,), name="cloudevents_kafka.processor", daemon=True).start()
         until = math.inf if seconds is None else time.monotonic() + seconds
         while wait((result,), self.left(POLL_SECONDS)).not_done:
@@ -190,7 +190,7 @@ class Transactions:
         return str(error) if slow is None else f"{error}; {slow}"
 
     def failure(self, error: Any, what: str = "") -> TransactionError:
-        """Return the error of a producer that cannot continue; it says whether a transaction timed out."""
+        """Return the error of a producer that cannot continue, and mention a time-out if there was one."""
         name = _name_of(error)
         if (expelled := self._serving.explain(name)) is not None:
             return TransactionError(error, f"{what}, and {expelled}" if what else expelled, _START_AGAIN)
@@ -224,8 +224,8 @@ def is_abortable(error: Exception) -> bool:
 class TransactionError(CloudEventsKafkaError):
     """The producer cannot continue with transactions; ``error`` is the error of the client or of a delivery.
 
-    Either the last batch was not committed, or the next process ends its open transaction; in both cases, no
-    record is lost or written twice.
+    Either the last batch was not committed, or the next process ends the open transaction of this batch. In
+    both cases, no record is lost or written twice.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError

@@ -28,10 +28,10 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Workers(ABC):
-    """The base of all workers: the schedule, its lock, the counts, and what happens next to each record.
+    """The base class of workers: the schedule, its lock, the counts, and the next step for each record.
 
-    ``cancelled`` is whether the run ends, so that no other record begins. The subclasses, `Threads` and the
-    `Tasks` of asyncio, call the handler and wait.
+    ``cancelled`` is whether the run must end, so that no further record is handled. The subclasses, `Threads`
+    and the `Tasks` of asyncio, call the handler and wait.
     """
 
     def __init__(
@@ -51,7 +51,10 @@ class Workers(ABC):
 
     @abstractmethod
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake callers that wait for records, or for room to read more; the caller owns the lock."""
+        """Wake the callers that wait until a record is finished, or until more records may be read.
+
+        The caller of this method owns the lock.
+        """
 
     def report(self, task: Task, sends: Sends) -> None:
         """Continue with a record after all messages of its handler are reported; any thread may call this."""
@@ -64,7 +67,7 @@ class Workers(ABC):
             self.wake()
 
     def _begin(self, task: Task) -> tuple[Item, Sends | None]:
-        """Return the item for a try, and its `Sends` if the run waits for deliveries of the handler."""
+        """Return the item for a try, and a `Sends` if the run waits for what the handler sends."""
         if task.attempt > 1:
             task.item = self.policy.read_again(task.item)
         if not self._counts_sends:
@@ -134,7 +137,7 @@ class Workers(ABC):
         self.wake()
 
     def cancel(self) -> None:
-        """Begin no other record."""
+        """Let the run end: no further record is handled."""
         with self.lock:
             self.cancelled = True
             self.note_change(has_room=True)
@@ -162,10 +165,10 @@ class Threads(Workers):
         lock = threading.RLock()
         super().__init__(policy, lock, counts_sends=producer is not None)
         self._handler = handler
-        self._context = copy_context()  # of the thread that runs
+        self._context = copy_context()  # of the thread that calls `run`
         self._work = threading.Condition(lock)  # a record may be ready
         self._ended = threading.Condition(lock)  # a record is done, or waits for another try
-        self._waiting = 0  # threads that wait for each of these, and not for room alone
+        self._waiting = 0  # how many threads each of these records must wake
         loops = [self._handle_all] * policy.concurrency
         if producer is not None:
             producer.count_sends()
@@ -185,7 +188,7 @@ class Threads(Workers):
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake the threads that wait for a condition.
 
-        A thread that waits only for room is not woken by each record.
+        A thread that waits until more records may be read is not woken by each record.
         """
         if has_room or self._waiting:
             self._ended.notify_all()
@@ -210,11 +213,11 @@ class Threads(Workers):
                 self._ended.wait(seconds)
 
     def wait_for_handlers(self, seconds: float) -> bool:
-        """Wait up to ``seconds`` until no record is in work; return whether no record is in work."""
+        """Wait up to ``seconds`` until all handlers have returned; return whether they have returned."""
         return self._wait(lambda: not self.schedule.in_work, seconds)
 
     def end(self, deadline: float) -> None:
-        """Begin no other record, and wait up to the deadline for the records in work."""
+        """Let no further record be handled, and wait up to the deadline for the running handlers."""
         self.cancel()
         if not self.wait_for_handlers(deadline - time.monotonic()):
             log_unfinished(len(self.schedule.in_work), "stop_timeout", "process")

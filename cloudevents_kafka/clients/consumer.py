@@ -2,8 +2,9 @@
 
 Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop. Subscribe, seek
 and commit with methods of `EventConsumer`; pause partitions with the wrapped Kafka client. Iteration polls
-one record at a time, so the client's position, which the client commits, is directly after the current record
-of the loop. With `batches`, which is faster, the client's position is after the last record of the batch.
+one record at a time. So the client's position is directly after the current record of the loop, and the
+client commits no later record. `batches` is faster, but then the client's position is after the last record
+of the batch.
 """
 
 from __future__ import annotations
@@ -71,23 +72,24 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     settings, ``enable.auto.commit`` is False. The client is subscribed to ``topics``, as with `subscribe`;
     leave ``topics`` out for a client that is subscribed already.
 
-    With ``strict``, a record that is not a valid event raises its `DecodeError`, instead of being returned as
-    `Undecodable`. ``lenient`` is passed to `decode`. ``reverse_key_mapper`` is a function that takes an event
-    and its record, and returns the event to return to the caller.
+    A record that is not a valid event is returned as `Undecodable`; with ``strict``, its `DecodeError` is
+    raised instead. ``lenient`` is passed to `decode`. ``reverse_key_mapper`` is a function that takes an
+    event and its record, and returns an event. The consumer returns this event to its caller.
 
     ``event.data`` is decoded when it is first used, and raises `DataError` if the data cannot be decoded.
     With ``eager_data``, the data is decoded when the record is read, and a record whose data cannot be
     decoded is returned as an `Undecodable` with `BrokenData`. With ``data_type``, which implies
     ``eager_data``, ``event.data`` is an instance of a pydantic model, a msgspec Struct, a dataclass or
     another type (see `typed_data`). ``data_type`` may also be a mapping from the ``type`` of events to such
-    types; the data of an event that is not in the mapping is read as without ``data_type``. ``data_reader``
-    is a function that takes an event and its record, and returns ``event.data`` (see `Event.read_with`); with
-    ``data_type``, the returned value is converted to this type.
+    types. If the mapping does not contain the ``type`` of an event, the data of this event is not converted.
+    ``data_reader`` is a function that takes an event and its record, and returns ``event.data`` (see
+    `Event.read_with`). With ``data_type``, the returned value is converted to this type.
 
     ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on. Without
     ``on_error``, or if ``on_error`` returns None, an error from which the client recovers is logged as a
-    warning, and a final error is raised; `ConsumeError` lists both kinds of errors. ``observers`` are called
-    with the records that are read and handled, and with the committed offsets: see `Observer`.
+    warning, and a final error is raised. The documentation of `ConsumeError` lists both kinds of errors.
+    ``observers`` are called with the records that are read and handled, and with the committed offsets: see
+    `Observer`.
 
     Raises `ValueError` for wrong settings, and `TypeError` for an object that is not a suitable client, such
     as a class or an asyncio client.
@@ -192,12 +194,12 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             observers=observers,
         )
         self.consumer: ConsumerT = client
-        self._client: Any = client  # whose methods of a group a user's class need not have
-        self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
-        self._is_away = False  # whether the group did not answer the last question of a run
+        self._client: Any = client  # a user's class may have no methods of a group
+        self._left: list[TopicPartition] = []  # where `run` has left a record unfinished
+        self._is_away = False  # whether the group did not answer the last request of a run
         self._run: ThreadRun | None = None
         self._workers: Threads | None = None  # of the last run, if its handlers have not returned
-        self._lock = threading.RLock()  # of the run; a signal handler may close
+        self._lock = threading.RLock()  # protects the run; a signal handler may call `close`
         self.hand_over: Callable[..., object] = self._hand_over
         """A function that the polling thread calls with partitions that are revoked or ``lost``."""
         if topics is not None:
@@ -211,12 +213,12 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         on_revoke: OnRebalance | None = None,
         on_lost: OnRebalance | None = None,
     ) -> None:
-        """Subscribe the client to topics, or to patterns that begin with ``^``, instead of earlier topics.
+        """Subscribe the client to topics, or to patterns that begin with ``^``; this replaces earlier topics.
 
-        After this call, `run` knows when partitions are revoked: it begins no other record of these
-        partitions, waits for their records in work, and commits their done records. The functions are called
-        with the client and the partitions; ``on_revoke`` and ``on_lost`` are called after `run` has
-        committed.
+        After this call, `run` is informed when partitions are revoked. Then `run` calls the handler with no
+        further record of these partitions, waits for the handlers that are running, and commits the handled
+        records. ``on_assign``, ``on_revoke`` and ``on_lost`` are called with the client and the partitions.
+        ``on_revoke`` and ``on_lost`` are called after `run` has committed.
         """
         check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -240,7 +242,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             self.hand_over(partitions, lost=lost)
             if then is not None:
                 then(client, partitions)
-        finally:  # after the last commit for them
+        finally:  # after the last commit for these partitions
             self.note_revoked(partitions)
 
     def _hand_over(self, partitions: list[TopicPartition], *, lost: bool) -> None:
@@ -300,11 +302,12 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> Iterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
-        The iteration ends when `items` would end. When a list is yielded, the client's position is after the
-        whole list: process all records of the list before you commit. 100 records fit into the caches of a
-        CPU; in a longer list, each record takes longer. If the client returns an error, the records before
-        the error are yielded first, and then the error is raised. The next iteration, with any method,
-        returns the records after the error, unless their partition is sought or revoked before.
+        The iteration ends at `stop`, `close`, or after ``idle_timeout`` seconds without a record. When a list
+        is yielded, the client's position is after the whole list: process all records of the list before you
+        commit. A list of 100 records fits into the caches of a CPU; in a longer list, each record takes more
+        time. If the client returns an error, the records before the error are yielded first, and then the
+        error is raised. The next iteration, with any method, returns the records after the error, unless
+        their partition is revoked or its position is changed by a seek.
         """
         self.check_open("batches()")
         check_seconds("idle_timeout", idle_timeout)
@@ -329,7 +332,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 return
 
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
-        """Continue at a record, or at an offset of a partition.
+        """Read on from a record, or from an offset of a partition.
 
         Records of the partition that were fetched but not returned yet are dropped. Raises `TypeError` for an
         object of another type, and the errors of the client's ``seek``, such as ``KafkaException`` if the
@@ -340,14 +343,14 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         self.discard([place])
 
     def bound_revocation(self, seconds: float | None) -> float:
-        """Return how many seconds a run waits at most for records in work of revoked partitions."""
+        """Return how many seconds a run waits at most for running handlers after a revocation."""
         return self._gathered.bound_revocation(seconds)
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop records that were fetched but not returned yet, of these partitions or of all partitions.
+        """Drop the records that were fetched but not returned yet.
 
-        The client's position is after the dropped records, so call `seek` next, unless the partitions were
-        revoked.
+        If ``partitions`` is None, the records of all partitions are dropped. The client's position is after
+        the dropped records, so call `seek` next, unless the partitions were revoked.
         """
         self._gathered.discard(partitions)
 
@@ -389,43 +392,47 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         idle_timeout: float | None = None,
         observers: Sequence[Observer] = (),
     ) -> RunResult:
-        """Call ``handler`` with each event, commit the done records, and return the counts.
+        """Call ``handler`` with each event, commit the handled records, and return their counts.
 
         The run ends at SIGTERM, after a call of `stop`, or after ``idle_timeout`` seconds without a record.
-        At the end, no other record begins, and the run waits up to ``stop_timeout`` seconds for the records
-        in work. Records that are not done after this time are not committed; the next run, or the group,
-        reads these records again. The consumer stays open. In the settings of its client,
-        ``enable.auto.commit`` must be False. Otherwise, the client itself commits all records that were read,
-        even unfinished records; `ConsumeError` is raised when the group's offsets show such a commit.
+        At the end, the run calls ``handler`` with no further record, and waits up to ``stop_timeout`` seconds
+        for the handlers that are running. If a handler has not returned by then, its record is not committed;
+        the next run, or another member of the group, reads this record again. The consumer stays open. In the
+        settings of the consumer's client, ``enable.auto.commit`` must be False. Otherwise, the client itself
+        commits all records that were read, even unfinished records. When the group's offsets show such a
+        commit, `ConsumeError` is raised.
 
         ``on_failure`` is the action for a record that is not an event, or whose handler has raised an error
         ``tries`` times. ``"fail"`` raises the error, ``"skip"`` counts and logs the record, and a
         `DeadLetters` object sends the record to its topic and waits for the delivery. ``on_failure`` may also
         be a function that takes a record and its error, and returns one of these actions. After an error of
-        the types in ``retry_on``, the record is tried again. By default, a record is tried again after all
-        errors, with one exception: after an error of the record or of its data, the record is tried again
-        only if the cause is a failed connection, a time-out, or an HTTP answer of 429 or 5xx. The wait before
-        the second try has a random length between half of ``backoff`` seconds and ``backoff`` seconds. The
-        wait doubles with each further try, up to 30 s. During the wait, records with other keys are handled.
+        the types in ``retry_on``, the record is tried again. By default, a record is tried again after every
+        error except a `DecodeError` or a `DataError`. After these two errors, the record is tried again only
+        if the cause is a failed connection, a time-out, or an HTTP answer with the status 429 or 5xx. The
+        wait before the second try has a random length between half of ``backoff`` seconds and ``backoff``
+        seconds. The wait doubles with each further try, up to 30 s. During the wait, records with other keys
+        are handled.
 
-        ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records
-        with the same key are handled in their order, and records without a key are handled in the order of
-        their partition. If ``producer`` is passed, a record is done when all events that its handler has sent
-        with this producer have arrived; a failed delivery counts as a failure of the record.
+        ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records of
+        a topic with the same key are handled one after another, in the order in which they were read. The
+        records of a partition that have no key are also handled in this order. If ``producer`` is passed, a
+        record is done only when all events that its handler has sent with this producer have arrived. If such
+        a delivery fails, this counts as a failure of the record.
 
         The offset of a record is committed when this record and all earlier records of its partition are
-        done. In each partition, at most ``max_ahead`` records after the oldest unfinished record begin. After
-        a kill, at most this number of records, and the records that were done since the last commit, are
-        handled again. If the next reader is also a `run`, only the records that were done since the last
-        commit are handled again. A record that is unfinished after ``max_age`` seconds is logged. All waiting
-        records together may take at most ``max_bytes``, by default 64 MiB; 1 KiB is added for each record. A
-        partition that has used its share of ``max_bytes`` is not read until there is room; all other
+        done. In each partition, ``handler`` is called for at most ``max_ahead`` records after the oldest
+        unfinished record. If the process is killed, at most this number of records, and the records that were
+        done since the last commit, are handled again. If the next reader is also a `run`, only the records
+        that were done since the last commit are handled again. If a record is unfinished after ``max_age``
+        seconds, a warning is logged. All waiting records together may use at most ``max_bytes`` of memory, by
+        default 64 MiB; each record counts as its size plus 1 KiB. When the waiting records of a partition
+        have reached its share of ``max_bytes``, this partition is not read for some time; all other
         partitions are still read. When partitions are revoked, `run` waits up to ``revoke_timeout`` seconds
-        for their records in work, and commits the done records; this requires a subscription with
+        for the handlers of their records, and commits the done records. This requires a subscription with
         `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if
-        this is shorter; for aiokafka, half of ``rebalance_timeout_ms`` also limits the default. A
-        confluent-kafka client that the user passed does not show ``max.poll.interval.ms`` before its group
-        has expelled it. ``observers`` are called in addition to the observers of the consumer.
+        this is shorter; for aiokafka, half of ``rebalance_timeout_ms`` also limits the default. If the user
+        passed a confluent-kafka client, the run knows ``max.poll.interval.ms`` only after the group has
+        expelled the client once. ``observers`` are called in addition to the observers of the consumer.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
         `RuntimeError` if another run or a processor already uses the consumer. After an error, the run waits
@@ -514,7 +521,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         try:
             if self._settings is None:
                 close_before(self.consumer, left, self._gathered.starts, is_away=self._is_away)
-            else:  # it commits nothing by itself
+            else:  # this client commits nothing by itself
                 leave(self._client)
         finally:
             self.note_close()

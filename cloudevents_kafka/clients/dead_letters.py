@@ -8,10 +8,10 @@ additional headers:
 | ``dlq_topic``, ``dlq_partition``, ``dlq_offset`` | where the record was read |
 | ``dlq_timestamp`` | the timestamp of the record, in milliseconds since the epoch |
 | ``dlq_time`` | when the record failed, in RFC 3339 |
-| ``dlq_attempt`` | how often the record was tried, in all its failures |
+| ``dlq_attempt`` | how often the record was tried, including the tries before an earlier dead letter |
 | ``dlq_error`` | the class and the message of the error, and of a transient cause, such as a time-out |
 | ``dlq_clause`` | the clauses that the record breaks, as in ``DecodeError.clauses`` |
-| ``dlq_value_size`` | the size in bytes of the value, which was left out of a too large dead letter |
+| ``dlq_value_size`` | the size of the value in bytes, if a dead letter with this value was too large |
 
 A header is missing if its value is unknown. If a dead letter fails again, all these headers are replaced.
 `DeadLetter.of` reads these headers.
@@ -94,10 +94,10 @@ class RecordSender(Protocol):
 class DeadLetters:
     """A sender of dead letters to ``topic``, through the `EventProducer` in the attribute ``producer``.
 
-    If a dead letter is too large for the client or the broker, the dead letter is sent without its value; its
+    If a dead letter is too large for the client or the broker, the dead letter is sent without its value. Its
     headers say where the failed record is, and how large the value was. To send another record instead, pass
-    ``too_large``, a function that is called with such a dead letter and returns the record to send, for
-    example a record that says where the function has stored the value. If this function returns None, the
+    ``too_large``, a function that is called with such a dead letter and returns the record to send. For
+    example, this record may say where the function has stored the value. If this function returns None, the
     dead letter is sent without its value.
 
     Examples:
@@ -154,8 +154,8 @@ class DeadLetters:
         ``error`` is by default the error of an `Undecodable`. Up to 1,000 characters of the error's message
         become a header. ``attempt`` is how often the record was tried; if the record is a dead letter that
         was sent back, the earlier tries are added. Commit the offset of the record only after the delivery
-        has succeeded. The delivery fails if the dead letter is too large for the broker, but not for the
-        client.
+        has succeeded. If the client accepts the dead letter, but the dead letter is too large for the broker,
+        the delivery fails.
         """
         if self.is_async:
             raise TypeError(
@@ -167,7 +167,7 @@ class DeadLetters:
         return self.send_any(letter, send)
 
     def send_any(self, letter: Record, send: Callable[[Record], Delivery[Record]]) -> Delivery[Record]:
-        """Send a dead letter, or a shorter one if the client refuses it as too large; return the delivery."""
+        """Send a dead letter, or a shorter record if the dead letter is too large; return the delivery."""
         try:
             return send(letter)
         except DeliveryError as failure:
@@ -199,7 +199,7 @@ def dead_letter(
     topic: str,
     attempt: int = 1,
 ) -> Record:
-    """Return the record that `DeadLetters.send` sends, to send it with another producer.
+    """Return the record that `DeadLetters.send` would send, so that another producer can send it.
 
     For example, an `AsyncEventProducer` may send this record. ``topic`` is the topic of the dead letters. If
     a dead letter was read from this topic and fails again, the headers of the new dead letter still name the
@@ -214,7 +214,7 @@ def dead_letter(
     """
     if error is None:
         if not isinstance(item, Undecodable):
-            raise TypeError("error must be the reason of the failure, as only an Undecodable has one")
+            raise TypeError("error must be the reason of the failure, got None; pass an error or a text")
         error = item.error
     record = item.record if isinstance(item, Decoded | Undecodable) else Record.of(item)
     before = DeadLetter.of(record)
@@ -245,7 +245,8 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
     """Send the dead letter of a record that was read, and wait for its delivery.
 
     Raises `DeadLetterError` if the dead letter cannot be sent, or if the record was read from the topic of
-    the dead letters: the consumer would read its own dead letter, fail, and send it again without end.
+    the dead letters: the consumer would read its own dead letter, fail, and send this dead letter again, in
+    an endless loop.
     """
     with _failures_named(letters, item, error, attempt) as letter:
         letters.check_plain()
@@ -298,7 +299,7 @@ def _client_error(failure: Exception) -> object:
 
 
 class DeadLetterError(DeliveryError):
-    """`EventConsumer.run` could not send a record's dead letter, and ends; the offset is not committed.
+    """`EventConsumer.run` ends, because a dead letter was not sent; the record's offset is not committed.
 
     ``record`` is the failed record, ``error`` is the error of its handler, and ``__cause__`` is the error of
     the producer.

@@ -2,7 +2,7 @@
 
 A batch of records is handled in one transaction of the producer, which also includes the offsets of the
 consumer group. If the transaction is aborted, consumers with ``isolation.level`` ``read_committed`` never
-read what the handler has sent, and the records of the batch are read again.
+read the events that the handler has sent. The records of the batch are then read again.
 """
 
 from __future__ import annotations
@@ -64,38 +64,38 @@ class ProcessorOptions(TypedDict, total=False):
 class EventProcessor:
     """A loop that handles batches of records in transactions.
 
-    ``handler`` is called with each record, and without ``on_failure`` also with records that are not events.
-    The handler sends its results with ``producer``: with `EventProducer.send`, `EventProducer.send_record`,
-    or `DeadLetters` with the same producer. The handler is called again for records whose transaction was
-    aborted, so it should have no effects other than sending. The handler is called in another thread. The
-    client of ``producer`` must have its own ``transactional.id``. The client of ``consumer`` must have
-    ``enable.auto.commit`` False: otherwise, this client would commit offsets of records whose transaction may
-    be aborted.
+    ``handler`` is called with each event; without ``on_failure``, it is also called with records that are not
+    events. The handler sends its results with ``producer``: with `EventProducer.send`,
+    `EventProducer.send_record`, or `DeadLetters` with the same producer. The handler is called again for
+    records whose transaction was aborted, so it should have no effects other than sending. The handler is
+    called in another thread. The client of ``producer`` must have its own ``transactional.id``. The client of
+    ``consumer`` must have ``enable.auto.commit`` False: otherwise, this client would commit offsets of
+    records whose transaction may be aborted.
 
-    ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` are as in `EventConsumer.run`; they apply to
-    records that are not events, and to records whose handler raises an error. `DeadLetters` with the same
+    ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` are as in `EventConsumer.run`. These options apply
+    to records that are not events, and to records whose handler raises an error. `DeadLetters` with the same
     producer sends dead letters in the transaction, so each bad record is sent exactly once. Events that the
     handler has sent in a failed try are aborted. Without ``on_failure``, the handler is also called with
     records that are not events, and an error of the handler aborts the transaction and ends `run`.
 
     A batch consists of up to ``max_records`` records; a higher number means larger and fewer transactions. A
-    batch may end earlier: after ``max_seconds`` in its transaction, or after `stop`, no further record
-    begins. The records that were handled before this end are committed, and the next batch reads the
-    remaining records again, in order. So a transaction is open at most for the sum of ``max_seconds``, the
-    time for one record, and the time for the commit.
+    batch may end earlier: after ``max_seconds`` in its transaction, or after `stop`, the handler is called
+    with no further record. Then the handled records are committed, and the next batch reads the remaining
+    records again, in order. So a transaction is open at most for the sum of ``max_seconds``, the time for one
+    record, and the time for the commit.
 
     A broker aborts a transaction that is open for longer than ``transaction.timeout.ms``; after this, the
     process must end. The client does not show this setting: pass its value as ``transaction_timeout``, in
     seconds, unless it is Kafka's default, 60 s. The default of ``max_seconds`` is a tenth of
     ``transaction_timeout``.
 
-    ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away.
-    ``transactions`` is the number of aborted transactions in a row, for the same records, after which `run`
-    raises an error. The client is polled while the handler or a broker is slow, so the group does not expel
-    the member. ``observers`` are called in addition to the observers of the consumer and of the producer: see
-    `Observer`. Raises `TypeError` if the clients do not support transactions, or if the handler is a
-    coroutine function. Raises `ValueError` for times that are not above 0, and for `DeadLetters` with another
-    producer.
+    ``timeout`` is the longest time, in seconds, that one step of a transaction may take while brokers do not
+    answer. ``transactions`` is the number of aborted transactions in a row, for the same records, after which
+    `run` raises an error. The client is polled while the handler or a broker is slow, so the group does not
+    expel the member. ``observers`` are called in addition to the observers of the consumer and of the
+    producer: see `Observer`. Raises `TypeError` if the clients do not support transactions, or if the handler
+    is a coroutine function. Raises `ValueError` for times that are not above 0, and for `DeadLetters` with
+    another producer.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
@@ -185,13 +185,14 @@ class EventProcessor:
     def run(self, *, stop_timeout: float = 20.0, idle_timeout: float | None = None) -> int:
         """Process records until `stop`, SIGTERM, or ``idle_timeout`` seconds without a record.
 
-        Return the number of handled records. The run begins with ``init_transactions``, which waits for, or
-        aborts, a transaction that an earlier process with the same ``transactional.id`` has left open. The
-        run ends between two transactions, or after aborting a transaction, so the offsets of the group and
-        the sent events always agree. If a handler or a broker does not answer within ``stop_timeout`` seconds
-        after `stop`, the transaction stays open; in this case, end the process, and the next process aborts
-        the transaction. Raises `TransactionError` if the client cannot continue, `ConsumeError`, errors of
-        the handler, and `RuntimeError` if a run or another processor already uses the consumer.
+        Return the number of handled records. The run begins with ``init_transactions``. If an earlier process
+        with the same ``transactional.id`` has left a transaction open, this call waits for the end of the
+        transaction, or aborts the transaction. The run ends between two transactions, or after aborting a
+        transaction, so the offsets of the group and the sent events always agree. If a handler or a broker
+        does not answer within ``stop_timeout`` seconds after `stop`, the transaction stays open. In this
+        case, end the process; the next process aborts the transaction. Raises `TransactionError` if the
+        client cannot continue, `ConsumeError`, errors of the handler, and `RuntimeError` if a run or another
+        processor already uses the consumer.
         """
         check_seconds("stop_timeout", stop_timeout)
         check_seconds("idle_timeout", idle_timeout)
@@ -229,8 +230,7 @@ class EventProcessor:
                     break
                 continue
             if member != member_id(self.consumer.consumer) or self._is_ending():
-                # The member joined meanwhile. Brokers do not refuse offsets with the metadata from before
-                # that.
+                # The member has joined since then. Brokers would accept offsets with the earlier metadata.
                 self._seek_back(batch)
             elif isinstance(outcome := self._process(batch, group), int):
                 self._counts.handled += outcome
@@ -252,7 +252,7 @@ class EventProcessor:
         batch, error = self._aborted
         assigned = {(place.topic, place.partition) for place in self.consumer.consumer.assignment()}
         if assigned and not assigned & {(place.topic, place.partition) for place in ends_of(batch)}:
-            return False  # another member has them
+            return False  # another member reads these records
         if seconds >= self._timeout:
             records = pluralize(len(batch), "record")
             raise self._transactions.failure(
@@ -268,7 +268,7 @@ class EventProcessor:
         self._serving.begin()
         try:
             return next(self.consumer.batches(self._next_records, POLL_SECONDS, idle_timeout=0), None)
-        except DecodeError as error:  # of a consumer with `strict`: the next run begins with it
+        except DecodeError as error:  # of a consumer with `strict`: the next run begins with this record
             self.consumer.seek(error.record)
             raise
 
@@ -315,7 +315,7 @@ class EventProcessor:
             raise
 
     def _leave(self, batch: Sequence[Item], number: int) -> None:
-        """Leave the records after the first ``number`` records to the next batch, and reduce its size."""
+        """Leave the records after the first ``number`` records to the next batch, and adapt its size."""
         if (slow := self._time.find_slow_record()) is not None:
             _log.warning("%s", slow)
         if number == len(batch):
@@ -331,7 +331,7 @@ class EventProcessor:
         first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}
         for place in client.position(ends_of(batch)):
             name = place.topic, place.partition
-            # A partition that was revoked has no position, also if it was assigned again.
+            # A partition that was revoked has no position, even if it was assigned again.
             if place.offset >= ends[name]:
                 self.consumer.seek(first[name])
 

@@ -1,8 +1,8 @@
 """EventProducer: sends events through a Kafka producer, which is passed or made from settings.
 
-If the queue of the client is full, `EventProducer.send` processes delivery reports until there is room,
-instead of raising ``BufferError``. For each sent event or record, a `Delivery` is returned. `flush` and
-`close` raise an error for failed deliveries that were not passed to a callback.
+If the queue of the client is full, `EventProducer.send` does not raise ``BufferError``: it processes delivery
+reports until the queue has space for the message. For each sent event or record, a `Delivery` is returned.
+`flush` and `close` raise an error for failed deliveries that were not passed to a callback.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Writer(msgspec.Struct):
         if topic is None:
             raise EncodeError("topic must be set, in send_record(), EventProducer() or the record")
         check_header_names(record.headers)
-        headers = list(record.headers)  # a new list, as instrumentation adds to it
+        headers = list(record.headers)  # a new list, because instrumentation adds headers to the list
         return topic, (record, record.key, record.value, headers)
 
 
@@ -136,19 +136,20 @@ class EventProducer(Generic[ProducerT]):
     """A sender of CloudEvents through ``producer``: settings of librdkafka, or a Kafka client.
 
     The attribute ``producer`` is the client. If the client was made from settings, `close` also closes the
-    client, and purges messages that are not delivered yet; a client that the user passed stays open.
+    client, and purges messages that are not delivered yet. A client that the user passed stays open.
 
     ``mode``, ``format`` and ``key_mapper`` are the defaults of `send`: see `to_record`. Begin and end
-    transactions on the wrapped producer; the deliveries of aborted events are ``aborted`` and have an
-    ``error``, which `flush` does not raise.
+    transactions with the wrapped client. If a transaction is aborted, the deliveries of its events are
+    ``aborted`` and have an ``error``. `flush` does not raise this error.
 
     ``close_timeout`` is the longest time, in seconds, that `close` and the end of a ``with`` block wait for
     deliveries. By default, `close` waits until the client has reported all deliveries, at the latest after
     the client's ``message.timeout.ms`` (five minutes). Set ``close_timeout`` below the time in which a
     container must end.
 
-    Failed events without an ``on_delivery`` stay in memory until `flush` or ``result`` raises an error for
-    them. So a service that calls neither `flush` nor ``result`` should pass ``on_delivery``.
+    If an event was sent without ``on_delivery`` and its delivery fails, the event stays in memory until
+    `flush` or ``result`` raises an error for this event. So a service that calls neither `flush` nor
+    ``result`` should pass ``on_delivery``.
 
     ``observers`` are called with each record that is sent, and may add headers to this record: see
     `Observer`.
@@ -220,7 +221,7 @@ class EventProducer(Generic[ProducerT]):
         timestamp: int | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery[Record]:
-        """Queue any record, which need not be an event, and return its delivery without waiting for it.
+        """Queue a record, which may be any record, not only an event; return its delivery without waiting.
 
         The record's key, value and headers are sent unchanged. The record may be a message of a Kafka client:
         see `Record.of`. ``topic`` is by default the topic of the `EventProducer` or, if the `EventProducer`
@@ -261,7 +262,7 @@ class EventProducer(Generic[ProducerT]):
         """
         self._deliveries.closed = True
         if self._deliveries.is_of_parent:
-            return  # which delivers what it has sent
+            return  # the parent process delivers the messages that it has sent
         try:
             self.flush(self._writer.close_timeout if timeout is None else timeout)
         finally:

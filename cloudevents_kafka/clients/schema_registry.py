@@ -20,9 +20,9 @@ DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
 """Settings whose defaults differ from the client's: the seconds of a wait, and the number of retries."""
 NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
 """The command that installs confluent's schema registry client."""
-_WAITS: Final = 6  # of a call: the connection and the answer, of each try, and what is between them
+_WAITS: Final = 6  # of a call: for the connection and the answer in each try, and between the tries
 _MOST_SECONDS: Final = 86_400.0
-# The least and the greatest value of each setting that is a number; those of milliseconds are integers.
+# The least and the greatest value of each setting that is a number; only ``timeout`` may be a fraction.
 _NUMBERS: Final[Mapping[str, tuple[float, float]]] = {
     "timeout": (0.001, _MOST_SECONDS),
     "cache.capacity": (1, 2**31),
@@ -33,7 +33,7 @@ _NUMBERS: Final[Mapping[str, tuple[float, float]]] = {
 }
 _NOT_FOUND: Final = 404
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "false": False}
-_MAY_BE_BOOLEAN: Final = "ssl.ca.location"  # the client takes False, which trusts any certificate
+_MAY_BE_BOOLEAN: Final = "ssl.ca.location"  # with False, the client trusts any certificate
 
 
 def registry_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def registry_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(name: str, value: Any) -> float | None:
-    if value is None:  # as in the client: the setting is not set
+    if value is None:  # this means, as in the client, that the setting is missing
         return DEFAULTS.get(name)
     least, most = _NUMBERS[name]
     number = float("nan")
@@ -85,7 +85,7 @@ def registry_client(settings: Mapping[str, Any]) -> Any:
     read = registry_settings(settings)
     try:
         return SchemaRegistryClient.new_client(read)
-    except (OSError, TypeError) as error:  # of a file of certificates; of a value
+    except (OSError, TypeError) as error:  # the first for a certificate file, the others for a value
         raise ValueError(str(error)) from error
 
 
@@ -109,7 +109,7 @@ class NotASchema(Exception):
 
 
 def find_schema(client: Any, name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the type of a schema, such as AVRO, and the texts of the schema's references and itself.
+    """Return the type of a schema, such as AVRO, and the texts of its references and of the schema itself.
 
     ``name`` is an id, or a GUID of 32 digits, with or without hyphens. The result contains texts only for
     Avro schemas. Raises the errors of the client, and `NotASchema` for an answer that does not contain a
@@ -136,7 +136,7 @@ def _references(client: Any, schema: Any, seen: set[str]) -> list[str]:
     for one in schema.references or ():
         if one.name not in seen:
             seen.add(one.name)
-            # Also if it was deleted: data of the schemas that refer to it is still there.
+            # Even a deleted schema is read: other schemas still refer to it, and their data still exists.
             referred = client.get_version(one.subject, one.version, deleted=True).schema
             texts += [*_references(client, referred, seen), referred.schema_str]
     return texts
@@ -176,7 +176,7 @@ class Patience:
         try:
             return future.result(self._seconds)
         except TimeoutError:
-            if future.done():  # one of the client
+            if future.done():  # the client has raised it
                 raise
             raise TimeoutError(f"no whole answer within {self._seconds:g} s") from None
         finally:
@@ -194,7 +194,7 @@ class Patience:
 def _make(call: Callable[[], T], future: Future[T]) -> None:
     try:
         result = call()
-    except BaseException as error:  # noqa: BLE001  # the one who waits raises it
+    except BaseException as error:  # noqa: BLE001  # the waiting thread raises it
         with suppress(InvalidStateError):
             future.set_exception(error)
     else:

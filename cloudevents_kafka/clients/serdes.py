@@ -57,7 +57,7 @@ def data_reader(deserializer: Serde) -> DataReader:
 
 
 def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tuple[Event, Headers]:
-    """Return an event whose data a serializer has written, and the headers to send with this event.
+    """Return an event with data that a serializer has written, and the headers to send with this event.
 
     ``topic`` is the topic to which the event will be sent. Send the event with ``producer.send(event, topic,
     headers=headers)``. If ``data`` is None, the returned event has no data. Raises `DataError` if the
@@ -76,7 +76,7 @@ def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tu
         return event.replace(data=None), []
     from confluent_kafka.serialization import MessageField, SerializationContext
 
-    headers: list[Any] = []  # the serializer may add to it
+    headers: list[Any] = []  # the serializer may add headers to this list
     context = SerializationContext(topic, MessageField.VALUE, headers)
     payload = call_encode(lambda value: serializer(value, context), data, event.datacontenttype)
     return event.replace(data=payload), headers

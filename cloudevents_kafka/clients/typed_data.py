@@ -77,7 +77,8 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]: ...
 def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
     """Return a hook that chooses a Python type, or another hook, according to the event's ``type``.
 
-    The data of an event with another ``type`` is read without a hook. Raises `TypeError` as `read_as` does.
+    If ``types`` does not contain the ``type`` of an event, the data of the event is read without a hook.
+    Raises `TypeError` as `read_as` does.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -98,10 +99,10 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
 def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> DataHook[Any]:
     """Return a hook that passes data to the check for its ``dataschema``.
 
-    The data itself is read as without a hook. A check is a function that raises an exception for data that is
-    not valid. The hook raises `DataError` for an event whose ``dataschema`` is not in ``checks``. Data of an
-    event without a ``dataschema`` is passed to the check for None; if ``checks`` does not contain None, the
-    hook raises `DataError` for such an event.
+    The data itself is decoded as if there were no hook. A check is a function that raises an exception for
+    data that is not valid. The hook raises `DataError` for an event whose ``dataschema`` is not in
+    ``checks``. Data of an event without a ``dataschema`` is passed to the check for None; if ``checks`` does
+    not contain None, the hook raises `DataError` for such an event.
 
     Examples:
         >>> from jsonschema import Draft202012Validator
@@ -128,7 +129,7 @@ def read_as(data_type: type[T]) -> DataHook[T]:
     """Return a hook that reads data as values of a type.
 
     pydantic or msgspec reads and validates JSON. Other data, and data with a registered codec or a
-    ``data_reader``, is decoded first and then converted; a value that already has the type is returned
+    ``data_reader``, is decoded first and then converted. A value that already has the type is returned
     unchanged. Raises `TypeError` if neither pydantic nor msgspec has a schema for the type.
 
     Examples:
@@ -175,7 +176,7 @@ def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
 
 
 def _is_utf8_json(event: Event) -> bool:
-    """Return whether the payload is UTF-8 JSON that no registered codec and no function reads."""
+    """Return whether the payload is UTF-8 JSON for which there is neither a codec nor a ``data_reader``."""
     if has_reader(event):
         return False
     attributes, _, kind = binary_parts(event)
@@ -200,7 +201,7 @@ def _converters(data_type: Any) -> tuple[_Convert, _Convert, tuple[type[Exceptio
         raise _refused(data_type) from error
     if isinstance(known, msgspec.inspect.CustomType):
         raise _refused(data_type)
-    # Text that no member of the type has is skipped unread, so that UTF-8 is checked first.
+    # msgspec skips the text of unknown fields without a check, so UTF-8 is checked first.
     return (
         lambda payload: decode(payload if payload.isascii() else payload.decode()),
         lambda value: msgspec.convert(value, data_type),

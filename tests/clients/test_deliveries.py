@@ -186,7 +186,7 @@ def test_only_the_delivery_of_a_record_has_a_record() -> None:
     delivery, _ = shell.send(event(1))
     assert delivery.event.id == "1"
     assert not hasattr(delivery, "record")
-    with pytest.raises(AttributeError, match="record must be that of a sent record"):
+    with pytest.raises(AttributeError, match="record must be read from the delivery of a record"):
         _ = delivery.record
     record = Record(value=b"17")
     assert shell.send(record)[0].record is record

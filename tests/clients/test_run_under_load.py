@@ -246,7 +246,7 @@ def test_a_run_does_not_begin_while_a_handler_of_the_last_one_works() -> None:
     service.events.stop()
     wait_until(lambda: service.events.only_loop.name is None)
     service.events._stopped = False
-    with pytest.raises(RuntimeError, match="got 1 record still in work; bound what"):
+    with pytest.raises(RuntimeError, match="got 1 record still being handled; limit"):
         service.events.run(service.handle, idle_timeout=0, stop_timeout=0.1)
     assert service.begun.count(0) == 1
     threading.Timer(0.1, service.gate.set).start()

@@ -15,7 +15,7 @@ from cloudevents_kafka.clients.oauth._token import Token, TokenError, read_token
 from cloudevents_kafka.primitives.redaction import mask_text
 
 _log: Final = logging.getLogger("cloudevents_kafka.clients.oauth")
-# Of the life of a token: librdkafka and Java ask for the next one after 80 %, and get a new one then.
+# A token is used for this part of its life. librdkafka and Java ask for the next token after 80 %.
 _KEPT: Final = 0.75
 _SHOWN: Final = 300  # characters of the command's stderr
 _LONGEST_LIFE: Final = 10 * 365 * 86_400
@@ -24,12 +24,12 @@ _LONGEST_LIFE: Final = 10 * 365 * 86_400
 class TokenCommand:
     """An ``oauth_cb`` of confluent-kafka's clients that runs a command for each new token.
 
-    ``command`` is a list of words, or one text that is split like a line of a shell; no shell runs it. The
-    command prints the token to stdout (see `Token`), and must end within ``timeout`` seconds. ``extensions``
-    are SASL extensions for the broker, such as ``logicalCluster`` for Confluent Cloud. ``principal`` is the
-    name of the user if the token does not contain this name. A token is used until three quarters of its
-    lifetime have passed. Several clients and threads may share a `TokenCommand`. Raises `ValueError` if
-    ``command`` is empty or contains an open quote.
+    ``command`` is a list of words, or one text that is split like a line of a shell; the command runs without
+    a shell. The command prints the token to stdout (see `Token`), and must end within ``timeout`` seconds.
+    ``extensions`` are SASL extensions for the broker, such as ``logicalCluster`` for Confluent Cloud. If the
+    token does not contain the name of the user, ``principal`` is used as this name. A token is used until
+    three quarters of its lifetime have passed. Several clients and threads may share a `TokenCommand`. Raises
+    `ValueError` if ``command`` is empty or contains an open quote.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand

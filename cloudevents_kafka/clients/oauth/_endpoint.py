@@ -20,7 +20,7 @@ _CLIENT_ID: Final = "cloudevents-kafka"
 _MAX_REQUEST: Final = 1 << 16
 _NOT_A_JWT: Final = (
     "the token is not a JWT, which Kafka's OAuthBearerLoginCallbackHandler requires; use the login class "
-    "of the service in place of a command"
+    "of the service instead of a command"
 )
 
 
@@ -28,8 +28,8 @@ class TokenEndpoint:
     """An OAuth token endpoint on 127.0.0.1 that returns the tokens of a `TokenCommand`; a context manager.
 
     Kafka's Java client cannot run a command, but it can fetch tokens with client credentials. The client
-    secret is random, and new for each endpoint, so other users of this machine cannot fetch a token. Other
-    machines, such as the executors of a cluster, cannot reach the endpoint.
+    secret is random, and each endpoint has a new secret, so other users of this machine cannot fetch a token.
+    Other machines, such as the executors of a cluster, cannot reach the endpoint.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand, TokenEndpoint
@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def __init__(self, command: TokenCommand, login: str, *request: Any) -> None:
         self._command, self._login = command, login
-        super().__init__(*request)  # which answers the request
+        super().__init__(*request)  # this call answers the request
 
     def do_POST(self) -> None:
         """Answer a request for a token (RFC 6749 4.4)."""

@@ -45,7 +45,7 @@ class TokenError(CloudEventsKafkaError):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A bearer token; ``expires`` is in seconds since the epoch, ``principal`` is the user in the token.
+    """A bearer token; ``expires`` is in seconds since the epoch, and ``principal`` is the user in the token.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import Token
@@ -131,7 +131,7 @@ def _base64url(text: str) -> bytes:
 
 
 def _number(value: object) -> float | None:
-    """Return a number of seconds, which some endpoints send as text, or None for other values."""
+    """Return a number of seconds, even if it was sent as text; return None for other values."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
