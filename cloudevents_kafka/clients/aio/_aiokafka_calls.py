@@ -15,9 +15,9 @@ from cloudevents_kafka.message_headers import UnreadHeaders, name_error
 Found = dict[Any, list[Any]]
 """A mapping from partitions to their records, as ``getmany`` returns it."""
 
-_SINGLE_SECONDS: Final = 2.0  # for a record that the broker has
+_SINGLE_SECONDS: Final = 2.0  # the wait for a record that the broker has stored
 _HINT: Final = (
-    "the name may be in another record of the batch, which aiokafka does not read beyond it; "
+    "the name may be in another record of the batch, because aiokafka reads none after it; "
     "read the topic by confluent-kafka"
 )
 
@@ -27,11 +27,12 @@ class FetchCalls:
 
     Each record is returned, is read again, or becomes a message about its error.
 
-    ``getmany`` takes records from one partition after the other and moves the positions. If a record raises
-    an error, ``getmany`` drops the records that it has already taken. So a call that waits takes only one
-    record. A call that takes several records does not wait, and after an error its positions are set back;
-    nothing else moves these positions during the call. `find` then reads each partition alone, one record at
-    a time, up to the record that raises the error: the position is the offset of this record.
+    ``getmany`` fetches records from one partition after the other, and moves the client's position in each of
+    these partitions. If a record raises an error, ``getmany`` drops the records that it has already fetched.
+    So `wait` fetches only one record. `collect` fetches several records without waiting. After an error,
+    `collect` sets the client back to its positions before the call; no other code moves these positions
+    during the call. `find` then reads each partition separately, one record at a time, up to the record that
+    raises the error. The client's position is then the offset of this record.
     """
 
     def __init__(self, client: Any) -> None:
@@ -62,13 +63,12 @@ class FetchCalls:
         return found
 
     async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[PolledMessage]:
-        """Return a message about the first record that raises an error, in each partition with such a record.
+        """Find the first record of each partition that raises an error, and return messages about them.
 
-        The records before such a record are first passed to ``add``.
-
-        Such a message describes the error of the client; if a header name is not UTF-8, the message is a
-        record without key, value and headers. The result is empty if more than ``count`` records are before
-        the error, or if partitions were assigned again. Raises errors that no record has caused.
+        The records before such a record are first passed to ``add``. A message describes the error of the
+        client. But if a header name is not UTF-8, the message is a record without key, value and headers. The
+        result is empty if more than ``count`` records are before the error, or if partitions were assigned
+        again. Raises errors that no record has caused.
         """
         if self._is_of_no_record(error):
             return [AiokafkaFailure(error)]
@@ -80,7 +80,7 @@ class FetchCalls:
                 at = self.position(place)
                 try:
                     number = add(await self._one_of(place, alone=len(assigned) == 1))
-                except Exception as failure:  # noqa: BLE001  # any that reading a record raises
+                except Exception as failure:  # noqa: BLE001  # reading a record may raise any error
                     if at is not None and not self.is_new(assigned):
                         messages.append(self._message(place, at, failure))
                     break
@@ -88,7 +88,7 @@ class FetchCalls:
                     break
                 added += number
         if self.is_new(assigned):
-            return []  # the partitions are read from where their group says
+            return []  # the partitions are read again from the group's offsets
         if added == 0 and not messages:
             raise error
         return messages
@@ -136,7 +136,7 @@ class FetchCalls:
         return at not in (None, sys.maxsize) and not is_paused and (end is None or at < end)
 
     def end(self, place: Any) -> int | None:
-        """Return the end offset of a partition, or None if the client does not know it."""
+        """Return the end offset of a partition, or None if the client does not know this offset."""
         highwater = getattr(self.client, "highwater", None)
         found: int | None = None if highwater is None else highwater(place)
         return found
@@ -151,7 +151,7 @@ class FetchCalls:
     def position(self, place: Any) -> int | None:
         """Return the position of a partition, or None if the position is not known yet."""
         position = getattr(self.client, "position", None)
-        if position is None:  # another client than aiokafka's
+        if position is None:  # a client that is not aiokafka's
             return sys.maxsize
         with suppress(self.client_error):
             return _result_now(position(place))

@@ -19,11 +19,11 @@ OnReport = Callable[[Any, Any], Any]
 class AiokafkaSender(AsyncSender):
     """Sends through a client whose coroutine ``send`` returns the future of a delivery.
 
-    The coroutine ``send`` waits for metadata and for room in a batch, so one task awaits ``send`` for each
-    record, in order. The task ends when no record is left. If the task is cancelled, as all tasks are when a
-    loop ends, no record is lost: the current record stays the first in the queue, because aiokafka does not
-    send a record whose call was cancelled. Another task begins when the next record is sent, or as soon as a
-    caller waits.
+    The coroutine ``send`` waits for metadata and for space in a batch, so one task awaits ``send`` for each
+    record, in order. The task ends when no record is left. When an event loop ends, it cancels this task,
+    like all tasks, but no record is lost. The current record stays the first in the queue, because aiokafka
+    does not send a record whose call was cancelled. A new task begins when the next record is sent, or as
+    soon as a caller waits.
     """
 
     def __init__(self, client: Any, max_in_flight: int) -> None:
@@ -74,7 +74,7 @@ class AiokafkaSender(AsyncSender):
                 if _is_cancelled():
                     raise
                 self._queue.popleft()
-                self._call(report, _describe(error), None)  # the delivery has the error
+                self._call(report, _describe(error), None)  # the delivery contains the error
             else:
                 self._queue.popleft()
                 future.add_done_callback(partial(self._delivered, report))

@@ -33,21 +33,21 @@ class AiokafkaSource(Source):
     """Fetches records with ``getmany``, and stops the client at the end.
 
     The client joins its group again in the background. So at each ``await``, partitions may be revoked, or
-    assigned again at another offset. Records that were fetched from such partitions are dropped, and their
-    offsets are not committed. While the client joins, ``getmany`` does not return. Meanwhile, the group may
-    wait for the code that hands partitions over, so this code must not wait for ``getmany``.
+    assigned again at another offset. If this happens, the records that were fetched from these partitions are
+    dropped, and the offsets of these records are not committed. While the client joins its group, ``getmany``
+    does not return. Meanwhile, the group may wait for `revoke`, so `revoke` must not wait for ``getmany``.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
         super().__init__(events, client, max_records)
         import aiokafka.errors
-        import confluent_kafka  # noqa: F401  # now, as it takes 100 ms and the first commit needs it
+        import confluent_kafka  # noqa: F401  # imported now: this takes 100 ms, and the first commit needs it
 
         check_deserializers(client)
         self._calls = FetchCalls(client)
         self.client_error = self._calls.client_error
         self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
-        self._assigned: Any = None  # the assignment when the client returned them
+        self._assigned: Any = None  # the assignment when the client returned the last records
 
     def subscribe(
         self, topics: Sequence[str], on_assign: OnRebalance | None, on_revoke: OnRebalance | None
@@ -62,7 +62,7 @@ class AiokafkaSource(Source):
         self.client.subscribe(**chosen, listener=_listener(self, on_assign, on_revoke))
 
     async def revoke(self, partitions: Collection[Any]) -> None:
-        """Hand over revoked partitions of the current run, if a run reads."""
+        """If a run reads, drop the records of revoked partitions, and let the run commit done records."""
         if self.hand_over is not None and partitions:
             places = places_of(partitions)
             self.gathered.discard(places)
@@ -84,20 +84,20 @@ class AiokafkaSource(Source):
                     if wait <= 0:
                         break
                     found = await self._calls.wait(wait)
-            except Exception as error:  # noqa: BLE001  # what is about no record is raised
+            except Exception as error:  # noqa: BLE001  # an error that no record has caused is raised
                 messages = await self._calls.find(error, count, self._add)
                 failures = [message for message in messages if isinstance(message, AiokafkaFailure)]
-                # Before partitions move: a fetch's result is added later.
+                # Added now, because partitions may move before the result of this fetch is added.
                 self.waiting += [message for message in messages if message not in failures]
                 self.events.note_poll(self.client, failures)
                 if failures:
-                    await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
+                    await asyncio.sleep(FETCH_SECONDS)  # some errors come at once again, until the user acts
                 return failures
             number = self._add(found)
             self.events.note_poll(self.client)
             if number:
                 count -= number
-                deadline = deadline if seconds else 0.0  # what has arrived, without another wait
+                deadline = deadline if seconds else 0.0  # only what has arrived, without another wait
         return ()
 
     def _add(self, found: Found) -> int:
@@ -127,7 +127,7 @@ class AiokafkaSource(Source):
         positions = {place: self._calls.position(place) for place in assigned if place in last} | dict(starts)
         for name, message in last.items():
             at, offset = positions.get(name), message.offset() or 0
-            # What the client commits by itself is committed already, and nobody would read it again.
+            # If the client commits by itself, it has committed these: no member would read them again.
             commits = getattr(self.client, "_enable_auto_commit", False)
             if not (commits if at is None else at > offset):
                 self.gathered.discard(places_of([name]))
@@ -182,9 +182,9 @@ class AiokafkaSource(Source):
         self.client.resume(*self._held(places))
 
     def _held(self, places: Iterable[TopicPartition]) -> list[Any]:
-        """Return the partitions that are assigned to the client.
+        """Return these partitions, without those that are not assigned to the client.
 
-        The client has forgotten the pauses of other partitions.
+        When a partition is unassigned, the client forgets whether it was paused.
         """
         assigned = self.client.assignment()
         return [place for place in map(to_partition, places) if place in assigned]
@@ -205,7 +205,7 @@ class AiokafkaSource(Source):
             await self.commit_assigned(offsets)
 
     async def _set_back(self, places: list[TopicPartition]) -> None:
-        """Commit the offsets of unfinished records; as the client itself commits nothing, that is enough."""
+        """Commit the offsets of unfinished records; this is enough, as the client itself commits nothing."""
         await self.commit_assigned(places)
 
     async def commit(self, offsets: list[TopicPartition]) -> None:
@@ -238,7 +238,7 @@ class AiokafkaSource(Source):
 
     async def close(self) -> None:
         """Seek back to unread records, so that ``enable_auto_commit`` commits none; stop the client."""
-        if self._fetching is not None:  # it may wait for the group
+        if self._fetching is not None:  # the fetch may wait for the group
             self._fetching.cancel()
         assigned = self.client.assignment()
         for place in self.gathered.starts():
@@ -260,7 +260,7 @@ def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: 
                 await source.revoke(revoked)
                 if on_revoke is not None:
                     on_revoke(source.client, list(revoked))
-            finally:  # after the last commit for them
+            finally:  # after the last commit for these partitions
                 source.events.note_revoked(revoked)
 
         def on_partitions_assigned(self, assigned: Collection[Any]) -> None:

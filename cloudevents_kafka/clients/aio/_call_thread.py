@@ -1,4 +1,4 @@
-"""`CallThread`: makes client calls that wait, so that the event loop need not wait for them.
+"""`CallThread`: makes the client calls that may wait, so that they do not block the event loop.
 
 One thread makes all calls of a client, because in confluent-kafka (2.16), a call waits for the running call
 of the same client, and owns Python's interpreter lock while it waits. The rules:
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 class _Call(NamedTuple):
     make: Callable[[], object]
-    nests: bool = True  # whether it may be made while another call waits for the loop
+    nests: bool = True  # whether this call may be made while another call waits for the loop
 
 
 _END: Final = _Call(lambda: None, nests=False)
@@ -40,9 +40,9 @@ class CallThread:
     def __init__(self, name: str) -> None:
         self._name = name
         self._calls: SimpleQueue[_Call] = SimpleQueue()
-        self._later: deque[_Call] = deque()  # those that may not nest, from the queue
+        self._later: deque[_Call] = deque()  # calls from the queue that must not be nested
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()  # of the beginning and the end of the thread
+        self._lock = threading.Lock()  # for the start and the end of the thread
 
     def call(self, function: Callable[[], T], *, nests: bool = True) -> asyncio.Future[T]:
         """Call a function in the thread, and return the future of its result.
@@ -91,7 +91,7 @@ class CallThread:
                 call.make()
             else:
                 self._later.append(call)
-        if not future.cancelled():  # as all tasks are when the loop ends
+        if not future.cancelled():  # all tasks are cancelled when the loop ends
             future.result()
 
     def end(self) -> None:
@@ -103,7 +103,7 @@ class CallThread:
             call = self._next()
             if call is not _END:
                 call.make()
-                del call  # and its result, while no other call comes
+                del call  # frees the result of the call during the wait for the next call
                 continue
             with self._lock:
                 if self._calls.empty() and not self._later:

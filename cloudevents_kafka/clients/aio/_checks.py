@@ -1,4 +1,4 @@
-"""Checks of aiokafka clients, whose settings may not be suitable for this library."""
+"""Checks whether aiokafka clients and their settings are suitable for this library."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_started(client: Any) -> None:
     """Raise `RuntimeError` if ``start()`` of an aiokafka client was not called."""
     name, is_started = "consumer", getattr(client, "_fetcher", client) is not None
     if hasattr(client, "_message_accumulator"):
-        name, is_started = "producer", client._sender.sender_task is not None  # no public one
+        name, is_started = "producer", client._sender.sender_task is not None  # no public name shows it
     if not is_started:
         raise RuntimeError(
             f"the {name} must be started, got {type(client).__name__} before start(); await its start() first"
@@ -43,8 +43,8 @@ def check_run(client: Any) -> None:
     """
     if getattr(client, "_group_id", client) is None:
         raise ValueError(
-            "group_id must be the name of a group for run(), which commits offsets there, got None; "
-            "create the consumer with it"
+            "group_id must be the name of a group for run(), which commits offsets to this group, got None; "
+            "create the consumer with a group_id"
         )
     if getattr(client, "_enable_auto_commit", False):
         raise ValueError(

@@ -45,7 +45,7 @@ async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T
         while True:
             try:
                 result = await answer(ask)
-            except Exception as error:  # noqa: BLE001  # the steps decide
+            except Exception as error:  # noqa: BLE001  # the generator decides what to do
                 ask = steps.throw(error)
             else:
                 ask = steps.send(result)
@@ -57,7 +57,7 @@ async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T
 async def not_cancelled(work: Awaitable[T]) -> T:
     """Return the result of a user's awaitable; raise an ordinary error if another task was cancelled.
 
-    The awaitable may wait for a task that other code has cancelled, which does not cancel the current task.
+    The awaitable may wait for a task that other code has cancelled; this does not cancel the current task.
     """
     try:
         return await work
@@ -65,7 +65,7 @@ async def not_cancelled(work: Awaitable[T]) -> T:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        reason = f"what was awaited has been cancelled: {cancelled}".removesuffix(": ")
+        reason = f"an awaited task was cancelled: {cancelled}".removesuffix(": ")
         raise concurrent.futures.CancelledError(reason) from cancelled
 
 

@@ -1,4 +1,4 @@
-"""`AsyncSender`: sends messages and waits for deliveries on an event loop, with a bound on pending messages.
+"""`AsyncSender`: sends messages and waits for deliveries on an event loop; limits the pending messages.
 
 `PolledSender` passes records to confluent-kafka's ``Producer``. One thread polls this producer, and passes
 the producer's reports to the deliveries.
@@ -19,10 +19,10 @@ from cloudevents_kafka.clients._polling_thread import PollingThread
 from cloudevents_kafka.clients._protocols import Producer
 from cloudevents_kafka.clients.aio._call_thread import call_once
 
-_WOKEN: Final = 100  # deliveries in one callback of the loop, which then takes a millisecond
-_ROOM: Final = 250  # free room at which a waiting task is woken
-_RETRY_SECONDS: Final = 0.02  # a queue that others have filled is reported to them
-_CALLED_SECONDS: Final = 0.002  # between looks whether the observers have been called
+_WOKEN: Final = 100  # deliveries whose waiters one callback of the loop wakes, in a millisecond
+_ROOM: Final = 250  # waiting tasks are woken when this number of messages can be sent
+_RETRY_SECONDS: Final = 0.02  # other code may have filled the queue, and get the reports
+_CALLED_SECONDS: Final = 0.002  # between two checks whether the observers have been called
 
 
 class AsyncDelivery(Delivery[SentT_co]):
@@ -48,26 +48,26 @@ class AsyncDelivery(Delivery[SentT_co]):
                 self._shell.resume()
             waiter = asyncio.get_running_loop().create_future()
             self._waiters = (*self._waiters, waiter)
-            if not self.done:  # another thread may have reported it since, and seen no waiter
+            if not self.done:  # a thread may have reported it before this waiter was added
                 yield from waiter
         return self if self._client_error is None else self.result()
 
 
 class AsyncSender:
-    """Passes records to a client on one event loop, and wakes tasks that wait for deliveries or room.
+    """Passes records to a client on one event loop, and wakes tasks that wait for deliveries or to send.
 
     A subclass sets ``produce`` to the client's method, or to a function that queues a record, and calls
     `report_called` after reports.
     """
 
-    produce: Callable[..., Any]  # raises BufferError if the client has no room
+    produce: Callable[..., Any]  # raises BufferError if the client's queue is full
 
     def __init__(self, max_in_flight: int) -> None:
         if max_in_flight < 1:
             raise ValueError(f"max_in_flight must be at least 1, got {max_in_flight}")
         self.max_in_flight = max_in_flight
         self.deliveries: Deliveries[AsyncDelivery[Any]] = Deliveries(AsyncDelivery)
-        self.pending = self.deliveries.pending  # which is in flight
+        self.pending = self.deliveries.pending  # the messages in flight
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False  # whether the loop is going to call `_wake`
         self._client_full = False
@@ -76,25 +76,25 @@ class AsyncSender:
 
     @property
     def full(self) -> bool:
-        """Whether there is no room for one more record."""
+        """Whether no further record can be sent now."""
         return self._client_full or len(self.pending) >= self.max_in_flight
 
     def check(self) -> None:
-        """Raise `asyncio.QueueFull` if there is no room, or `RuntimeError` on another event loop."""
+        """Raise `asyncio.QueueFull` if no record can be sent now, or `RuntimeError` on another event loop."""
         if asyncio.get_running_loop() is not self._loop:
             self.running_loop()
         if self._client_full or len(self.pending) >= self.max_in_flight:
             raise asyncio.QueueFull(f"{len(self.pending)} events are in flight; await drain() first")
 
     def make_room(self, error: BufferError) -> NoReturn:
-        """Raise `asyncio.QueueFull`, because the client has no room.
+        """Raise `asyncio.QueueFull`, because the client's queue is full.
 
-        The client counts as full until some reports have arrived or a short time has passed.
+        No further record is sent until some reports have arrived, or a short time has passed.
         """
         self._client_full = True
         self.sent()
         self.running_loop().call_later(_RETRY_SECONDS, self._retry)
-        raise asyncio.QueueFull(f"the client has no room: {error}; await drain() first") from None
+        raise asyncio.QueueFull(f"the queue of the client is full: {error}; await drain() first") from None
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:  # noqa: ARG002  # only tasks wait
         """Raise `asyncio.InvalidStateError` unless a delivery is done."""
@@ -115,7 +115,7 @@ class AsyncSender:
         return loop
 
     async def wait_for_room(self) -> None:
-        """Wait until there is room for a record; waiting tasks return in the order of their calls."""
+        """Wait until a record can be sent; waiting tasks return in the order of their calls."""
         while self.full or self._for_room:
             await self._wait(self._for_room)
             if not self.full:
@@ -152,11 +152,11 @@ class AsyncSender:
         """After a message was sent, make sure that its report will be processed."""
 
     def _wake(self) -> None:
-        """Wake the tasks that need not wait any more; the event loop calls this.
+        """Wake the tasks whose wait is over; the event loop calls this.
 
-        Tasks that wait for room are woken only when there is much room, so that the program rarely switches
-        between the event loop and the polling thread. A woken task may have been cancelled, or may send
-        nothing. So if no report is expected, the next tasks are woken at once.
+        Tasks that wait to send are woken only when many messages can be sent, so that the program rarely
+        switches between the event loop and the polling thread. A woken task may have been cancelled, or may
+        send nothing. So if no report is expected, the next tasks are woken at once.
         """
         self._scheduled = False
         self.deliveries.wake(_WOKEN)
@@ -178,7 +178,7 @@ class AsyncSender:
         waiting.append(waiter)
         self.resume()
         self.sent()
-        self._schedule()  # a thread may have called the last report since, and seen nobody wait
+        self._schedule()  # a thread may have processed the last report before this waiter was added
         await waiter
 
 
@@ -199,7 +199,7 @@ class PolledSender(AsyncSender):
 
     def __init__(self, client: Producer, max_in_flight: int, *, is_owned: bool = False) -> None:
         super().__init__(max_in_flight)
-        self._is_owned = is_owned  # made for this object
+        self._is_owned = is_owned  # whether the client was made for this object
         self.produce = client.produce
         self._client: Any = client
         self._thread = PollingThread(self, "AsyncEventProducer")

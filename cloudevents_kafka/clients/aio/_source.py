@@ -50,7 +50,7 @@ class Source(ABC):
         self.gathered.ask_ends_by(self)
         self.waiting = self.gathered.waiting
         self.hand_over: Callable[..., Awaitable[None]] | None = None
-        """While a run reads, a function that hands over partitions that are revoked or ``lost``."""
+        """While a run reads, a function that is called with partitions that are revoked or ``lost``."""
         self._fetching: asyncio.Future[Sequence[PolledMessage]] | None = None
         self._failure: BaseException | None = None
 
@@ -89,7 +89,7 @@ class Source(ABC):
         ``seconds`` is not 0, the result contains the messages that arrive within this number of seconds.
         """
 
-    def drop_moved(self) -> None:  # noqa: B027  # a client that moves partitions only in a fetch has none
+    def drop_moved(self) -> None:  # noqa: B027  # nothing to do if partitions move only during a fetch
         """Drop messages in ``waiting`` whose partitions were revoked or assigned again after the fetch."""
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Source(ABC):
 
     @abstractmethod
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offsets at which the client reads on, below zero for unknown ones, without waiting."""
+        """Return the offsets at which the client reads on, without waiting; an unknown offset is below 0."""
 
     @abstractmethod
     async def answer(self, ask: Ask) -> Any:
@@ -110,13 +110,13 @@ class Source(ABC):
 
     @abstractmethod
     async def seek(self, place: TopicPartition) -> None:
-        """Continue at the offset of a partition, after a running fetch has ended."""
+        """Read on from an offset of a partition, after a running fetch has ended."""
 
     @abstractmethod
     async def close(self) -> None:
         """Close the client so that its group reads the messages in ``waiting`` again."""
 
-    def release(self) -> None:  # noqa: B027  # aiokafka's has none
+    def release(self) -> None:  # noqa: B027  # the source for aiokafka has no threads
         """End the threads of this source; the next client call starts them again."""
 
 
@@ -128,7 +128,7 @@ class PolledSource(Source):
         self._events = events
         events.hand_over = self._hand_over
         self._thread = CallThread("AsyncEventConsumer")
-        self._loop: asyncio.AbstractEventLoop | None = None  # of the last fetch
+        self._loop: asyncio.AbstractEventLoop | None = None  # the loop of the last fetch
         self._ends: dict[tuple[str | None, int | None], int] = {}
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
@@ -156,7 +156,7 @@ class PolledSource(Source):
         return found
 
     def _hand_over(self, partitions: list[TopicPartition], *, lost: bool) -> None:
-        """Hand over partitions in a rebalance; the client calls this method in the polling thread."""
+        """Drop the records of revoked partitions, and let a run commit; the client calls this in a poll."""
         loop = self._loop
         if loop is None or loop.is_closed() or not self._thread.is_current():  # a processor's thread polls
             self.gathered.discard(partitions)
@@ -185,7 +185,7 @@ class PolledSource(Source):
 
     async def close(self) -> None:
         """Close the client after the pending calls of the thread."""
-        if self._fetching is not None:  # its messages are in ``waiting`` then
+        if self._fetching is not None:  # after that, its messages are in ``waiting``
             await asyncio.wait((self._fetching,), timeout=_CLOSE_SECONDS)
         closing = self._thread.call(self._events.close, nests=False)
         self._thread.end()
@@ -202,14 +202,16 @@ async def end_in_time(closing: asyncio.Future[None]) -> None:
     if closing.done():
         closing.result()
     else:
-        _log.warning("the client is still closing after %.0f s, and is not waited for", _CLOSE_SECONDS)
+        _log.warning(
+            "the client is still closing after %.0f s; the program goes on without it", _CLOSE_SECONDS
+        )
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessage]:
     """Return the messages of one client call, as a second call could revoke the messages' partitions."""
     check_begun(client)
     began = time.monotonic()
-    messages: Sequence[PolledMessage] = client.consume(count, seconds)  # waits until there are as many
+    messages: Sequence[PolledMessage] = client.consume(count, seconds)  # waits until there are ``count``
     if not messages and not seconds:
         message = client.poll(FETCH_SECONDS)
         messages = () if message is None else (message,)
@@ -228,6 +230,6 @@ def _ends_of(client: Any, messages: Sequence[PolledMessage]) -> dict[tuple[str |
         try:
             place = TopicPartition(topic or "", partition or 0)
             ends[topic, partition] = client.get_watermark_offsets(place, cached=True)[1]
-        except (AttributeError, KafkaException, RuntimeError):  # it has no such method, or is closed
+        except (AttributeError, KafkaException, RuntimeError):  # the client has no such method, or is closed
             continue
     return ends

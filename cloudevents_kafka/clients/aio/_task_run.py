@@ -1,4 +1,4 @@
-"""The loop of `AsyncEventConsumer.run`, which reads records, passes them to handler tasks, and commits.
+"""The loop of `AsyncEventConsumer.run`: it reads records, passes them to handler tasks, and commits.
 
 All code of this module runs in the event loop. A `Source` makes the client calls: it awaits the calls of
 aiokafka, and one thread makes the calls of confluent-kafka. `Progress` contains the client calls that the
@@ -91,12 +91,12 @@ class TaskRun:
             reading.result()
 
     async def _read(self) -> None:
-        """Read records while there is room for them, and commit done records."""
+        """Read records until the run must end, and commit done records."""
         progress, tasks = self.progress, self._tasks
         await self._perform(progress.begin())
         while not self._events._stopped and not tasks.cancelled:
             now = time.monotonic()
-            if serves := progress.is_due(now):  # the group, too, while none is to be read
+            if serves := progress.is_due(now):  # a poll also keeps the member in its group
                 await self._perform(progress.commit(now))
             await self._perform(progress.pause())
             has_read = await self._begin_all(now, least=int(serves))
@@ -117,7 +117,7 @@ class TaskRun:
                 return
 
     async def _begin_all(self, now: float, least: int) -> bool:
-        """Pass fetched records to the tasks while there is room; return whether a record was passed."""
+        """Pass fetched records to the tasks, up to the run's limits; return whether a record was passed."""
         number, schedule = 0, self._tasks.schedule
         self._source.drop_moved()
         waiting = self._source.waiting
@@ -130,17 +130,17 @@ class TaskRun:
             if not schedule.knows((message.topic(), message.partition())):
                 await self._perform(self.progress.look())
                 self._source.drop_moved()
-                if not waiting or waiting[0] is not message:  # its partition has gone meanwhile
+                if not waiting or waiting[0] is not message:  # its partition was revoked meanwhile
                     continue
             item = read_or_refuse(partial(self._gathered.read, message))
-            del waiting[0]  # a function of the user may have raised an error: the record is left then
+            del waiting[0]  # after an error of a user's function, the record is left in the list
             if item is not None:
                 self._tasks.add(item, now)
                 number += 1
         return number > 0
 
     async def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Begin no record of revoked partitions, wait for records in work, and commit done records."""
+        """Stop handling records of revoked partitions, wait for running handlers, and commit done records."""
         names, tasks = self.progress.close(places), self._tasks
         at_work = partial(self.progress.is_at_work, names)
         if not lost and not await tasks.wait(
@@ -153,7 +153,7 @@ class TaskRun:
                 await self._perform(self.progress.hand_over(names, lost=lost or tasks.is_over))
 
     async def _end(self, seconds: float) -> None:
-        """Begin no other record, wait for records in work, and commit done records, within ``seconds``."""
+        """Stop handling records, wait for running handlers, and commit done records, within ``seconds``."""
         tasks, schedule = self._tasks, self._tasks.schedule
         deadline = time.monotonic() + seconds
         tasks.cancel()

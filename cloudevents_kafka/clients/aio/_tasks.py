@@ -29,15 +29,15 @@ class Tasks(Workers):
     ) -> None:
         super().__init__(policy, nullcontext(), counts_sends=counts_sends)
         self.is_over = False
-        """Whether the run has ended, and its records are not waited for any more."""
+        """Whether the run has ended, so that it waits for no record any more."""
         self._handler = handler
         self._free = policy.concurrency
         self._loop = asyncio.get_running_loop()
-        self._context = copy_context()  # of the task that runs, and not of the one that wakes this
-        self._scheduled = False  # whether the loop is going to begin records
-        self._timer: asyncio.TimerHandle | None = None  # at the next try
-        self._tasks: set[asyncio.Task[None]] = set()  # the loop has weak references only
-        self._waiting: dict[asyncio.Future[None], bool] = {}  # for a change, or for room alone
+        self._context = copy_context()  # of the task that calls `run`, not of the task that calls `wake`
+        self._scheduled = False  # whether the loop is going to call `_begin_ready`
+        self._timer: asyncio.TimerHandle | None = None  # for the next try
+        self._tasks: set[asyncio.Task[None]] = set()  # the loop has only weak references to its tasks
+        self._waiting: dict[asyncio.Future[None], bool] = {}  # True: only until more may be read
 
     def wake(self) -> None:
         """Let the event loop look for records that are ready."""
@@ -48,7 +48,7 @@ class Tasks(Workers):
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake tasks that wait for a condition.
 
-        Tasks that wait only for room are not woken by each record.
+        Tasks that wait until more records may be read are not woken by each record.
         """
         for waiter, for_room in self._waiting.items():
             if (has_room or not for_room) and not waiter.done():
@@ -90,7 +90,7 @@ class Tasks(Workers):
             await asyncio.wait(self._tasks, timeout=self.policy.stop_timeout / 5)
 
     def _begin_ready(self) -> None:
-        """Begin records that are ready or due, until ``concurrency`` records are in work."""
+        """Handle the records that are ready or due, at most ``concurrency`` records at the same time."""
         self._scheduled = False
         now = time.monotonic()
         while self._free and not self.cancelled:

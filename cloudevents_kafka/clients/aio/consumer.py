@@ -56,10 +56,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     """A reader of CloudEvents through ``consumer``; the attribute ``consumer`` is the Kafka client.
 
     The argument ``consumer`` is a plain ``confluent_kafka.Consumer``, settings of such a consumer, or an
-    ``aiokafka.AIOKafkaConsumer``, which you start. Calls of a confluent-kafka client that wait are made in a
-    thread. The client is subscribed to ``topics``, as with `subscribe`. Pause and resume partitions on the
-    client. The other options are the options of `EventConsumer`. Functions among these options are called on
-    the event loop, and must not wait.
+    ``aiokafka.AIOKafkaConsumer``, which you must start. If a call of a confluent-kafka client may wait, a
+    separate thread makes the call. The client is subscribed to ``topics``, as with `subscribe`. To pause and
+    resume partitions, call methods of the client. The other options are the options of `EventConsumer`.
+    Functions among these options are called on the event loop, and must not wait.
 
     When a task asks for a record and no fetched record is left, up to ``max_records`` records are fetched. So
     the client's position is ahead of the returned records: commit the returned records with `commit`. If a
@@ -170,7 +170,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         self._closing: asyncio.Task[None] | None = None
         self._tasks: Tasks | None = None  # of the current run
         self._before: Tasks | None = None  # of the last run, if its handlers have not returned
-        self._ended = asyncio.Event()  # after the last run
+        self._ended = asyncio.Event()  # set after the last run
         if topics is not None:
             self.subscribe(topics)
 
@@ -200,7 +200,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
     @property
     def is_subscribed(self) -> bool:
-        """Whether `subscribe` was called; only then, `run` is informed about revoked partitions."""
+        """Whether `subscribe` was called; otherwise, `run` is not informed about revoked partitions."""
         return self._events.is_subscribed
 
     async def run(
@@ -210,7 +210,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         producer: AsyncEventProducer[Any] | None = None,
         **options: Unpack[RunOptions],
     ) -> RunResult:
-        """Await ``handler`` for each event, commit the done records, and return the counts.
+        """Await ``handler`` for each event, commit the handled records, and return their counts.
 
         The options, the guarantees and the errors are the same as for `EventConsumer.run`: for example, up to
         ``concurrency`` records with different keys are handled at the same time. ``producer`` is an
@@ -243,7 +243,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         if self.is_aiokafka:
             check_run(self.consumer)
         with events.only_loop.begin("run()"), self._gathered.observed(policy.observed):
-            events.only_loop.thread = 0  # the run reads by the source, and nothing else reads
+            events.only_loop.thread = 0  # the run reads with the source, and no other code reads
             if producer is not None:
                 producer.count_sends()
             self._tasks = tasks = Tasks(policy, handler, counts_sends=producer is not None)
@@ -320,8 +320,9 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> AsyncIterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
-        The iteration ends when `items` would end, and raises the same errors as `EventConsumer.batches`. A
-        list is decoded in one turn of the event loop; this turn takes about a millisecond for 100 records.
+        The iteration ends at `stop`, `close`, or after ``idle_timeout`` seconds without a record. It raises
+        the same errors as `EventConsumer.batches`. A list is decoded in one turn of the event loop; this turn
+        takes about a millisecond for 100 records.
 
         Examples:
             >>> import asyncio
@@ -351,7 +352,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
                 return
 
     async def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
-        """Continue at a record, or at an offset of a partition, as `EventConsumer.seek` does."""
+        """Read on from a record, or from an offset of a partition, as `EventConsumer.seek` does."""
         place = start_of(to)
         await self._source.seek(place)
         self._gathered.discard([place])
@@ -366,9 +367,9 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
         Commits run one after the other, and a commit continues if its task is cancelled. Raises the same
-        errors as `EventConsumer.commit`. With aiokafka, offsets of revoked partitions are not committed, and
-        during a rebalance, no offset is committed. Offsets that are not committed for these reasons are
-        logged, and the group reads their records again.
+        errors as `EventConsumer.commit`. With aiokafka, offsets of revoked partitions are not committed.
+        During a rebalance, no offset is committed. If an offset is not committed for one of these two
+        reasons, this is logged, and the group reads the records again.
         """
         if offsets := ends_of(done):
             began = time.monotonic()
@@ -387,7 +388,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         return self._events.health()
 
     def stop(self) -> None:
-        """End all iterations in 0.2 seconds or the timeout of `batches`; a signal handler may call this."""
+        """End all iterations; a signal handler may call this.
+
+        An iteration ends within 0.2 seconds, or within the ``timeout`` of `batches`.
+        """
         self._events._stopped = True
 
     async def close(self) -> None:

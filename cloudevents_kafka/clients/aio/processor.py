@@ -29,14 +29,15 @@ T = TypeVar("T")
 class AsyncEventProcessor:
     """A loop that handles batches of records in transactions, for asyncio.
 
-    An `EventProcessor` runs in a thread; its ``handler`` is a coroutine function that the event loop runs,
-    for one record after the other. The handler sends with ``producer``, preferably with ``send_nowait``,
-    because the commit waits for all deliveries. The options are the options of `EventProcessor`;
-    `DeadLetters` may also send with ``producer``.
+    An `EventProcessor` runs in a thread. The ``handler`` is a coroutine function; the event loop runs it for
+    one record after the other. The handler sends with ``producer``, preferably with ``send_nowait``, because
+    the commit waits for all deliveries. The options are the options of `EventProcessor`; `DeadLetters` may
+    also send with ``producer``.
 
     Both clients must be confluent-kafka clients. aiokafka's producer sends the group's offsets with the group
-    id alone. So a broker would accept offsets of partitions that belong to another member, and a record could
-    be written twice. Raises `TypeError` for clients of other kinds, and the errors of `EventProcessor`.
+    id, but without the id of the member. So a broker would accept offsets of partitions that belong to
+    another member, and a record could be written twice. Raises `TypeError` for clients of other kinds, and
+    the errors of `EventProcessor`.
 
     Examples:
         >>> import asyncio
@@ -93,8 +94,8 @@ class AsyncEventProcessor:
             if wrapper.is_aiokafka:
                 raise TypeError(
                     f"{name.lower()} must be an {kind.__name__} of a confluent_kafka.{name}, got "
-                    f"{type(wrapper).__name__}; aiokafka cannot commit offsets in a transaction so that a "
-                    "member which has lost its partitions is refused"
+                    f"{type(wrapper).__name__}; with aiokafka, a broker would accept offsets of partitions "
+                    "that the member has lost"
                 )
         check_handler(handler, awaited=True)
         self.consumer = consumer
@@ -120,7 +121,7 @@ class AsyncEventProcessor:
         self._loop, gathered = asyncio.get_running_loop(), self.consumer._gathered
         run = partial(self._processor.run, stop_timeout=stop_timeout, idle_timeout=idle_timeout)
         try:
-            gathered.ask_ends_by(self.consumer.consumer)  # its calls are made by the thread that reads
+            gathered.ask_ends_by(self.consumer.consumer)  # the thread that reads makes calls of this client
             return await run_in_thread(run, self.stop, "AsyncEventProcessor")
         finally:
             gathered.ask_ends_by(self.consumer._source)
@@ -128,7 +129,7 @@ class AsyncEventProcessor:
                 call.cancel()
 
     def _call(self, item: Any) -> None:
-        """Let the event loop handle a record, and return after that; the thread of a batch calls this."""
+        """Let the event loop handle a record, and wait for this; the thread of a batch calls this method."""
         assert self._loop is not None  # `run` has set it
         call = asyncio.run_coroutine_threadsafe(self._handle(item, current_sends()), self._loop)
         self._calls.add(call)

@@ -40,11 +40,12 @@ class SendOptions(WriteOptions, total=False):
 class AsyncEventProducer(Generic[AnyProducerT]):
     """A sender of CloudEvents through ``producer``: settings of librdkafka, or a Kafka client.
 
-    The attribute ``producer`` is the client. The client may be a ``confluent_kafka.Producer``, which one
-    thread polls from the first event on; if this client was made from settings, `close` also closes the
-    client. Or the client is an ``aiokafka.AIOKafkaProducer``, which you start and stop. At most
-    ``max_in_flight`` events are in flight, which means that they were sent but not reported yet. The other
-    options are the options of `EventProducer`. Each `AsyncEventProducer` belongs to one event loop.
+    The attribute ``producer`` is the client. The client may be a ``confluent_kafka.Producer``; one thread
+    polls this client from the first event on. If this client was made from settings, `close` also closes the
+    client. The client may also be an ``aiokafka.AIOKafkaProducer``, which you must start and stop. An event
+    is in flight from its sending until its delivery report. At most ``max_in_flight`` events are in flight at
+    the same time. The other options are the options of `EventProducer`. Each `AsyncEventProducer` belongs to
+    one event loop.
 
     Raises `TypeError` if ``producer`` is a client of another kind, and `ValueError` for wrong settings and
     options.
@@ -88,9 +89,9 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     ) -> AsyncDelivery[Event]:
         """Send an event, or an SDK's event, and return its delivery after the broker has received the event.
 
-        Waits for room while ``max_in_flight`` events are in flight. Raises `DeliveryError` if the event was
-        not delivered, and the errors of `EventProducer.send` if the event cannot be written. If the call is
-        cancelled while it waits for room, the event is not sent. If the call is cancelled later, the delivery
+        If no further event can be queued now, `send` first waits. Raises `DeliveryError` if the event was not
+        delivered, and the errors of `EventProducer.send` if the event cannot be written. If the call is
+        cancelled during this first wait, the event is not sent. If the call is cancelled later, the delivery
         continues; if the delivery fails, the next `flush` raises the error. To distinguish these two cases,
         await `drain`, call `send_nowait`, and await the returned delivery.
         """
@@ -111,10 +112,10 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         timestamp: int | None = None,
         **options: Unpack[WriteOptions],
     ) -> AsyncDelivery[Event]:
-        """Queue an event, or an SDK's event, and return its delivery, which the caller need not await.
+        """Queue an event, or an SDK's event, and return its delivery without waiting.
 
-        Raises `asyncio.QueueFull` if there is no room for the event; to prevent this, await `drain` before
-        each call.
+        The caller may await the delivery. Raises `asyncio.QueueFull` if ``max_in_flight`` events are in
+        flight, or if the client's queue is full; to prevent this error, await `drain` before each call.
         """
         self._sender.check()
         outgoing = self._writer.encode(event, topic, **options)
@@ -133,8 +134,8 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     ) -> AsyncDelivery[Record]:
         """Send any record unchanged, and return its delivery after the broker has received the record.
 
-        The arguments are the arguments of `EventProducer.send_record`. Waiting for room, errors and
-        cancellation are as for `send`.
+        The arguments are the arguments of `EventProducer.send_record`. Waiting, errors and cancellation are
+        as for `send`.
         """
         while True:
             try:
@@ -162,7 +163,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         self._sender.deliveries.count = count_send
 
     async def drain(self) -> None:
-        """Wait until `send_nowait` has room, and let other tasks run from time to time.
+        """Wait until `send_nowait` can queue an event; also let other tasks run from time to time.
 
         If a loop awaits `drain` before each call of `send_nowait`, the loop does not block the event loop.
 
@@ -187,7 +188,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
 
         Raises the same errors as `EventProducer.flush`.
         """
-        with suppress(TimeoutError):  # the error of what is still on its way has more to say
+        with suppress(TimeoutError):  # the error below says which events are pending
             async with asyncio.timeout(timeout):
                 await self._sender.wait_for_none()
         self._sender.deliveries.raise_failures(len(self._sender.pending), timeout)
@@ -202,7 +203,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         """
         self._sender.deliveries.closed = True
         if self._sender.deliveries.is_of_parent:
-            return  # which delivers what it has sent
+            return  # the parent process delivers the messages that it has sent
         try:
             await self.flush(self._writer.close_timeout if timeout is None else timeout)
         finally:

@@ -1,9 +1,9 @@
 """The names from OpenTelemetry's semantic conventions 1.44.0 that spans of this library use.
 
 The conventions are in development, and each version may change names, so all names are in this module.
-`TRACE` and `CLAUSE` are this library's own names. The conventions define no name for a broken clause of the
-specification, or for whether a link leads to the span that sent the record (``hop``) or to the span in which
-the event originated (``origin``).
+`TRACE` and `CLAUSE` are this library's own names, because the conventions have no such names. `CLAUSE` names
+the clause of the specification that a record breaks. `TRACE` says where a link leads: to the span that sent
+the record (``hop``), or to the span in which the event originated (``origin``).
 """
 
 from __future__ import annotations

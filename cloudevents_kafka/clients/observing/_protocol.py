@@ -4,7 +4,7 @@ These rules are true for all calls:
 
 1. After each call of ``sending``, either ``delivered`` or ``failed`` is called once for the same record.
 2. Each record that a consumer returns is passed to one call of ``received``. In a run, the last call for a
-   record is the end of ``handling``, or ``skipped`` or ``dead_lettered``; ``retried`` is called before each
+   record is the end of ``handling``, or ``skipped`` or ``dead_lettered``. ``retried`` is called before each
    further try of the record.
 3. An error of an observer is logged. Such an error does not change what a client returns, raises or sends.
 4. Each partition that was assigned to a consumer is passed to one call of ``revoked``: when the partition is
@@ -13,8 +13,8 @@ These rules are true for all calls:
    observers of the last run.
 5. ``reached`` is called only with offsets of partitions for which the client currently has no further records
    to return.
-6. Headers that an observer adds replace headers with the same names. An observer must not add headers with
-   the names of the event's own headers, which contain attributes and the content type.
+6. Headers that an observer adds replace headers with the same names. An observer must not add a header whose
+   name begins with ``ce_`` or is ``content-type``: these are the event's own headers.
 """
 
 from __future__ import annotations
@@ -35,19 +35,21 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     ``group`` is the id of the consumer's group, and ``consumer`` is the number of the consumer in this
     process. ``offset`` is the offset of the record, or the committed offset. ``end`` is the offset after the
-    last record of the partition, as far as the client knows this offset. ``size`` is `Record.wire_size`, and
-    ``value_size`` is the size of the value, in bytes. ``attempt`` is the number of the try.
+    last record of the partition, or None if the client does not know this offset. ``size`` is
+    `Record.wire_size`, and ``value_size`` is the size of the value, in bytes. ``attempt`` is the number of
+    the try.
 
     ``error`` is an exception, or the client's error for a failed delivery. ``error_name`` is the verdict of a
     `DecodeError`, the client's name for the error, or the name of the error's class. If the error is a
     `DecodeError`, ``verdict`` is its verdict, and ``clause`` is the first clause of the specification that
     the record breaks.
 
-    ``seconds`` is a duration, whose meaning depends on the called method. For ``delivered`` and ``failed``,
+    ``seconds`` is a duration; its meaning depends on the called method. For ``delivered`` and ``failed``,
     ``seconds`` is the time from ``sending`` to the delivery report. For ``received``, ``seconds`` is the time
     of reading the records that are returned together. For ``retried``, ``seconds`` is the time until the next
-    try. For ``skipped`` and ``dead_lettered``, ``seconds`` is the time from reading a record to its end in a
-    run. For ``committed``, ``seconds`` is the time of the call that commits.
+    try. For ``skipped`` and ``dead_lettered``, ``seconds`` is the time from reading the record until it was
+    skipped, or until its dead letter was delivered. For ``committed``, ``seconds`` is the time of the call
+    that commits.
 
     Examples:
         >>> from cloudevents_kafka.clients.observing import Notice
@@ -76,8 +78,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 class Observer:
     """The base class of observers; a subclass overrides the methods that it needs.
 
-    Several threads, or the event loop, call the methods while they work, so the methods must not wait. An
-    error that a method raises is logged, once for each kind of error, and has no other effect.
+    Threads or the event loop call the methods during their own work, so the methods must not wait. If a
+    method raises an error, this error is logged, once for each kind of error. It has no other effect.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -91,7 +93,7 @@ class Observer:
     """
 
     def sending(self, record: Record) -> HeaderInput:
-        """Return headers to add to a record that will now be passed to the client, or None."""
+        """Return headers to add to a record before it is passed to the client, or None."""
 
     def handling(self, item: Decoded | Undecodable, /) -> AbstractContextManager[object]:
         """Return a context manager in which the handler of a record runs.
@@ -107,7 +109,7 @@ class Observer:
         """Observe that a record was not delivered."""
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Observe the record that a consumer returns, or all records of a batch that it returns."""
+        """Observe the record that a consumer returns, or all records of a returned batch."""
 
     def retried(self, notice: Notice) -> None:
         """Observe that a record has failed and is tried again."""

@@ -32,7 +32,7 @@ class Observers:
 
     def __init__(self, *observers: object) -> None:
         self.owner: dict[str, Any] = {}
-        """The group and the number of the consumer, which each `Notice` about its records contains."""
+        """The group and the number of the consumer; each `Notice` about a record of the consumer has both."""
         self.all = tuple({id(observer): observer for observer in observers}.values())
         self._known: set[object] = set()  # kinds of errors that were logged
         names = [name for name in vars(Observer) if not name.startswith("_")]
@@ -54,11 +54,11 @@ class Observers:
         """Log an error that an observer's method raises in the block, once for each class of errors."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001  # an observer may raise any
+        except Exception as error:  # noqa: BLE001  # an observer may raise any error
             kind = (id(observer), name, type(error))
             if kind not in self._known:
                 self._known.add(kind)
-                # As a text: a log that keeps the traceback keeps the frames of callers, and so reports.
+                # As a text: with the traceback, a log would keep the callers' frames, and so reports.
                 where, text = f"{type(observer).__name__}.{name}", "".join(format_exception(error))
                 _log.warning("%s has failed; such errors are not logged again: %s", where, text)
 
@@ -69,7 +69,7 @@ class Observers:
                 method(*arguments)
 
     def handling(self, item: Decoded | Undecodable) -> ExitStack:
-        """Return a stack of the context managers of all observers, which are already entered."""
+        """Enter the context managers of all observers, and return a stack that leaves them."""
         stack = ExitStack()
         for observer, method in self._each("handling"):
             with self._guard(observer, "handling"):
@@ -83,7 +83,7 @@ class Observers:
             manager.__exit__(*error)
 
     def headers(self, record: Record) -> Headers:
-        """Add the observers' headers to a record to send, and return all its headers."""
+        """Add the observers' headers to a record that will be sent; return all headers of the record."""
         headers = _Headers(record.headers)
         force_setattr(record, "headers", headers)
         for observer, method in self._each("sending"):
@@ -158,7 +158,7 @@ class Reading:
         try:
             self._items.append(item := self._read(record))
         except DecodeError as error:
-            if not self._items:  # else the batch ends before it, and it is read again
+            if not self._items:  # else the batch ends before this record, which is read again
                 self._items.append(Undecodable(error, record))
             raise
         return item
@@ -177,7 +177,7 @@ class Reading:
 
 
 class _Headers(list[tuple[str, bytes | None]]):
-    """Headers that other instrumentation of the client may add to, without replacing observers' headers."""
+    """A list to which other instrumentation may add headers, except headers that observers have added."""
 
     _names: frozenset[str] = frozenset()
 
@@ -191,7 +191,7 @@ class _Headers(list[tuple[str, bytes | None]]):
         names = frozenset(name for name, _ in added)
         for name in names:
             if name.encode().startswith(b"ce_") or name.lower() == "content-type":
-                raise ValueError(f"headers to add must not be those of an event, got {name!r}; rename it")
+                raise ValueError(f"an observer must not add headers of an event, got {name!r}; rename it")
         self[:] = [*(header for header in self if header[0] not in names), *added]
         self._names |= names
 

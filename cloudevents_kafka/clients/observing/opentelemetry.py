@@ -5,8 +5,8 @@ The rules of this observer:
 1. The headers of a sent record contain the trace context of its "send" span exactly once, even if other
    instrumentation of the client adds its own context. The trace context in the event's attributes, which
    shows where the event originated, is not changed.
-2. A span links to the "send" span that delivered each of its records (the hop), and to the span in which an
-   event originated (the origin) if this is another span.
+2. For each of its records, a span has a link to the "send" span that delivered the record (the hop). If the
+   event originated in another span (the origin), the span also has a link to the origin.
 3. The parent of a span is the current span. Without a current span, the parent of a span about exactly one
    record is the hop of this record.
 4. Headers are passed to trace propagators only if all headers with one name together have at most
@@ -36,7 +36,7 @@ from cloudevents_kafka.record import HeaderInput, Headers, Record
 __all__ = ["OpenTelemetryObserver"]
 
 MAX_HEADER: Final = 8192
-"""The maximum size in bytes of all headers with one name, which is W3C's limit for the header ``baggage``."""
+"""The most bytes of all headers with one name together: W3C's limit for the header ``baggage``."""
 _Sources = Sequence[tuple[Record, Event[Any] | None]]
 
 
@@ -69,7 +69,7 @@ class OpenTelemetryObserver(Observer):
         self._tracer = trace.get_tracer("cloudevents_kafka", None, tracer_provider, names.SCHEMA_URL)
         self._attributes = dict(attributes or {})
         self._commits = commits
-        self._sending: dict[int, Span] = {}  # by the id of a record, which lives until its report
+        self._sending: dict[int, Span] = {}  # by the id of a record, which exists until its report
 
     def sending(self, record: Record) -> HeaderInput:
         """Begin the span of a message, and return the headers that contain its trace context."""
@@ -126,7 +126,7 @@ class OpenTelemetryObserver(Observer):
             _end(self._start(names.POLL, topic, found, notices[0].seconds)[0])
 
     def skipped(self, notice: Notice) -> None:
-        """Make the span of a record that is not an event, which a run does not pass to a handler."""
+        """Make the span of a record that is not an event; a run passes no such record to a handler."""
         if notice.verdict is not None and notice.record is not None:
             span, _ = self._start(names.PROCESS, notice.topic, [(notice.record, None)])
             span.set_attributes(_known({names.CLAUSE: notice.clause}))

@@ -31,21 +31,21 @@ MOST_LABELS: Final = 100
 MOST_LAGS: Final = 1000
 _PLACE: Final = ("group", "topic", "partition")
 FIGURES: Final = {
-    "delivered_records_total": (("topic",), "Records that a broker has."),
-    "delivered_bytes_total": (("topic",), "Bytes of their values."),
+    "delivered_records_total": (("topic",), "Records that a broker has stored."),
+    "delivered_bytes_total": (("topic",), "Bytes of the values of delivered records."),
     "failed_records_total": (("topic", "error"), "Records that were not delivered."),
-    "delivery_seconds": (("topic",), "Seconds from the call that sends to the report."),
+    "delivery_seconds": (("topic",), "Seconds from the call of `send` to the delivery report."),
     "received_records_total": (("topic",), "Records that consumers have returned."),
-    "received_bytes_total": (("topic",), "Bytes of their values."),
+    "received_bytes_total": (("topic",), "Bytes of the values of received records."),
     "events_total": (("type",), "Events by type."),
     "refused_records_total": (("verdict", "clause"), "Records that are not read as events."),
     "handling_seconds": (
         ("topic", "error"),
         "Seconds of handlers; the label `error` is empty if the handler has returned.",
     ),
-    "retried_records_total": (("topic", "error"), "Further tries of records that have failed."),
-    "skipped_records_total": (("topic", "error"), "Records that have failed, and are left out."),
-    "dead_records_total": (("topic", "error"), "Records that have failed, and are dead letters."),
+    "retried_records_total": (("topic", "error"), "Further tries of failed records."),
+    "skipped_records_total": (("topic", "error"), "Failed records that were skipped."),
+    "dead_records_total": (("topic", "error"), "Failed records that were sent as dead letters."),
     "lag_records": (_PLACE, "Offsets before the end that are not committed yet."),
     "lag_seconds": (_PLACE, "Age of the newest received record; 0 at the end."),
 }
@@ -82,7 +82,7 @@ class _Lags(Collector):
         self._positions: dict[tuple[str, ...], _Position] = {}
 
     def receive(self, notice: Notice, newest: float) -> None:
-        """Set the position after a received record; the consumer that received it now owns the partition.
+        """Set the position after a received record; the consumer of the record now owns the partition.
 
         If the timestamp of the record is in the future, the record's age is counted from its receipt.
         """
@@ -107,7 +107,7 @@ class _Lags(Collector):
             self._move(position, notice)
 
     def revoke(self, notice: Notice) -> None:
-        """Forget a partition, unless another consumer has received a record from this partition since."""
+        """Forget a partition, unless another consumer has received a record from it in the meantime."""
         if self._of_consumer(notice) is not None:
             self._positions.pop(_place_of(notice), None)
 
@@ -121,8 +121,8 @@ class _Lags(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield both lag metrics.
 
-        If there are more than `MOST_LAGS` partitions, the lags of the others are added up, and their greatest
-        age is used.
+        If there are more than `MOST_LAGS` partitions, the lags of the remaining partitions are added up, and
+        the greatest of their ages is used.
         """
         places = [(place, each.lag, each.age()) for place, each in self._positions.copy().items()]
         own = len(places) if len(places) <= MOST_LAGS else MOST_LAGS - 1

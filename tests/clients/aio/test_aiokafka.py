@@ -217,7 +217,7 @@ def test_a_consumer_that_was_not_started_is_refused(how: str) -> None:
     [
         (
             {},
-            r"group_id must be the name of a group for run\(\), .* got None; create the consumer with it",
+            r"group_id must be the name of a group for run\(\), .* got None; create the consumer with a",
         ),
         ({"group_id": "g"}, r"enable_auto_commit must be False for run\(\), got True"),
     ],

@@ -193,7 +193,7 @@ def test_a_full_client_is_waited_for() -> None:
         client.produce("others", value=b"")
         client.produce("others", value=b"")
         async with AsyncEventProducer(client, topic="orders") as producer:
-            with pytest.raises(asyncio.QueueFull, match="the client has no room"):
+            with pytest.raises(asyncio.QueueFull, match="the queue of the client is full"):
                 producer.send_nowait(order(0))
             sending = asyncio.gather(*(producer.send(order(number)) for number in range(10)))
             await asyncio.sleep(0.05)

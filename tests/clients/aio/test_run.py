@@ -425,7 +425,7 @@ async def test_a_cancellation_of_something_else_is_a_failure(on_failure: str) ->
 
     action: Any = DeadLetters(EventProducer(client), topic="dead") if on_failure == "letters" else on_failure
     if on_failure == "fail":
-        with pytest.raises(concurrent.futures.CancelledError, match="what was awaited has been cancelled"):
+        with pytest.raises(concurrent.futures.CancelledError, match="an awaited task was cancelled"):
             await service.run(handle, tries=2, backoff=0, on_failure=action, concurrency=1)
         assert service.offsets == {("in", 0): 1}
         return
