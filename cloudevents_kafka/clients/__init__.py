@@ -1,4 +1,4 @@
-"""Consumers, producers and processors of events, which wrap Kafka clients.
+"""Consumers, producers and processors of events: wrappers of Kafka clients.
 
 Read the modules in this order:
 
@@ -9,7 +9,7 @@ Read the modules in this order:
   registry;
 * `EventConsumer.run`: `_schedule` contains the rules of a run, and decides with `_policy` and `passing`;
   `_workers` (with `_sends`) and `_thread_run` (with `_run`, `_commits`, `_automatic` and `_closing`) do the
-  work; `_steps` describes how their client calls are made; `_signals` ends a run at SIGTERM;
+  work; `_steps` describes how a run makes client calls; `_signals` ends a run at SIGTERM;
 * `dead_letters`: failed records that are sent to a dead letter topic;
 * `processor`, `_transactions`, `_transaction_time` and `_serving`: records that are read and written
   exactly once;

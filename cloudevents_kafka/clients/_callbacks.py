@@ -1,10 +1,11 @@
 """`Callbacks`: calls users' functions after a delivery report of the Kafka client, one after another.
 
-A Kafka client calls its callbacks while one of its methods runs, such as ``poll``. If a user's function
-called the client from such a callback, the process would end (confluent-kafka stores the state of only one
-call for each thread). So a delivery report only adds functions to a queue, and a thread calls these functions
-after its call of the client has returned. One thread at a time calls the queued functions, in the order of
-the reports. While a thread calls these functions, it owns no lock that another thread needs for its own work.
+A Kafka client calls its callbacks while one of its methods, such as ``poll``, is running. If a user's
+function called the client from such a callback, the process would end (confluent-kafka stores the state of
+only one call for each thread). So a delivery report only adds functions to a queue, and a thread calls these
+functions after its call of the client has returned. One thread at a time calls the queued functions, in the
+order of the reports. While a thread calls these functions, it owns no lock that another thread needs for its
+own work.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def close_before(
 
     ``unread`` is a function that returns the offsets of these records. ``sought`` lists the offsets of
     earlier calls of ``seek``. Such an offset is used only if no record of its partition was read after the
-    ``seek``. ``is_away`` is whether the broker did not answer an earlier request; if so, its next answer is
-    awaited for one second instead of five.
+    ``seek``. ``is_away`` is whether the broker did not answer an earlier request; if so, the client waits one
+    second, instead of five, for the broker's next answer.
     """
     close = leave
     try:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from cloudevents_kafka.clients.observing.calls import Observers
 
-_ANSWER_SECONDS: Final = 1.0  # a broker that takes longer is asked again
+_ANSWER_SECONDS: Final = 1.0  # if the answer takes longer, the request is repeated
 _METADATA_TOO_LONG: Final = 12
 _REBALANCE_IN_PROGRESS: Final = 27
 _log: Final = logging.getLogger("cloudevents_kafka.run")
@@ -56,13 +56,13 @@ class Commits:
 
     def look(self, assigned: list[TopicPartition]) -> Steps[None]:
         """Yield the call that requests the committed offsets of partitions, and store the answer."""
-        with suppress_client_errors():  # the first answer to `commit` is of use, too
+        with suppress_client_errors():  # `commit` requests these offsets again
             committed = yield Ask("committed", assigned, timeout=_ANSWER_SECONDS)
             with self._lock:
                 self._schedule.note(committed)
 
     def commit(self) -> Steps[None]:
-        """Yield the calls that confirm the last commits, and commit the records that were done since then.
+        """Yield the calls that confirm the last commits, and then commit the newly done records.
 
         Raises `ConsumeError` if the client or other code commits unfinished records.
         """
@@ -82,7 +82,9 @@ class Commits:
                 self._schedule.commit(places)
             for place in refused:
                 where = f"{place.topic}[{place.partition}]"
-                _log.warning("offsets were not committed: the group has %d of %s", place.offset, where)
+                _log.warning(
+                    "offsets were not committed: the group has the offset %d for %s", place.offset, where
+                )
             if places:
                 began = time.monotonic()
                 yield Ask("commit", offsets=places, asynchronous=True)

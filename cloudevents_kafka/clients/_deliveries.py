@@ -1,7 +1,7 @@
 """`Deliveries`: the pending and the failed deliveries of a producer, and the callers that wait for them.
 
-This module does no input or output. `Deliveries` gets the Kafka client's function that queues a message from
-a `Shell`. The shell also waits for deliveries, in threads (`_polling`) or on an event loop (`aio`). The
+This module does no input or output. From a `Shell`, `Deliveries` gets the Kafka client's function that queues
+a message. The shell also waits for deliveries, in threads (`_polling`) or on an event loop (`aio`). The
 client calls a report function for each delivery.
 """
 
@@ -135,7 +135,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
             self._shell.wait(self, timeout)
             self._shell.deliveries.failed.pop(self, None)  # so that flush does not raise the failure again
         if self._client_error is not None:
-            raise self._failure()  # without a variable, which would be a cycle with the traceback
+            raise self._failure()  # not in a variable: with the traceback, it would be a cycle
         if self.callback_error is not None:
             raise DeliveryError(
                 f"{self!r} has arrived, and must not be sent again, but its on_delivery has raised "
@@ -177,7 +177,7 @@ class Deliveries(Generic[DeliveryT]):
         self.pending: dict[int, _OnItsWay] = {}
         """The messages that are not reported yet, in order; the key is the number of the message's report."""
         self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced, as threads add to it
-        self.awaited: deque[Delivery[Any]] = deque()  # done; added by the thread of the reports
+        self.awaited: deque[Delivery[Any]] = deque()  # done; the thread of the reports adds them
         self.callbacks = Callbacks()
         self.kind = kind
         self.count: Callable[[], Sends | None] | None = None
@@ -280,11 +280,11 @@ class Deliveries(Generic[DeliveryT]):
 
     def is_busy(self) -> bool:
         """Return whether a sent message waits for its report, or a function must be called with a report."""
-        # In the order in which a report goes through them.
+        # Checked in the order in which a report moves from one to the next.
         return bool(self.pending or self._noting) or self.callbacks.is_busy()
 
     def find_lost(self, client: Any) -> int:
-        """Report as lost the messages that a client dropped without a delivery report; return their number.
+        """If a client dropped messages without a delivery report, report them as lost; return their number.
 
         A client drops messages without a report if it reports only failures, or if it was closed before all
         messages were reported.
@@ -331,7 +331,7 @@ class DeliveryLost(Exception):
 
 
 def is_closed(client: Any) -> bool:
-    """Return whether a client was closed; False for a client of a user's own class without a length."""
+    """Return whether a client was closed; False for a client of a user's class without ``__len__``."""
     try:
         len(client)
     except RuntimeError:
@@ -347,13 +347,13 @@ def _why_lost(client: Any) -> str | None:
         left = len(client)
     except RuntimeError:
         return "the client was closed before it has reported the delivery; close the EventProducer first"
-    except TypeError:  # a class of the user without a length, and asyncio clients
+    except TypeError:  # a user's class without ``__len__``, or an asyncio client
         return None
     if left:
         return None
     return (
         "the client has sent or dropped the message without a report; "
-        "create the Producer without delivery.report.only.error, and without a dr_cb of its own"
+        "create the Producer without delivery.report.only.error, and without a dr_cb"
     )
 
 

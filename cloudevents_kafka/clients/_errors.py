@@ -120,7 +120,7 @@ Examples:
 
 
 def is_fatal(error: object) -> bool:
-    """Return whether an error is fatal for the client; for an error in a message, only its code shows it."""
+    """Return whether an error is fatal for the client; a polled error shows this only by its code."""
     return _is_of_client(error) and (error.fatal() or error.code() == _FATAL)
 
 

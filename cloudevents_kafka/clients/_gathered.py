@@ -1,7 +1,7 @@
 """`Gathered`: the messages that the Kafka client has returned and that the consumer has not returned yet.
 
 The consumers for threads and for asyncio use `Gathered`. `Gathered` converts messages to records, and knows
-the offsets at which partitions continue. This module does no input or output.
+at which offset to continue in each partition. This module does no input or output.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Gathered(Generic[ItemT_co]):
         ]
 
     def drop_moved(self) -> None:
-        """Drop the messages that were fetched before a seek in their partition, or before its revocation.
+        """Drop the messages that were fetched before their partition was revoked, or before a seek in it.
 
         The client's position in a partition shows such a change: without a seek or a revocation, the position
         is directly after the messages.

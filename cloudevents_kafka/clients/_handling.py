@@ -61,7 +61,7 @@ class BatchHandler:
             self._check_letters(policy.on_failure)
 
     def handle(self, batch: Sequence[Item], time: TransactionTime, is_ending: Callable[[], bool]) -> Handled:
-        """Handle records until the time is over or one fails; return the number of handled records.
+        """Handle records until the time is over or a record fails; return how many were handled.
 
         At least one record is handled or fails.
         """

@@ -99,7 +99,9 @@ class Policy(msgspec.Struct, kw_only=True):
                 f"on_failure must be 'fail', 'skip', a DeadLetters or a function, got {self.on_failure!r}"
             )
         if self.tries < 1 or not self.backoff >= 0:
-            raise ValueError(f"tries must be from 1 and backoff from 0, got {self.tries} and {self.backoff}")
+            raise ValueError(
+                f"tries must be at least 1 and backoff at least 0, got {self.tries} and {self.backoff}"
+            )
         self.observed = add_observers(self.observed, self.observers)
 
     def handling(self, item: Item) -> AbstractContextManager[object]:
@@ -203,7 +205,7 @@ class RunPolicy(Policy, kw_only=True):
                 got = with_article(type(value).__name__)
                 raise TypeError(f"{name} must be a number from {lowest}, got {got}; pass {name}={lowest + 5}")
             if value is not None and not value >= lowest:
-                raise ValueError(f"{name} must be from {lowest}, got {value!r}")
+                raise ValueError(f"{name} must be at least {lowest}, got {value!r}")
 
 
 def log_outcome(item: Item, attempt: int, error: Exception, action: Action, counts: RunResult) -> None:

@@ -10,8 +10,8 @@ The rules:
    `_callbacks`.
 3. A message that has left the client without a delivery report will never be reported: waiting for its
    delivery raises an error.
-4. No call of the client that may hang is made in a user's thread. The exceptions are ``produce``, short
-   polls, and short flushes without a time limit for all of them.
+4. A user's thread makes no client call that may hang, with these exceptions: ``produce``, short polls, and,
+   in a flush without a time limit, short calls of the client's ``flush``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Polling:
 
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
         """Call the queued callbacks after a poll, and log the error that the poll has raised."""
-        is_closing = self.deliveries.closed and isinstance(error, RuntimeError)  # before `len` raises it, too
+        is_closing = self.deliveries.closed and isinstance(error, RuntimeError)  # `len` raises it later
         if error is not None and not is_closing:
             log_polling(self._client, error)
         if is_idle:
@@ -80,7 +80,7 @@ class Polling:
         thread.holder = get_ident()
         try:
             self._client.poll(0)
-        except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+        except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
             log_polling(self._client, error)
         finally:
             thread.holder = None
@@ -191,7 +191,7 @@ class Polling:
             return within(seconds + SECONDS, flush) if is_bounded else flush()  # type: ignore[no-any-return]
         except TimeoutError:
             return max(1, len(self.deliveries.pending))
-        except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+        except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
             log_polling(self._client, error)
             if is_closed(self._client):
                 return 0
@@ -208,7 +208,7 @@ class Polling:
 
 
 class Waiter:
-    """A waiting thread; the methods that wake it have the names of a future's methods."""
+    """A waiting thread; the methods that wake the thread have the names of a future's methods."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -232,7 +232,7 @@ def poll_or_log(client: Any, seconds: float) -> int:
     """Return the result of a client's ``poll``; if it raises an error, log the error and return 0."""
     try:
         served: int = client.poll(seconds)
-    except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+    except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
         log_polling(client, error)
         return 0
     return served

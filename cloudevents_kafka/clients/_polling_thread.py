@@ -76,7 +76,7 @@ class PollingThread:
             self.holder = threading.get_ident()
             try:
                 is_idle = not poll(SECONDS)
-            except Exception as failure:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+            except Exception as failure:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
                 is_idle, error = True, failure
             finally:
                 self.holder = None

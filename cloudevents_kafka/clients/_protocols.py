@@ -167,7 +167,7 @@ def stores_offsets(client: Any) -> bool:
 
 
 _INVALID_ARG: Final = -186
-_ASYNCIO = ("send", "getone", "start")  # coroutines of aiokafka's clients, which may have no others
+_ASYNCIO = ("send", "getone", "start")  # coroutine functions; each client of aiokafka has one of these
 _ADDRESSES: Final = re.compile(r"[\w.-]+:\d+(,[\w.-]+:\d+)*")
 _CONVERTING = ("SerializingProducer", "DeserializingConsumer")  # of confluent-kafka
 
@@ -249,7 +249,7 @@ def check_seconds(name: str, seconds: object) -> None:
         got = with_article(type(seconds).__name__)
         raise TypeError(f"{name} must be a number of seconds, or None, got {got}; pass {name}=5.0")
     if not seconds >= 0:
-        raise ValueError(f"{name} must be seconds from 0, or None, got {seconds!r}; pass {name}=5.0")
+        raise ValueError(f"{name} must be 0 or more seconds, or None, got {seconds!r}; pass {name}=5.0")
 
 
 def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:
@@ -297,7 +297,7 @@ def _problem(client: object, name: str, needed: list[str]) -> str | None:
             f"{got}, an asyncio client; use AsyncEvent{name}, which takes aiokafka's client or a plain {name}"
         )
     missing = [method for method in needed if not callable(methods[method])]
-    advice = "; pass the client that it has, or settings" if is_ours else ""
+    advice = "; pass the client that it wraps, or settings" if is_ours else ""
     return f"{got}, which has no {' and no '.join(missing)}{advice}" if missing else None
 
 

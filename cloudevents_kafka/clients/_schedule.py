@@ -56,7 +56,7 @@ _MOST_REFUSALS: Final = 10  # further refusals do not double the number again: a
 
 
 class _Partition(msgspec.Struct, eq=False):
-    """The records of a partition since it was assigned or sought."""
+    """The records of a partition since its assignment, or since the last seek in it."""
 
     name: PartitionName
     end: int  # the offset after the last record that was added to a lane
@@ -126,7 +126,7 @@ class Schedule:
         return self.knows(name_of(item))
 
     def knows(self, name: PartitionName) -> bool:
-        """Return whether the group's offset or a record of a partition was stored since its assignment."""
+        """Return whether a record or the group's offset was stored since a partition was assigned."""
         return name in self._seen or name in self._partitions
 
     def add(self, item: Item, now: float) -> None:

@@ -104,6 +104,6 @@ class Serving:
         interval = float(str(self._interval if known else _DEFAULT_INTERVAL)) / 1000
         return (
             f"the group has expelled the member, which did not poll for {self._seconds:.1f} s, and "
-            f"max.poll.interval.ms is {interval:g} s{'' if known else ' by default'}: set it above that, or "
-            "let the handler leave other threads time to run"
+            f"max.poll.interval.ms is {interval:g} s{'' if known else ' by default'}: raise this setting, or "
+            "let other threads run while the handler runs"
         )

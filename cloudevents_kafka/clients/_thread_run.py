@@ -127,7 +127,7 @@ class ThreadRun:
         deadline = time.monotonic() + seconds
         self._workers.end(deadline - seconds / 5)  # the rest is for the commit
         self._perform(self.progress.keep())
-        # In a thread: if a broker goes away, the call takes longer than it may take.
+        # In a thread, because the call takes longer than ``left`` seconds if a broker goes away.
         left = max(0.0, deadline - time.monotonic())
         last = threading.Thread(target=self._perform, args=(self.progress.commit_last(left),), daemon=True)
         self.progress.is_away = True

@@ -28,7 +28,7 @@ class TransactionTime:
     def __init__(self, timeout: float | None, max_seconds: float | None) -> None:
         for name, value in (("transaction_timeout", timeout), ("max_seconds", max_seconds)):
             if value is not None and not value > 0:
-                raise ValueError(f"{name} must be seconds above 0, or None, got {value!r}")
+                raise ValueError(f"{name} must be more than 0 seconds, or None, got {value!r}")
         self._timeout = timeout
         self._limit = DEFAULT_TIMEOUT if timeout is None else timeout
         self._max_seconds = self._limit * _SHARE if max_seconds is None else max_seconds

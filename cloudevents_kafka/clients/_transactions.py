@@ -1,4 +1,4 @@
-"""`Transactions`: the transactions of a producer, whose steps are repeated while no broker answers."""
+"""`Transactions`: the transactions of a producer; their steps are repeated while no broker answers."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Transactions:
         until = math.inf if seconds is None else time.monotonic() + seconds
         while wait((result,), self.left(POLL_SECONDS)).not_done:
             self._serving.poll()
-            if time.monotonic() > until + POLL_SECONDS:  # after the bound of the call itself
+            if time.monotonic() > until + POLL_SECONDS:  # after the time limit of the call itself
                 raise TransactionError(f"a call of the client did not return in {seconds:g} s")
         return result.result()
 

@@ -195,7 +195,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         )
         self.consumer: ConsumerT = client
         self._client: Any = client  # a user's class may have no methods of a group
-        self._left: list[TopicPartition] = []  # where `run` has left a record unfinished
+        self._left: list[TopicPartition] = []  # the first unfinished offsets after `run`
         self._is_away = False  # whether the group did not answer the last request of a run
         self._run: ThreadRun | None = None
         self._workers: Threads | None = None  # of the last run, if its handlers have not returned
@@ -334,9 +334,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
         """Read on from a record, or from an offset of a partition.
 
-        Records of the partition that were fetched but not returned yet are dropped. Raises `TypeError` for an
-        object of another type, and the errors of the client's ``seek``, such as ``KafkaException`` if the
-        partition is not assigned.
+        If records of the partition were fetched but not returned yet, these records are dropped. Raises
+        `TypeError` for an object of another type, and the errors of the client's ``seek``, such as
+        ``KafkaException`` if the partition is not assigned.
         """
         place = start_of(to)
         self._client.seek(place)

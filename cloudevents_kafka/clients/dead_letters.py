@@ -331,7 +331,7 @@ class DeadLetterError(DeliveryError):
 def _describe(error: BaseException | str) -> str:
     if isinstance(error, str):
         return error
-    reason = error.reason if isinstance(error, DecodeError) else str(error)  # the place has its own headers
+    reason = error.reason if isinstance(error, DecodeError) else str(error)  # the offset is in another header
     name, cause = type(error).__name__, describe_cause(error)
     return (f"{name}: {reason}" if reason else name) + (f"; from {cause}" if cause else "")
 

@@ -1,4 +1,4 @@
-"""Find transient errors: a failed connection, a time-out, or an HTTP answer of 429 or 5xx.
+"""Find transient errors: a failed connection, a time-out, or an HTTP answer with status 429 or 5xx.
 
 A codec may need another server, such as a schema registry, to read or write data. If that server does not
 answer, the codec raises an error of its HTTP client, and this library raises a `DataError` whose cause is the

@@ -155,7 +155,7 @@ class EventProcessor:
         self._serving = Serving(consumer, consumer._gathered, consumer._settings)
         self._transactions = Transactions(producer, timeout, self._time, self._is_ending, self._serving)
         if transactions < 1:
-            raise ValueError(f"transactions must be from 1, got {transactions!r}")
+            raise ValueError(f"transactions must be at least 1, got {transactions!r}")
         producer.observe(observers)
         self._policy = Policy(
             read=consumer.read_item,
@@ -171,7 +171,7 @@ class EventProcessor:
         self._timeout = timeout
         self._counts = RunResult()
         self._stopped = False
-        self._is_stuck = False  # whether a handler was left in its thread
+        self._is_stuck = False  # whether a handler of an earlier run has not returned
         self._aborted: tuple[Sequence[Item], Exception] | None = None  # the last batch, if it was aborted
         producer.count_sends()
 

@@ -66,7 +66,7 @@ class Writer(msgspec.Struct):
         check_mode(self.mode, self.format)
         check_key_mapper(self.key_mapper)
         if self.close_timeout is not None and not self.close_timeout >= 0:
-            raise ValueError(f"close_timeout must be seconds from 0, or None, got {self.close_timeout!r}")
+            raise ValueError(f"close_timeout must be 0 or more seconds, or None, got {self.close_timeout!r}")
 
     def encode(  # noqa: PLR0917  # by position, as names would take a twentieth of the time of send()
         self,

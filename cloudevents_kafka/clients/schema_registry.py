@@ -85,7 +85,7 @@ def registry_client(settings: Mapping[str, Any]) -> Any:
     read = registry_settings(settings)
     try:
         return SchemaRegistryClient.new_client(read)
-    except (OSError, TypeError) as error:  # the first for a certificate file, the others for a value
+    except (OSError, TypeError) as error:  # the first for a certificate file, the second for a value
         raise ValueError(str(error)) from error
 
 
@@ -178,7 +178,7 @@ class Patience:
         except TimeoutError:
             if future.done():  # the client has raised it
                 raise
-            raise TimeoutError(f"no whole answer within {self._seconds:g} s") from None
+            raise TimeoutError(f"no complete answer within {self._seconds:g} s") from None
         finally:
             self._call = None
 

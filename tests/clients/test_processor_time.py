@@ -260,7 +260,7 @@ def test_a_record_that_took_longer_than_a_transaction_may_is_named(
 @pytest.mark.parametrize("value", [0, -1, float("nan")])
 def test_times_are_above_zero(clock: Clock, name: str, value: float) -> None:
     """Other values are refused by name."""
-    with pytest.raises(ValueError, match=f"{name} must be seconds above 0, or None, got"):
+    with pytest.raises(ValueError, match=f"{name} must be more than 0 seconds, or None, got"):
         Kafka(clock).renew(**{name: value})
 
 

@@ -398,7 +398,7 @@ def test_leaving_a_block_ends_at_its_bound() -> None:
 @pytest.mark.parametrize("timeout", [-1, float("nan")])
 def test_a_bound_is_seconds_from_zero(timeout: float) -> None:
     """Other values are refused when the producer is made."""
-    with pytest.raises(ValueError, match="close_timeout must be seconds from 0"):
+    with pytest.raises(ValueError, match="close_timeout must be 0 or more seconds"):
         EventProducer(FakeProducer(), close_timeout=timeout)
 
 

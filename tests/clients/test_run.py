@@ -420,12 +420,12 @@ def test_partitions_of_others_are_not_committed(monkeypatch: pytest.MonkeyPatch)
             TypeError,
             "on_failure must be 'fail', 'skip', a DeadLetters or a function, got 'ignore'",
         ),
-        ({"tries": 0}, ValueError, "tries must be from 1"),
+        ({"tries": 0}, ValueError, "tries must be at least 1"),
         ({"backoff": -1}, ValueError, "backoff from 0"),
-        ({"concurrency": 0}, ValueError, "concurrency must be from 1"),
-        ({"stop_timeout": -1}, ValueError, "stop_timeout must be from 0"),
-        ({"max_ahead": 0}, ValueError, "max_ahead must be from 1, got 0"),
-        ({"revoke_timeout": -1}, ValueError, "revoke_timeout must be from 0"),
+        ({"concurrency": 0}, ValueError, "concurrency must be at least 1"),
+        ({"stop_timeout": -1}, ValueError, "stop_timeout must be at least 0"),
+        ({"max_ahead": 0}, ValueError, "max_ahead must be at least 1, got 0"),
+        ({"revoke_timeout": -1}, ValueError, "revoke_timeout must be at least 0"),
     ],
 )
 def test_wrong_options_are_refused(options: Any, error: type[Exception], expected: str) -> None:

@@ -172,7 +172,7 @@ def test_a_member_that_was_expelled_is_explained(
     topic = Topic(broker, lambda _: time.sleep(4))
     expected = (
         r"2 transactions for \d records? were aborted, and the group has expelled the member, which did not "
-        r"poll for [4-9]\.\d s, and max.poll.interval.ms is 1.5 s: set it above that, .*UNKNOWN_MEMBER_ID"
+        r"poll for [4-9]\.\d s, and max.poll.interval.ms is 1.5 s: raise this setting, .*UNKNOWN_MEMBER_ID"
     )
     with pytest.raises(TransactionError, match=expected):
         topic.run(transactions=2, max_records=1)

@@ -63,7 +63,7 @@ class FetchCalls:
         return found
 
     async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[PolledMessage]:
-        """Find the first record of each partition that raises an error, and return messages about them.
+        """In each partition, find the first record that raises an error; return messages about these records.
 
         The records before such a record are first passed to ``add``. A message describes the error of the
         client. But if a header name is not UTF-8, the message is a record without key, value and headers. The

@@ -21,7 +21,7 @@ from cloudevents_kafka.clients.aio._call_thread import call_once
 
 _WOKEN: Final = 100  # deliveries whose waiters one callback of the loop wakes, in a millisecond
 _ROOM: Final = 250  # waiting tasks are woken when this number of messages can be sent
-_RETRY_SECONDS: Final = 0.02  # other code may have filled the queue, and get the reports
+_RETRY_SECONDS: Final = 0.02  # if other code has filled the queue, this code gets the reports
 _CALLED_SECONDS: Final = 0.002  # between two checks whether the observers have been called
 
 
@@ -102,7 +102,7 @@ class AsyncSender:
             raise asyncio.InvalidStateError(f"{delivery!r} has no report yet; await it")
 
     def resume(self) -> None:
-        """Continue to send if sending was cancelled; each wait begins with this call."""
+        """Continue to send if sending was cancelled; this is called before each wait."""
         self.deliveries.check_process()
 
     def running_loop(self) -> asyncio.AbstractEventLoop:
@@ -191,7 +191,7 @@ def _wake_some(waiting: deque[asyncio.Future[None]], count: int) -> None:
 
 
 class PolledSender(AsyncSender):
-    """Sends through a client whose ``poll`` calls the reports.
+    """Sends through a client whose ``poll`` calls the report functions.
 
     The polling thread wakes the event loop once for all reports of one call of ``poll``. If the first report
     already woke the loop, the loop and the thread would compete for Python's interpreter lock at each report.

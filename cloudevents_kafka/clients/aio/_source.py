@@ -211,7 +211,7 @@ def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessa
     """Return the messages of one client call, as a second call could revoke the messages' partitions."""
     check_begun(client)
     began = time.monotonic()
-    messages: Sequence[PolledMessage] = client.consume(count, seconds)  # waits until there are ``count``
+    messages: Sequence[PolledMessage] = client.consume(count, seconds)  # waits for ``count`` messages
     if not messages and not seconds:
         message = client.poll(FETCH_SECONDS)
         messages = () if message is None else (message,)

@@ -192,7 +192,9 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
             self._polled.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
             return
         if on_lost is not None:
-            raise ValueError("on_lost must be None for aiokafka, which has no such call; pass on_revoke")
+            raise ValueError(
+                "on_lost must be None for aiokafka, which reports lost partitions as revoked; pass on_revoke"
+            )
         check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke)
         self._aiokafka.subscribe(topics, on_assign, on_revoke)

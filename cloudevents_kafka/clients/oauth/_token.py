@@ -77,7 +77,7 @@ def read_token(output: bytes) -> Token:
     fields = _json_object(text)
     value = next((fields[name] for name in _NAMES if name in fields), None) if fields else text
     if not isinstance(value, str) or not _BEARER.fullmatch(value):
-        raise TokenError(f"it printed {pluralize(len(output), 'byte')} that have no token in them; {_FORMS}")
+        raise TokenError(f"it printed {pluralize(len(output), 'byte')} without a token; {_FORMS}")
     claims = _claims(value)
     expires = _expiry(fields) or _number(claims.get("exp")) or _signed_until(value)
     if expires is None:

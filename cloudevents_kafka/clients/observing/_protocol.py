@@ -79,7 +79,7 @@ class Observer:
     """The base class of observers; a subclass overrides the methods that it needs.
 
     Threads or the event loop call the methods during their own work, so the methods must not wait. If a
-    method raises an error, this error is logged, once for each kind of error. It has no other effect.
+    method raises an error, this error is logged, once for each kind of error. The error has no other effect.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer

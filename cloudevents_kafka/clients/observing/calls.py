@@ -177,7 +177,7 @@ class Reading:
 
 
 class _Headers(list[tuple[str, bytes | None]]):
-    """A list to which other instrumentation may add headers, except headers that observers have added."""
+    """A list of headers; other instrumentation may add headers, but not replace headers of observers."""
 
     _names: frozenset[str] = frozenset()
 

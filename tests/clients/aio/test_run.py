@@ -321,7 +321,7 @@ async def test_wrong_arguments_are_refused() -> None:
     service = Service()
     with pytest.raises(TypeError, match="handler must be a coroutine function, got builtin"):
         await service.events.run(print)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="concurrency must be from 1"):
+    with pytest.raises(ValueError, match="concurrency must be at least 1"):
         await service.run(concurrency=0)
     with pytest.raises(TypeError, match=r"topics must be a list of names, got 'in'"):
         service.events.subscribe("in")

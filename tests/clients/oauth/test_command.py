@@ -55,7 +55,7 @@ def test_a_token_is_kept_for_most_of_its_life():
 def test_words_are_split_as_a_shell_does():
     """A text is split at blanks outside of quotes; a variable or a semicolon has no meaning."""
     command = TokenCommand(f"{sys.executable} -c 'print(__import__(\"sys\").argv[1])' '$HOME; x'")
-    with pytest.raises(TokenError, match="printed 9 bytes that have no token"):
+    with pytest.raises(TokenError, match="printed 9 bytes without a token"):
         command.token()
 
 

@@ -63,7 +63,7 @@ def test_an_answer_without_an_end():
 @each(
     ("output", "words"),
     [
-        (b"", "printed 0 bytes that have no token in them; it must print a JWT"),
+        (b"", "printed 0 bytes without a token; it must print a JWT"),
         (b"Please log in: hunter2", "have no token in them"),
         (b"hunter2\nhunter3", "have no token in them"),
         (b'{"error": "hunter2"}', "have no token in them"),
