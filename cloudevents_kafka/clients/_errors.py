@@ -70,11 +70,12 @@ class ConsumeError(CloudEventsKafkaError):
       THROTTLING_QUOTA_EXCEEDED;
     * other errors that the client calls retriable.
 
-    Final errors are missing rights (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset that
-    does not exist where ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too large
-    or corrupt (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings (INCONSISTENT_GROUP_PROTOCOL),
-    fatal errors (_FATAL), for example because another member has the same ``group.instance.id``, and all
-    errors that are not listed here. Reading can continue after all errors except the fatal ones.
+    All other errors are final: missing rights (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an
+    offset that does not exist if ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is
+    too large or corrupt (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings
+    (INCONSISTENT_GROUP_PROTOCOL), fatal errors (_FATAL), and errors that are not listed here. An error is
+    fatal, for example, if another member has the same ``group.instance.id``. Reading can continue after all
+    errors except the fatal ones.
 
     Examples:
         >>> from cloudevents_kafka import ConsumeError, EventConsumer

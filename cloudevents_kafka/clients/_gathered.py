@@ -171,7 +171,7 @@ class Gathered(Generic[ItemT_co]):
         ]
 
     def drop_moved(self) -> None:
-        """Drop the messages that were fetched before their partition was revoked, or before a seek in it.
+        """Drop the messages whose partition was revoked, or changed by a seek, after they were fetched.
 
         The client's position in a partition shows such a change: without a seek or a revocation, the position
         is directly after the messages.

@@ -61,7 +61,7 @@ class TransactionTime:
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def find_slow_record(self) -> str | None:
-        """Return what to do about a record that took as long as a whole transaction may take, or None."""
+        """Return advice if one record took as long as a whole transaction may take, otherwise None."""
         seconds, record = self._slowest
         if record is None or seconds < self._limit:
             return None

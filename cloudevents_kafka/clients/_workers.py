@@ -81,7 +81,7 @@ class Workers(ABC):
         return handling if sends is None else _counted(sends, handling)
 
     def _returned(self, task: Task, sends: Sends | None) -> None:
-        """Continue with a record whose handler has returned: it is done, or waits for delivery reports."""
+        """Continue with a record whose handler has returned: it is done, or it waits for delivery reports."""
         if sends is None:
             self._end(task)
             return

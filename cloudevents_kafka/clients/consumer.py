@@ -77,11 +77,11 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     event and its record, and returns an event. The consumer returns this event to its caller.
 
     ``event.data`` is decoded when it is first used, and raises `DataError` if the data cannot be decoded.
-    With ``eager_data``, the data is decoded when the record is read, and a record whose data cannot be
-    decoded is returned as an `Undecodable` with `BrokenData`. With ``data_type``, which implies
-    ``eager_data``, ``event.data`` is an instance of a pydantic model, a msgspec Struct, a dataclass or
-    another type (see `typed_data`). ``data_type`` may also be a mapping from the ``type`` of events to such
-    types. If the mapping does not contain the ``type`` of an event, the data of this event is not converted.
+    With ``eager_data``, the data is decoded when the record is read. If the data cannot be decoded, the
+    record is returned as an `Undecodable` with `BrokenData`. ``data_type`` implies ``eager_data``:
+    ``event.data`` is then an instance of a pydantic model, a msgspec Struct, a dataclass or another type (see
+    `typed_data`). ``data_type`` may also be a mapping from the ``type`` of events to such types. If the
+    mapping does not contain the ``type`` of an event, the data of this event is not converted.
     ``data_reader`` is a function that takes an event and its record, and returns ``event.data`` (see
     `Event.read_with`). With ``data_type``, the returned value is converted to this type.
 
@@ -396,8 +396,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
         The run ends at SIGTERM, after a call of `stop`, or after ``idle_timeout`` seconds without a record.
         At the end, the run calls ``handler`` with no further record, and waits up to ``stop_timeout`` seconds
-        for the handlers that are running. If a handler has not returned by then, its record is not committed;
-        the next run, or another member of the group, reads this record again. The consumer stays open. In the
+        for the handlers that are running. If a record is not done by then, its offset is not committed; the
+        next run, or another member of the group, reads this record again. The consumer stays open. In the
         settings of the consumer's client, ``enable.auto.commit`` must be False. Otherwise, the client itself
         commits all records that were read, even unfinished records. When the group's offsets show such a
         commit, `ConsumeError` is raised.
@@ -426,12 +426,12 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         that were done since the last commit are handled again. If a record is unfinished after ``max_age``
         seconds, a warning is logged. All waiting records together may use at most ``max_bytes`` of memory, by
         default 64 MiB; each record counts as its size plus 1 KiB. When the waiting records of a partition
-        have reached its share of ``max_bytes``, this partition is not read for some time; all other
-        partitions are still read. When partitions are revoked, `run` waits up to ``revoke_timeout`` seconds
-        for the handlers of their records, and commits the done records. This requires a subscription with
-        `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if
-        this is shorter; for aiokafka, half of ``rebalance_timeout_ms`` also limits the default. If the user
-        passed a confluent-kafka client, the run knows ``max.poll.interval.ms`` only after the group has
+        have reached its share of ``max_bytes``, this partition is not read until half of the share is free;
+        all other partitions are still read. When partitions are revoked, `run` waits up to ``revoke_timeout``
+        seconds for the handlers of their records, and commits the done records. This requires a subscription
+        with `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms``
+        if this is shorter; for aiokafka, half of ``rebalance_timeout_ms`` also limits the default. If the
+        user passed a confluent-kafka client, the run knows ``max.poll.interval.ms`` only after the group has
         expelled the client once. ``observers`` are called in addition to the observers of the consumer.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and

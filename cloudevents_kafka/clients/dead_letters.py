@@ -245,8 +245,8 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
     """Send the dead letter of a record that was read, and wait for its delivery.
 
     Raises `DeadLetterError` if the dead letter cannot be sent, or if the record was read from the topic of
-    the dead letters: the consumer would read its own dead letter, fail, and send this dead letter again, in
-    an endless loop.
+    the dead letters. Without the second check, the consumer would read its own dead letter, fail, and send
+    this dead letter again, in an endless loop.
     """
     with _failures_named(letters, item, error, attempt) as letter:
         letters.check_plain()
@@ -299,7 +299,7 @@ def _client_error(failure: Exception) -> object:
 
 
 class DeadLetterError(DeliveryError):
-    """`EventConsumer.run` ends, because a dead letter was not sent; the record's offset is not committed.
+    """`EventConsumer.run` ends, because it could not send a dead letter; the record is not committed.
 
     ``record`` is the failed record, ``error`` is the error of its handler, and ``__cause__`` is the error of
     the producer.

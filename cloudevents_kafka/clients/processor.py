@@ -1,8 +1,8 @@
 """EventProcessor: reads records, and writes the events that a handler creates from them, exactly once.
 
-A batch of records is handled in one transaction of the producer, which also includes the offsets of the
-consumer group. If the transaction is aborted, consumers with ``isolation.level`` ``read_committed`` never
-read the events that the handler has sent. The records of the batch are then read again.
+A batch of records is handled in one transaction of the producer. This transaction also includes the offsets
+of the consumer group. If the transaction is aborted, consumers with ``isolation.level`` ``read_committed``
+never read the events that the handler has sent. The records of the batch are then read again.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class EventProducer(Generic[ProducerT]):
         timestamp: int | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery[Record]:
-        """Queue a record, which may be any record, not only an event; return its delivery without waiting.
+        """Queue any record, even if it is not an event, and return its delivery without waiting.
 
         The record's key, value and headers are sent unchanged. The record may be a message of a Kafka client:
         see `Record.of`. ``topic`` is by default the topic of the `EventProducer` or, if the `EventProducer`

@@ -17,7 +17,7 @@ from uuid import UUID
 T = TypeVar("T")
 
 DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
-"""Settings whose defaults differ from the client's: the seconds of a wait, and the number of retries."""
+"""The settings with other defaults than the client's: the seconds of a wait, and the number of retries."""
 NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
 """The command that installs confluent's schema registry client."""
 _WAITS: Final = 6  # of a call: for the connection and the answer in each try, and between the tries
@@ -39,8 +39,8 @@ _MAY_BE_BOOLEAN: Final = "ssl.ca.location"  # with False, the client trusts any 
 def registry_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with `DEFAULTS`; convert texts where the client needs numbers or booleans.
 
-    Raises `ValueError`, which names the setting, for a value that must be a number but is not a number or is
-    out of range.
+    Raises `ValueError` if a setting must be a number, but its value is not a number or is out of range. The
+    error names the setting.
 
     Examples:
         >>> from cloudevents_kafka.clients.schema_registry import registry_settings

@@ -33,7 +33,7 @@ DataHook = Callable[[Event], T]
 """A function that takes an event and returns its data as a Python value."""
 
 MYPY: Final = False
-"""True only for mypy, which infers ``object`` for a mapping of classes; Pyright infers their union."""
+"""True only for mypy, which infers ``object`` for a mapping of classes; Pyright infers a union."""
 
 TypesByName = Mapping[str, type[T] | DataHook[T]]
 """A mapping from the ``type`` of an event to the Python type, or the hook, for its data."""

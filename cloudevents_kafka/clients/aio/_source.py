@@ -208,7 +208,7 @@ async def end_in_time(closing: asyncio.Future[None]) -> None:
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessage]:
-    """Return the messages of one client call, as a second call could revoke the messages' partitions."""
+    """Return the messages of one client call; a second call could revoke the partitions of the messages."""
     check_begun(client)
     began = time.monotonic()
     messages: Sequence[PolledMessage] = client.consume(count, seconds)  # waits for ``count`` messages

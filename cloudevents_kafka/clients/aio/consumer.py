@@ -1,6 +1,6 @@
 """`AsyncEventConsumer`: reads events through a Kafka consumer, for asyncio.
 
-A `Source` fetches messages, which are converted to items as in an `EventConsumer`.
+A `Source` fetches messages. The code of `EventConsumer` converts these messages to items.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         The arguments are the arguments of `EventConsumer.subscribe`. The functions are called in the thread
         that polls or, with aiokafka, on the event loop. With aiokafka, ``topics`` must be either names of
-        topics or one pattern, and lost partitions are reported as revoked.
+        topics or one pattern. aiokafka reports lost partitions as revoked partitions.
         """
         if self._aiokafka is None:
             self._polled.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)

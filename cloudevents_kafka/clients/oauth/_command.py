@@ -29,7 +29,7 @@ class TokenCommand:
     ``extensions`` are SASL extensions for the broker, such as ``logicalCluster`` for Confluent Cloud. If the
     token does not contain the name of the user, ``principal`` is used as this name. A token is used until
     three quarters of its lifetime have passed. Several clients and threads may share a `TokenCommand`. Raises
-    `ValueError` if ``command`` is empty or contains an open quote.
+    `ValueError` if ``command`` is empty, or contains a quote that is not closed.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand

@@ -1,8 +1,8 @@
 """`Token`: a bearer token and its expiry time, read from the output of a command.
 
-A command may print only the token if the token says when it expires: a JWT (RFC 7519) contains the claim
-``exp``, and an Amazon MSK token is a signed URL whose query contains the expiry time. For any other token,
-the command must print JSON, like the answer of an OAuth token endpoint (RFC 6749 5.1) or the output of the
+If a token contains its expiry time, the command may print only the token. A JWT (RFC 7519) contains the claim
+``exp``. An Amazon MSK token is a signed URL whose query contains the expiry time. For any other token, the
+command must print JSON, like the answer of an OAuth token endpoint (RFC 6749 5.1) or the output of the
 command lines of Azure and Google Cloud.
 """
 
