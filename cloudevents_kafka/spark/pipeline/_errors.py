@@ -160,7 +160,7 @@ class WrongTable(PipelineError):
         ...     list(optimize_tables(folder="/nowhere"))
         ... except WrongTable as error:
         ...     print(error)
-        /nowhere is missing: it must be such a table, or the folder of a pipeline that writes them. ...
+        /nowhere is missing: it must be a Delta or Iceberg table, or the folder of a pipeline that writes ...
     """
 
 

@@ -24,7 +24,7 @@ pytestmark = [
     [
         ('{"TOPIC": {"0": -7}}', r"must have an offset, -1 \(latest\) or -2 \(earliest\), got \S+\[0\]@-7"),
         ('{"TOPIC": {"7": 0}}', r"must have partitions 0 to 1 of \S+, got 7"),
-        ('{"other": {"0": 0}}', r"must have topics that are read, \S+, got other"),
+        ('{"other": {"0": 0}}', r"must name topics that are read, \S+, got other"),
         ('{"TOPIC": 3}', r"must be offsets as "),
     ],
 )

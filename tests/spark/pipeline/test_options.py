@@ -39,14 +39,14 @@ GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"
             {"to": "delta", "upsert": ("key",), "deduplicate": "1h"},
             "deduplicate and upsert must be used alone",
         ),
-        ({"to": "delta", "upsert": ("Key",)}, r"upsert must name key \(that of Kafka\), .* got Key"),
+        ({"to": "delta", "upsert": ("Key",)}, r"upsert must name key \(of the Kafka record\), .* got Key"),
         ({"to": "delta", "upsert": ("time",)}, "upsert must name .* got time"),
         ({"to": "delta", "upsert": ("key", "key")}, "each once, got key, key"),
         (
             {"to": "delta", "upsert": ("key",), "deleted": "op"},
             "deleted must be ATTRIBUTE=VALUE, .* got 'op'",
         ),
-        ({"to": "delta", "deleted": "op=d"}, "next to upsert, got 'op=d'"),
+        ({"to": "delta", "deleted": "op=d"}, "needs the option upsert, got 'op=d'"),
         (
             {"topics": ("a,b",), "forget_topics": ("b",)},
             "topics and forget_topics must not overlap, got b",

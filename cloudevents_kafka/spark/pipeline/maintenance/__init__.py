@@ -1,4 +1,4 @@
-"""Work on tables apart from a run: upkeep with the procedures of Delta and Iceberg, and counts of rows."""
+"""Functions that optimize, vacuum or count the rows of tables; these functions do not run a pipeline."""
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.maintenance._contents import contents_of, read_contents

@@ -1,7 +1,7 @@
 """`read_contents` counts the rows in tables of events and of other records, with Spark.
 
-Spark groups the rows by label and time, and returns the sizes of the largest groups. Only a few rows are
-returned themselves, as samples.
+Spark groups the rows by label and time, and returns the sizes of the largest groups. As samples, Spark also
+returns a few whole rows.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BINS: Final = 150
-_TYPES: Final = 8  # that are counted by time
+_TYPES: Final = 8  # the number of event types that are counted by time
 _PARTITIONS: Final = 1000
 _KEPT: Final = counting.SAMPLE_BYTES + 1
 _HEADERS: Final = "array<struct<key: string, value: binary>>"
-# What is counted: its type, the column of a table that it needs, and its SQL.
+# For each counted value: its SQL type, the column that the table must have for it, and its SQL expression.
 _COLUMNS: Final = {
     "type": ("string", "type", "substring(`type`, 1, 256)"),
     "source": ("string", "source", "substring(source, 1, 256)"),
@@ -77,11 +77,11 @@ def read_contents(
     conf: Mapping[str, str] | None = None,
     formats: Collection[TableFormat] = (),
 ) -> TableContents:
-    """Return the contents of the tables in a folder, which may itself be a table, and of tables in catalogs.
+    """Return the contents of the tables in ``folder``, and of the tables ``names`` in catalogs.
 
-    Tables in a folder must be in Parquet or in one of ``formats``. Tables without the columns of a pipeline
-    are left out. Raises `WrongTable` if no table is left, `PipelineFailed` if Spark fails, and the errors of
-    `local_session`.
+    The folder may be a table itself. Tables in the folder must be in Parquet or in one of ``formats``. A
+    table that has neither the column ``type`` nor the column ``error`` is left out. Raises `WrongTable` if no
+    table remains, `PipelineFailed` if Spark fails, and the errors of `local_session`.
     """
     with (
         local_session(master=master, conf=conf, formats=formats, kafka=False) as spark,
@@ -91,13 +91,13 @@ def read_contents(
 
 
 def contents_of(spark: SparkSession, folder: str | None, names: Sequence[str]) -> TableContents:
-    """Return what `read_contents` returns, with a Spark session that is running."""
+    """Return the contents of tables, as `read_contents` does, but read them with the session ``spark``."""
     tables = {
         name: rows for name, rows in _tables(spark, folder, names) if {"type", "error"} & {*rows.columns}
     }
     if not tables:
         where = " and ".join(filter(None, (folder, *names)))
-        raise WrongTable(f"{where} must have a table with the column type or error; name one of a pipeline")
+        raise WrongTable(f"{where} must have a table with the column type or error; name a pipeline's table")
     rows = reduce(lambda one, other: one.union(other), map(_select, tables.values()))
     found = rows.where("topic IS NOT NULL").groupBy("topic", "partition").agg({"offset": "max"})
     positions = {(topic, number): last + 1 for topic, number, last in found.limit(_PARTITIONS).collect()}
@@ -108,7 +108,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
     if folder is not None:
         store = open_store(folder, spark)
         found = find_tables(store)
-        found.pop(OUTCOMES, None)  # of replays, whose records are in the other tables
+        found.pop(OUTCOMES, None)  # has replayed records, which the other tables have, too
         for name, format_ in found.items():
             url = store.url(name).rstrip("/")
             yield url, table_in_folder(spark, format_, url).read()
@@ -119,14 +119,17 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
                 yield url, spark.read.parquet(without_patterns(url))
     for name in names:
         if not spark.catalog.tableExists(quote(*name_parts(name))):
-            raise WrongTable(f"the table {name} is not in its catalog; check both, and spark.sql.catalog.…")
+            raise WrongTable(
+                f"the table {name} is not in its catalog; check its name, and the settings of the catalog "
+                "(spark.sql.catalog.…)"
+            )
         yield name, spark.table(quote(*name_parts(name)))
 
 
 def _select(table: DataFrame) -> DataFrame:
-    """Return the columns that are counted, without the rows of keys that were deleted."""
+    """Return the columns that are counted; leave out rows that are marked as deleted."""
     columns, has = dict(_COLUMNS), set(table.columns)
-    if {"type", VALUE} <= has:  # data that was read by a schema, not the value of a record
+    if {"type", VALUE} <= has:  # the column has typed data of events, not the values of records
         has.remove(VALUE)
         columns["size"] = ("int", "data", _TYPED_SIZE)
     rows = table.where(f"NOT `{DELETED}`") if DELETED in has else table
@@ -167,7 +170,7 @@ def _count_labels(rows: DataFrame, counts: counting.RecordCounts) -> None:
 def _count_times(rows: DataFrame, counts: counting.RecordCounts) -> None:
     """Count events by time and type, in the bins of the histogram.
 
-    Only the most frequent types are counted one by one.
+    Each of the most frequent types has a count. All other types have one common count.
     """
     types = ", ".join(literal(name) for name, _ in counts.types.most_common(_TYPES)[0]) or "NULL"
     event = f"if(`type` IN ({types}), `type`, {literal(OTHERS)})"

@@ -1,7 +1,7 @@
 """`optimize_tables` and `vacuum_tables` run the upkeep procedures of Delta and Iceberg on tables.
 
-Both functions start Spark and stop Spark. While `vacuum_tables` runs with a short ``keep_hours``, a local
-folder is locked, so that no pipeline writes to it.
+Both functions start Spark and stop Spark. If ``keep_hours`` is less than a day, `vacuum_tables` locks a local
+folder while it runs, so that no pipeline writes to this folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Maintenance", "optimize_tables", "vacuum_tables"]
 
 KEEP_HOURS: Final = 168.0
-"""How long readers can read older versions by default, in hours."""
+"""The default number of hours for which older versions of a table stay readable."""
 
 _LONGEST_BATCH_HOURS: Final = 24.0
 
@@ -36,7 +36,7 @@ class Maintenance(msgspec.Struct, frozen=True):
     """The result of `optimize_tables` or `vacuum_tables` for a table: the numbers of files before and after.
 
     `optimize_tables` counts the data files of the current version, and `vacuum_tables` counts all files in
-    storage. ``left_out`` contains those columns to sort by that the table does not have.
+    storage. ``left_out`` contains the columns of ``sort_by`` that the table does not have.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import Maintenance
@@ -71,14 +71,15 @@ def optimize_tables(
     in catalogs. With ``sort_by``, all files are rewritten, and the rows of each table are clustered by the
     columns in ``sort_by``. If a table does not have one of these columns, its rows are clustered by the
     remaining columns: for example, a quarantine has other columns than a table of events. ``conf`` contains
-    settings of Spark, such as the settings of a catalog. Raises `WrongTable` if there is no table, or if a
-    column is in none of the tables; in the second case, no table has been changed. Also raises `ValueError`
-    for an invalid table name, `PipelineFailed` if Spark fails, and the errors of `local_session`. A pipeline
-    may write to the tables at the same time.
+    settings of Spark, such as the settings of a catalog. A pipeline may write to the tables at the same time.
+
+    Raises `WrongTable` if there is no table. If a column of ``sort_by`` is in none of the tables, also raises
+    `WrongTable`, and changes no table. Raises `ValueError` for an invalid table name, `PipelineFailed` if
+    Spark fails, and the errors of `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
-        >>> for done in optimize_tables(folder="lake/"):  # it has a table of two batches
+        >>> for done in optimize_tables(folder="lake/"):  # with one table, which has two files
         ...     print(done.files_before, done.files_after)
         2 1
     """
@@ -97,14 +98,15 @@ def vacuum_tables(
     """Return an iterator that deletes files that no recent version of a table needs, and yields the results.
 
     Versions that were current in the last ``keep_hours`` hours stay readable. If there are more than 1,000
-    such versions, only the newest 1,000 versions and the versions of the last hour stay readable. If
-    ``keep_hours`` is less than a day, no pipeline may write at the same time, because the files of a batch do
-    not belong to any version before the commit of the batch; `InUse` is raised if a pipeline uses the folder.
-    The other arguments and the errors are the same as for `optimize_tables`.
+    such versions, only the newest 1,000 versions and the versions of the last hour stay readable.
+
+    If ``keep_hours`` is less than a day, no pipeline may write to the tables at the same time: before a batch
+    is committed, its files do not belong to any version, and could be deleted. `InUse` is raised if a
+    pipeline uses the folder. The other arguments and the errors are the same as for `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
-        >>> for done in vacuum_tables(folder="lake/"):  # what it has is new
+        >>> for done in vacuum_tables(folder="lake/"):  # all its files are new
         ...     print(done.files_before, done.files_after)
         2 2
     """
@@ -134,9 +136,9 @@ def _optimize(tables: Sequence[Table], sort_by: tuple[str, ...]) -> Iterator[Mai
 
 
 def _columns(table: Table, sort_by: tuple[str, ...]) -> dict[str, str]:
-    """Return those columns of ``sort_by`` that a table has, with the names in the table.
+    """Return the columns of ``sort_by`` that a table has, each with its name in the table.
 
-    By default, Spark ignores case in names.
+    The two names may differ in case, because Spark ignores case by default.
     """
     names = table.columns()
     own = {name.lower(): name for name in names} | {name: name for name in names}
@@ -153,7 +155,10 @@ def _maintain(
     *,
     alone: bool,
 ) -> Iterator[Maintenance]:
-    """Yield the results; if ``alone`` is set, no pipeline may write to the folder at the same time."""
+    """Open the tables, and yield the results of the function ``act`` for them.
+
+    If ``alone`` is true, the folder is locked meanwhile, so that no pipeline writes to it.
+    """
     for name in names:
         name_parts(name)
     formats = needed_formats(folder, names)
@@ -166,9 +171,10 @@ def _maintain(
 
 
 def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableFormat, ...]:
-    """Return the formats of the tables in a local folder; otherwise, return both table formats.
+    """Return the table formats that the tables in ``folder`` and the tables ``names`` may have.
 
-    Raises `WrongTable` if a local folder has no table.
+    If the folder is local and ``names`` is empty, these are the formats of the tables in the folder; raises
+    `WrongTable` if the folder has no table. In all other cases, both table formats are returned.
     """
     local = None if folder is None else local_path(folder)
     if folder is None or local is None or names:
@@ -180,7 +186,7 @@ def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableForma
 
 
 def _pipeline_folder(folder: str) -> str:
-    """Return the folder that a pipeline locks: the folder that contains the tables."""
+    """Return the folder that a pipeline locks: ``folder``, or its parent if ``folder`` is a table itself."""
     local = local_path(folder)
     if local is None:
         return folder
@@ -209,20 +215,20 @@ def _named(spark: SparkSession, name: str) -> Table:
     except AnalysisException as error:
         raise WrongTable(
             f"the table {name} is not in its catalog: check its name, and the settings of the catalog "
-            f"(spark.sql.catalog.…; for Spark's own spark.sql.catalogImplementation=hive and "
+            f"(spark.sql.catalog.…; for Spark's own catalog: spark.sql.catalogImplementation=hive and "
             f"spark.sql.warehouse.dir). {failure_of(str(error))}"
         ) from error
     provider = next((row["data_type"] for row in rows if row["col_name"] == "Provider"), "")
     for format_ in TABLE_FORMATS:
         if format_ == provider:
             return table_by_name(spark, format_, name)
-    raise WrongTable(f"the table {name} must be of Delta or Iceberg, got {provider or 'another kind'}")
+    raise WrongTable(f"the table {name} must be a Delta or Iceberg table, got {provider or 'another kind'}")
 
 
 def _no_table(folder: str) -> WrongTable:
     at = local_path(folder) or Path(folder)
-    exists = "has no table of Delta or Iceberg" if local_path(folder) is None or at.is_dir() else "is missing"
+    exists = "has no Delta or Iceberg table" if local_path(folder) is None or at.is_dir() else "is missing"
     return WrongTable(
-        f"{folder} {exists}: it must be such a table, or the folder of a pipeline that writes them. "
-        "Tables of plain Parquet have no such procedures"
+        f"{folder} {exists}: it must be a Delta or Iceberg table, or the folder of a pipeline that writes "
+        "such tables. Tables of plain Parquet cannot be optimized or vacuumed"
     )

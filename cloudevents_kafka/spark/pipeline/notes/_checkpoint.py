@@ -1,8 +1,8 @@
 """Spark's checkpoint: the id of its query, and the offsets of each batch.
 
-Spark writes the end offsets of a batch to ``offsets/<batch>`` before it runs the batch, and continues with
-this batch after a kill. A batch begins where the batch before ends. The first batch begins at the offsets in
-``sources/0/0``. A partition that was added later begins at its offset 0.
+Before Spark runs a batch, it writes the end offsets of the batch to ``offsets/<batch>``. If Spark is killed,
+it runs this batch again at the next start. A batch begins where the previous batch ends. The first batch
+begins at the offsets in ``sources/0/0``. A partition that was added later begins at its offset 0.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BatchPlan(msgspec.Struct, frozen=True):
 
 
 class WrongCheckpoint(PipelineError):
-    """A checkpoint and a folder do not belong together, or a file is damaged.
+    """A checkpoint and a folder do not belong together, or one of their files is damaged.
 
     Examples:
         >>> from msgspec.structs import replace
@@ -90,9 +90,9 @@ class Checkpoint:
         return query_id
 
     def last_committed(self) -> BatchPlan | None:
-        """Return the last batch that Spark has committed, or None.
+        """Return the last batch that Spark has committed, or None if there is no such batch.
 
-        The ranges of this batch are empty, and lie at its end offsets.
+        Each range of the result is empty: it begins and ends at the end offset of the batch.
         """
         numbers = self._numbers(_COMMITS)
         if not numbers or not self._store.exists(f"{_OFFSETS}/{max(numbers)}"):
@@ -108,12 +108,12 @@ class Checkpoint:
         return max(self._numbers(_OFFSETS), default=-1) > max(self._numbers(_COMMITS), default=-1)
 
     def last_planned(self) -> BatchPlan | None:
-        """Return the last batch that Spark has planned, or None."""
+        """Return the last batch that Spark has planned, or None if there is no such batch."""
         numbers = self._numbers(_OFFSETS)
         return self.plan(max(numbers)) if numbers else None
 
     def _numbers(self, folder: str) -> list[int]:
-        """Return the numbers that are the names of files in a log.
+        """Return the numbers of the batches that have a file in a folder; the number is the file's name.
 
         Raises `WrongCheckpoint` for a name that Spark would misread.
         """
@@ -131,7 +131,7 @@ class Checkpoint:
         return _plan(batch, starts, self._end_offsets(f"{_OFFSETS}/{batch}"))
 
     def _end_offsets(self, path: str) -> _EndOffsets:
-        """Return the offsets in the last line of a file, which is JSON, by topic and partition."""
+        """Return offsets by topic and partition, from the JSON in the last line of a file."""
         if not self._store.exists(path):
             raise self._damaged(path, "it is missing")
         return self._decoded(path, self._lines(path, b"v1", "v1")[-1], _EndOffsets)

@@ -33,7 +33,7 @@ class CountMismatch(PipelineError):
 
 
 class PartitionCounts(msgspec.Struct, frozen=True):
-    """The records that were read from one partition: the first and last offset, and how many there are.
+    """The first offset, the last offset and the number of the records that were read from one partition.
 
     ``newest`` is the latest timestamp among the last records of the partition, in milliseconds since 1970, or
     None.
@@ -53,7 +53,7 @@ class PartitionCounts(msgspec.Struct, frozen=True):
     def missing(self) -> int:
         """The number of offsets without a record.
 
-        Such an offset had a record that was compacted or has expired, or has a transaction marker.
+        For example, the record was compacted or has expired, or the offset belongs to a transaction marker.
         """
         return self.last - self.first + 1 - self.records
 
@@ -72,7 +72,8 @@ class GapCounts(msgspec.Struct, frozen=True):
 
     ``gaps`` counts offsets that no pipeline had landed and that could be read. ``landed`` counts offsets that
     had landed already. ``expired`` counts offsets that had not landed, and whose records had expired.
-    ``ahead`` counts offsets that are left to the pipeline, which has not reached them.
+    ``ahead`` counts offsets that the pipeline had not reached yet; the backfill leaves these offsets to the
+    pipeline.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import GapCounts
@@ -100,8 +101,8 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     ``duplicates`` counts events that did not land because the table has them already; see the option
     ``deduplicate``. With the option ``upsert``, ``changes`` counts records by what they did: a record has
-    ``inserted``, ``updated`` or ``deleted`` a row, or is ``older`` than the row. ``tombstones`` counts those
-    of these records that have a key and no value, and so are not events.
+    ``inserted``, ``updated`` or ``deleted`` a row, or is ``older`` than the row. ``tombstones`` counts the
+    records in ``changes`` that have a key but no value. Such records are not events.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts
@@ -139,7 +140,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
-        """Return these counts plus the counts of records that these counts include only as read."""
+        """Return these counts plus ``others``, the counts of records that ``read`` includes already."""
         return replace(
             self,
             events=self.events + others.events,
@@ -168,12 +169,12 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
                 raise CountMismatch(f"{self.read:,} records were read, but {what} come to {total:,}")
         if self.changes and sum(self.changes.values()) != self.events + self.tombstones:
             raise CountMismatch(
-                f"{self.events + self.tombstones:,} records were to change rows, but those that inserted, "
-                f"updated, deleted or were older come to {sum(self.changes.values()):,}"
+                f"{self.events + self.tombstones:,} records were to change rows, but the numbers of "
+                f"inserted, updated, deleted and older come to {sum(self.changes.values()):,}"
             )
         if self.by_table[EVENTS] < 0:
             raise CountMismatch(
-                f"{self.events:,} events were read, but those of the tables by type come to "
+                f"{self.events:,} events were read, but the numbers of events in the tables by type come to "
                 f"{sum(self.routed.values()):,}"
             )
         return self
@@ -184,7 +185,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             counted = self.rows.get(table, 0)
             if number != counted:
                 raise CountMismatch(
-                    f"the files for {name(table)} must have {counted:,} rows, as were counted, got "
+                    f"the files for {name(table)} must have the {counted:,} rows that were counted, got "
                     f"{number:,}. Start again"
                 )
 
@@ -202,16 +203,16 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     def filled(self) -> list[str]:
         """The tables of events that receive rows.
 
-        With the option ``upsert``, records that are older than their rows do not count.
+        With the option ``upsert``, the list is empty if all records are older than their rows.
         """
         if self.changes:
             return [EVENTS] if self.changes.keys() - {"older"} else []
         return [table for table, number in self.by_table.items() if number]
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
-        """Return the number of offsets without a record, minus this number in an earlier total.
+        """Return how many more offsets without a record there are than in ``earlier``.
 
-        The numbers are by topic and partition.
+        The result contains a number for each topic and partition.
         """
         nothing = PartitionCounts(0, -1, 0)
         return {
@@ -224,7 +225,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sums(self) -> str:
-        """What became of the records, as text: ``2 events + 1 quarantined``."""
+        """The numbers of records that became events and others, as text: ``2 events + 1 quarantined``."""
         parts = [pluralize(self.events, "event"), f"{self.quarantined:,} quarantined"]
         parts += [pluralize(self.duplicates, "duplicate")] if self.duplicates else []
         parts += [pluralize(self.tombstones, "tombstone")] if self.tombstones else []

@@ -1,8 +1,9 @@
 """Ranges of offsets, and `Ledger`, which lists the ranges whose records are in a table.
 
-A ledger lists ranges by topic, id of the topic, pipeline and partition. docs/design.md contains the law of
-landing: a commit adds rows to a table and their offsets to the table's ledger in one step. Rows whose offsets
-are not in the ledger come from other writers, and do not show that a record has landed.
+A ledger lists ranges by topic, id of the topic, pipeline and partition. In one step, a commit adds rows to a
+table, and adds the offsets of these rows to the table's ledger. docs/design.md explains this under "The law
+of landing". If the offset of a row is not in the ledger, another writer has added the row. Such a row does
+not show that a record has landed.
 """
 
 from __future__ import annotations
@@ -17,20 +18,21 @@ from cloudevents_kafka.spark.pipeline._errors import WrongTable
 
 
 class OffsetRange(msgspec.Struct, frozen=True, array_like=True):
-    """Offsets of one partition, from the first offset ``start`` to before the offset ``end``."""
+    """The offsets of one partition from ``start`` to ``end``; ``end`` itself is not included."""
 
     start: int
     end: int
 
 
 REPLAYS: Final = "(replays)"
-"""Stands for a topic in a ledger, and counts the replays of the quarantine. No topic can have this name."""
+"""A name in place of a topic, under which a ledger counts the replays of the quarantine. No topic can have
+this name."""
 
-# Topic, then partition as text.
+# Ranges by topic, then by partition (as text).
 OffsetRanges = Mapping[str, Mapping[str, OffsetRange]]
-# Partition as text to its ranges, in order; adjoining ranges are one.
+# The ranges of each partition (as text), in order; ranges that touch are joined.
 _Partitions = Mapping[str, tuple[OffsetRange, ...]]
-# Topic, then its id, "" if brokers do not report ids; then pipeline.
+# By topic, then by the topic's id ("" if the brokers do not report ids), then by pipeline.
 _Topics = Mapping[str, Mapping[str, Mapping[str, _Partitions]]]
 
 
@@ -76,7 +78,7 @@ class Ledger(msgspec.Struct, frozen=True):
         """Return the planned offsets that have not landed, without empty ranges.
 
         Raises `WrongTable` if another pipeline than ``owner`` has landed some of these offsets. If ``owner``
-        is None, the offsets may come from any pipeline.
+        is None, any pipeline may have landed offsets.
         """
         left: dict[str, dict[str, OffsetRange]] = {}
         for topic, partitions in planned.items():
@@ -91,7 +93,7 @@ class Ledger(msgspec.Struct, frozen=True):
         """Return the parts of a range that no pipeline has landed, in order."""
         start, found = offsets.start, []
         for entry in self._by_partition(topic, topic_id).get(partition, []):
-            if entry.offsets.start < entry.offsets.end:  # else a pipeline begins there, which cuts no gap
+            if entry.offsets.start < entry.offsets.end:  # an empty range only says where a pipeline begins
                 found.append(OffsetRange(start, min(entry.offsets.start, offsets.end)))
                 start = max(start, entry.offsets.end)
         found.append(OffsetRange(start, offsets.end))
@@ -105,14 +107,14 @@ class Ledger(msgspec.Struct, frozen=True):
     def add_replay(self, number: int) -> Ledger:
         """Return the ledger after replay ``number`` has landed.
 
-        One range stands for all replays, which are counted from 1.
+        Replays are numbered 1, 2, …, so one range from 0 to ``number`` stands for all replays.
         """
         return self.add("replay", {}, {REPLAYS: {"0": OffsetRange(0, number)}})
 
     def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[LedgerEntry]]:
         """Return the ranges of a topic by partition, in order.
 
-        If the id of the topic is unknown, ranges of all topics with this name are returned.
+        The name and the id of the topic must match. If one of the two ids is unknown, the name is enough.
         """
         found: dict[str, list[LedgerEntry]] = {}
         entries = Ledger(topics={topic: self.topics.get(topic, {})}).entries()
@@ -134,7 +136,10 @@ class Ledger(msgspec.Struct, frozen=True):
         return Ledger.of_entries(self.generation, chain(self.entries(), entries))
 
     def begins(self) -> list[LedgerEntry]:
-        """Return where pipelines begin in partitions from which they have not landed any record."""
+        """Return the empty ranges, each of which says where a pipeline begins in a partition.
+
+        The pipeline has not landed any record from this partition.
+        """
         return [entry for entry in self.entries() if entry.offsets.start == entry.offsets.end]
 
     @staticmethod
@@ -150,7 +155,8 @@ class Ledger(msgspec.Struct, frozen=True):
 def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
     """Return ranges in order; ranges that touch or overlap are joined.
 
-    An empty range stays if it does not touch another range, because a pipeline begins at its offset.
+    An empty range that does not touch another range stays in the result, because it says at which offset a
+    pipeline begins.
     """
     joined: list[OffsetRange] = []
     for range_ in sorted(ranges, key=lambda range_: range_.start):
@@ -178,14 +184,14 @@ def _left(
         if pipeline not in (None, entry.pipeline):
             raise WrongTable(
                 f"pipeline {pipeline} must not land {text}, which pipeline {entry.pipeline} has landed in "
-                "this table. Stop one of both, or land into another table; with a fresh folder a pipeline "
-                "continues after the table's offsets"
+                "this table. Stop one of the two pipelines, or land into another table; a pipeline with a "
+                "fresh folder continues after the table's offsets"
             )
         if common.start > start:
             raise WrongTable(
-                f"pipeline {entry.pipeline} has landed {text} before, in the middle of this batch: its "
-                "checkpoint was set back, or read from earlier offsets. Use a fresh checkpoint, which "
-                "continues after them"
+                f"pipeline {entry.pipeline} has landed {text} before, in the middle of this batch: the "
+                "checkpoint was set back, or began at earlier offsets. Use a fresh checkpoint, which "
+                "continues after the landed offsets"
             )
         start = common.end
     return OffsetRange(start, planned.end)

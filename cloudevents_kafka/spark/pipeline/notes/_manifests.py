@@ -1,11 +1,12 @@
-"""The notes in ``_batches``: where a pipeline begins, which batch was begun, and what has landed.
+"""The notes in ``_batches``: where a pipeline begins, which batch is being written, and what has landed.
 
 Each batch that has landed has a manifest. The ledger in the last manifest lists the offsets of all batches,
 so older manifests are removed.
 
-Each note is a file. Earlier versions could also land through Spark Connect. They wrote each note as a folder
-with one file in ``_batches/connect``, and the manifests in the folders ``0`` to ``3`` in turn. Such folders
-are still read, and the newest note is used, whether it is a file or a folder.
+Each note is a file. Earlier versions of this package could also land through Spark Connect. They wrote each
+note to a folder in ``_batches/connect``, as the only file in this folder. For manifests, they used the
+folders ``0`` to ``3`` in turn. The notes in such folders are still read. If there are several notes of the
+same type, the newest note is used.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _FILES_KEPT: Final = 100  # recent manifests stay for troubleshooting
 VERSION: Final = 4
 _Note = TypeVar("_Note")
 
-# Topic to id, for the topics whose id the brokers report.
+# Maps each topic to its id. Topics whose ids the brokers do not report are left out.
 TopicIds = Mapping[str, str]
 
 
@@ -39,8 +40,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps such
     patterns to schemas of the events' data. ``rescue`` is whether an event lands even if some of its data
-    does not fit the schema. ``writers`` contains what a schema registry knew about framed data. ``upsert``
-    says how records change rows.
+    does not fit the schema. ``writers`` contains the schemas with which framed data was written, from a
+    schema registry. ``upsert`` says which row a record changes, and which records delete a row.
     """
 
     lenient: bool = False
@@ -52,11 +53,11 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedBatch(NamedTuple):
-    """The records of a batch that has not begun.
+    """A batch that Spark has planned, and that the pipeline has not begun to write.
 
     ``batch`` is Spark's number of the batch, ``query`` is the id of the checkpoint's query, and ``ids``
-    contains the ids of the topics. ``planned`` contains all offsets that Spark planned, and ``offsets``
-    contains the planned offsets that have not landed.
+    contains the ids of the topics. ``planned`` contains all offsets that Spark planned. Of these offsets,
+    ``offsets`` contains those that have not landed.
     """
 
     batch: int
@@ -67,17 +68,18 @@ class PlannedBatch(NamedTuple):
 
     @classmethod
     def of(cls, batch: BegunBatch) -> PlannedBatch:
-        """Return the records of a batch that was begun."""
+        """Return the fields of a `BegunBatch` that describe its plan."""
         return cls(batch.batch, batch.query, batch.ids, batch.offsets, batch.planned)
 
 
 class BegunBatch(ReadSettings, frozen=True, kw_only=True):
     """A batch that is about to be written; see also `PlannedBatch`.
 
-    ``number`` counts the batches of the folder; Spark's number differs from ``number`` after a checkpoint was
-    set back. ``in_java`` is whether the Java function reads the records first, and ``to`` is the kind of the
-    target. ``counted`` contains the counts of a batch that was compared with the rows of its table. These
-    counts are noted because they cannot be computed again after the commit.
+    ``number`` counts the batches of the folder. If a checkpoint was set back, ``batch``, which is Spark's
+    number, differs from ``number``. ``in_java`` is whether the Java function reads the records first, and
+    ``to`` is the kind of the target. If the records of a batch are compared with the rows of the table,
+    ``counted`` contains the counts after this comparison. These counts are written to the note, because they
+    cannot be computed again after the commit.
     """
 
     version: int = VERSION
@@ -99,9 +101,9 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     ``files`` contains paths relative to the ``staging`` folder. ``ledger`` lists the offsets of all batches
     up to this batch, and ``total`` counts the records of all these batches. ``tables`` maps Delta or Iceberg
     tables to their ids. ``rows`` maps tables to the number of rows in the committed files, if this number is
-    known. ``seconds`` maps steps of the pipeline to the time that they took. ``names`` lists, by table, the
-    names of fields in the typed data of Parquet files; each field is listed with the names of the fields that
-    contain it.
+    known. ``seconds`` maps steps of the pipeline to the time that they took. ``names`` maps each table to the
+    fields in the typed data of its Parquet files. Each field is a path: the names of the fields that contain
+    it, and then its own name.
     """
 
     staging: str = ""
@@ -116,11 +118,12 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known before the first batch, and where the checkpoint begins.
+    """What is known before the first batch of a checkpoint, and where the checkpoint begins.
 
-    ``pipeline`` is the id of the pipeline, and ``ids`` contains the ids of the topics. The checkpoint begins
-    after the offsets in ``landed``, or else at the offsets of the option ``start``. ``follows`` is the id of
-    an earlier checkpoint that this checkpoint continues, after some topics were forgotten.
+    ``pipeline`` is the id of the pipeline, and ``ids`` contains the ids of the topics. In each partition, the
+    checkpoint begins after the offsets in ``landed``. If ``landed`` does not contain the partition, the
+    checkpoint begins at the offset of the option ``start``. If the user has removed topics from the pipeline,
+    this checkpoint replaces an earlier checkpoint; then ``follows`` is the id of the earlier checkpoint.
     """
 
     version: int = VERSION
@@ -135,13 +138,13 @@ _NAMES: Final[Mapping[type, str]] = {BegunBatch: "begun", Beginning: "beginning"
 
 
 class Manifests:
-    """The manifests and other notes in a folder; raises `WrongCheckpoint` for notes that are not readable."""
+    """The manifests and other notes in a folder; raises `WrongCheckpoint` if a note cannot be read."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def last(self) -> BatchManifest | None:
-        """Return the manifest of the last batch that landed, or None."""
+        """Return the manifest of the last batch that landed, or None if no batch has landed."""
         files = [name[:-5] for name in self._store.list_names(BATCHES) if re.fullmatch(r"\d+\.json", name)]
         folders = filter(str.isdecimal, self._store.list_names(_FOLDERS))
         names = [*sorted(files, key=int)[-1:], *folders]
@@ -149,22 +152,22 @@ class Manifests:
         return max(found, key=_number, default=None)
 
     def find(self, type_: type[_Note]) -> _Note | None:
-        """Return the newest note of a kind, or None."""
+        """Return the newest note of a type, or None if there is no such note."""
         return max(self._find(_NAMES[type_], type_), key=_number, default=None)
 
     def write(self, note: BegunBatch | Beginning) -> None:
-        """Write a note, in place of an earlier note of the same kind."""
+        """Write a note; replace an earlier note of the same type."""
         self._store.replace(_file(_NAMES[type(note)]), _encode(note))
 
     def add(self, manifest: BatchManifest) -> None:
-        """Create the manifest of a batch, and remove a manifest that is too old."""
+        """Create the manifest of a batch; if there are more than `_FILES_KEPT`, remove the oldest."""
         path = _file(f"{manifest.number:08d}")
         try:
             self._store.create(path, _encode(manifest))
         except FileExistsError:
             raise InUse(
-                f"{self._store.url(path)} was created by another run meanwhile; wait until it has ended, or "
-                "choose another folder"
+                f"{self._store.url(path)} was created by another run meanwhile; wait until the other run has "
+                "ended, or choose another folder"
             ) from None
         if manifest.number >= _FILES_KEPT:
             self._store.remove(_file(f"{manifest.number - _FILES_KEPT:08d}"))
@@ -174,7 +177,7 @@ class Manifests:
         self._store.remove(BATCHES)
 
     def _find(self, name: str, type_: type[_Note]) -> list[_Note]:
-        """Return the notes with a name, from a file and from a folder."""
+        """Return the notes with a name: from the file, and from the folder that an earlier version wrote."""
         folder = f"{_FOLDERS}/{name}"
         parts = [f"{folder}/{part}" for part in self._store.list_names(folder) if part.startswith("part-")]
         paths = [path for path in [_file(name)] if self._store.exists(path)]
@@ -194,7 +197,7 @@ class Manifests:
         raise WrongCheckpoint(
             f"{self._store.url(path)} must be in version {VERSION} of the manifests' format, "
             f"got version {version}. Land into a fresh folder with a fresh checkpoint, "
-            "or continue with the release that filled this one"
+            "or continue with the release of this package that filled this folder"
         )
 
 

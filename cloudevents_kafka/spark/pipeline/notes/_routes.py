@@ -1,8 +1,7 @@
-"""The patterns of the option ``tables``, which decide the table for events of a type, and their rules.
+"""The patterns of the option ``tables``: they decide into which table an event of a type goes.
 
 A pattern is a type in which ``*`` stands for any text, including an empty text. The first pattern that
-matches decides. `table_for` applies this rule in Python, and `tables.table_of` applies it as a column of
-Spark.
+matches the type decides. `table_for` applies this rule in Python, and `tables.table_of` applies it in SQL.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ TABLES: Final = (EVENTS, QUARANTINE)
 """The tables that each pipeline has: the common table of events, and the table of other records."""
 
 OUTCOMES: Final = "quarantine_replays"
-"""The name of the table, next to the quarantine, that records what became of replayed records."""
+"""The name of the table that contains the outcome of each replayed record; it is next to the quarantine."""
 
 TABLE: Final = "__ce_table"
-"""The column with the name of an event's table; the column is dropped when the event is written."""
+"""A column that contains the name of the table of each event; it is dropped when the event is written."""
 
 MAX_ROUTES: Final = 50
-"""The largest number of patterns. Each table costs a commit for each batch, and each pattern costs a
+"""The largest number of patterns. Each table needs a commit for each batch, and each pattern needs a
 comparison for each event."""
 
 _FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -37,14 +36,14 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def check_routes(routes: Mapping[str, str], table: str | None) -> None:
-    """Raise `ValueError` if a pattern can never match, or if the name of a separate table is not allowed.
+    """Raise `ValueError` if a pattern can never match, or if a table in ``routes`` must not have its name.
 
-    ``table`` is the name of the common table in a catalog.
+    ``table`` is the name of the common table, if this table is in a catalog.
     """
     if len(routes) > MAX_ROUTES:
         raise ValueError(
             f"tables must have at most {MAX_ROUTES} patterns, got {len(routes):,}; use patterns with *, "
-            "and leave rare types to the common table"
+            "and let events of rare types go to the common table"
         )
     if "" in routes:
         raise ValueError("a pattern of tables must be a type such as com.example.order.*, got ''")
@@ -55,14 +54,14 @@ def check_routes(routes: Mapping[str, str], table: str | None) -> None:
                 "the name of a table must be at most 100 ASCII letters, digits, _ and -, and begin with a "
                 f"letter or a digit, got {name!r}"
             )
-    last = re.split(r"[.`]", (table or "").rstrip("`"))[-1]  # of the name in a catalog
+    last = re.split(r"[.`]", (table or "").rstrip("`"))[-1]  # the last part of the name in a catalog
     taken = (*TABLES, OUTCOMES, last, f"{last}_{QUARANTINE}", f"{last}_{OUTCOMES}")
     seen = {name.casefold(): name for name in taken}  # catalogs and some file systems ignore case
     for name in names:
         if name.casefold() in seen:
             raise ValueError(
-                f"tables must name tables of their own, got {name!r} next to {seen[name.casefold()]!r}: "
-                "choose another name"
+                "tables must have names that differ in more than case from the names of all other tables, "
+                f"got {name!r} next to {seen[name.casefold()]!r}: choose another name"
             )
         seen[name.casefold()] = name
 
@@ -76,7 +75,7 @@ def check_topic(name: str) -> None:
 
 
 def table_names(routes: Mapping[str, str]) -> list[str]:
-    """Return the names of all tables of a pipeline: events first, the quarantine last."""
+    """Return the names of all tables of a pipeline: the common table is first, the quarantine is last."""
     return list(dict.fromkeys((EVENTS, *routes.values(), QUARANTINE)))
 
 

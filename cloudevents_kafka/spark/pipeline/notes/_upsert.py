@@ -1,4 +1,4 @@
-"""`Upsert` says which row a record changes, and which records delete a row; also as SQL."""
+"""`Upsert` decides which row a record changes and whether a record deletes a row, in Python and in SQL."""
 
 from __future__ import annotations
 
@@ -11,33 +11,38 @@ from cloudevents_kafka.spark._patterns import literal
 DELETED: Final = "deleted"
 """The name of a table's column that says whether a row was deleted."""
 
-# "key" is that of Kafka's record; any other name is that of an extension.
+# Names that are not attributes of the core specification here: "key" is the key of the Kafka record. Any name
+# that is not in this set is the name of an extension.
 _COLUMNS: Final = frozenset({"key", "id", "source", "type", "subject", "dataschema", "datacontenttype"})
 _KEY: Final = "(?!(?:time|specversion)$)[a-z0-9]+"
 _RULE: Final = re.compile(f"((?!key=){_KEY.replace('$', '=')})=(.*)", re.DOTALL)
 
 
 class Upsert(NamedTuple):
-    """The keys of rows, and the attribute and value that mark deleting events, if there are any."""
+    """The columns that identify a row, and the rule for events that delete a row, or None.
+
+    The rule is the name of an attribute and its value.
+    """
 
     keys: tuple[str, ...]
     rule: tuple[str, str] | None
 
     @classmethod
     def parse(cls, keys: tuple[str, ...], rule: str | None) -> Self | None:
-        """Return the upsert of the options ``upsert`` and ``deleted``, or None.
+        """Return the upsert of the options ``upsert`` and ``deleted``, or None if there are no keys.
 
         Raises `ValueError` if one of the options is invalid.
         """
         if not all(re.fullmatch(_KEY, key) for key in keys) or len(set(keys)) < len(keys):
             raise ValueError(
-                "upsert must name key (that of Kafka), id, source, type, subject, or extensions such as "
-                f"partitionkey, each once, got {', '.join(keys)}"
+                "upsert must name key (of the Kafka record), id, source, type, subject, or extensions such "
+                f"as partitionkey, each once, got {', '.join(keys)}"
             )
         match = _RULE.fullmatch(rule) if rule is not None else None
         if rule is not None and (match is None or not keys):
             raise ValueError(
-                f"deleted must be ATTRIBUTE=VALUE, such as iodebeziumop=d, next to upsert, got {rule!r}"
+                "deleted must be ATTRIBUTE=VALUE, such as iodebeziumop=d, and needs the option upsert, got "
+                f"{rule!r}"
             )
         return cls(keys, (match[1], match[2]) if match else None) if keys else None
 
@@ -47,8 +52,9 @@ class Upsert(NamedTuple):
     def deletes_sql(self, event: str = "") -> str:
         """Return SQL for whether an event deletes a row.
 
-        An event deletes a row if its record has no value, or if it has the attribute and value of the option
-        ``deleted``, with any data. The columns of the event have the prefix ``event``.
+        An event deletes a row if its record has no value. An event with any data also deletes a row if the
+        event has the attribute and value of the option ``deleted``. In the SQL, the columns of the event have
+        the prefix ``event``.
         """
         deletes = f"{event}`data` IS NULL AND {event}`mode` = 'binary'"
         if self.rule is not None:
@@ -67,10 +73,10 @@ class Upsert(NamedTuple):
         return bool(found == value)
 
     def key_sql(self, row: str = "") -> list[str]:
-        """Return SQL for each key of a row; the columns of the row have the prefix ``row``."""
+        """Return SQL for each key of a row; in the SQL, the columns of the row have the prefix ``row``."""
         return [attribute_sql(name, row) for name in self.keys]
 
 
 def attribute_sql(name: str, row: str = "") -> str:
-    """Return SQL for an attribute, or for the key of the Kafka record."""
+    """Return SQL for an attribute, or for the key of the Kafka record if ``name`` is ``key``."""
     return f"{row}`{name}`" if name in _COLUMNS else f"{row}`extensions`['{name}']"

@@ -1,4 +1,4 @@
-"""`replay_quarantine` runs a replay of one folder, in a Spark that it starts or in your session."""
+"""`replay_quarantine` replays the quarantine of one folder, in your Spark session or in a new session."""
 
 from __future__ import annotations
 
@@ -105,18 +105,22 @@ class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
 def replay_quarantine(
     options: ReplayOptions, *, spark: SparkSession | None = None, mend: Mend | None = None
 ) -> ReplaySummary:
-    """Read records of a pipeline's quarantine again, and land each record that is an event now, once.
+    """Read records of a pipeline's quarantine again, and land the records that are events now.
 
-    ``mend`` is a function that is called with each `Record`. The function returns a record, or None to leave
-    the record in the quarantine. Then this version of the library reads the returned record, with the
-    extensions and event formats that are registered. An event lands with the topic, partition, offset and
-    timestamp of the original record, even if ``mend`` returns a record with other values. The table
-    ``quarantine_replays``, next to the quarantine, contains the outcome of each record. Records that have
-    landed in an earlier replay are left out, and refused records are tried again. With Delta and Iceberg, the
-    pipeline may run at the same time. ``spark`` is your session; without it, the function starts a local
-    Spark. Raises `ValueError` for a wrong condition. Raises `InUse` if another replay is running, or if a
-    pipeline uses the same folder of Parquet files. Also raises `WrongTable`, `WrongCheckpoint`,
-    `CountMismatch`, `PipelineFailed`, `NotOnConnect`, and the errors of `local_session`.
+    A record lands only once: records that have landed in an earlier replay are left out, and refused records
+    are tried again. The table ``quarantine_replays``, next to the quarantine, contains the outcome of each
+    record. Records are read with this version of the library, and with the extensions and event formats that
+    are registered.
+
+    ``mend`` is a function that is called with each `Record` before the record is read. The function returns
+    the record to read, or None to leave the record in the quarantine. An event lands with the topic,
+    partition, offset and timestamp of the original record, even if ``mend`` returns a record with other
+    values.
+
+    With Delta and Iceberg, the pipeline may run at the same time. ``spark`` is your session; without it, the
+    function starts a local Spark. Raises `ValueError` for a wrong condition. Raises `InUse` if another replay
+    is running, or if a pipeline uses the same folder of Parquet files. Also raises `WrongTable`,
+    `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`, `NotOnConnect`, and the errors of `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -147,9 +151,9 @@ def replay_quarantine(
 
 
 def replayed_kind(out: str) -> str | None:
-    """Return the kind of the tables in a local folder, or None for a folder elsewhere.
+    """Return the kind of the tables in a local folder, or None if the folder is not local.
 
-    Raises `WrongTable` if the folder has no quarantine.
+    Raises `WrongTable` if a local folder has no quarantine.
     """
     last = _local_batch(out)
     return None if last is None else last.to
@@ -173,7 +177,7 @@ def _last_batch(store: Store) -> notes.BatchManifest:
     if last.to not in {"parquet", *TABLE_FORMATS}:
         where = "in topics" if last.to == "kafka" else "by a function"
         raise WrongTable(
-            f"the batches of {url} landed {where}, which have no table of a quarantine: a replay needs "
+            f"the batches of {url} landed {where}, so there is no table of a quarantine: a replay needs "
             "tables of Parquet, Delta or Iceberg. Read the records with a consumer, and send them again"
         )
     return last
@@ -183,8 +187,8 @@ class _Folder:
     """The folder of a pipeline, the tables in it, and the replays of its quarantine."""
 
     is_locked = False
-    """Whether this run has locked the folder, so that no other replay can be running. Then a replay without a
-    row in a table can be withdrawn."""
+    """Whether this run has locked the folder, so that no other replay can be running. Only then can a replay
+    be withdrawn."""
 
     def __init__(self, store: Store, spark: SparkSession, options: ReplayOptions) -> None:
         self._store, self._spark, self._options = store, spark, options
@@ -211,7 +215,7 @@ class _Folder:
             landed = Landed(store, str(last.to), in_notes=False)
             landed.recover()
             tables = TablesTarget(landed, open_table, read)
-            tables.recover()  # which compares the tables with the notes
+            tables.recover()  # also compares the tables with the notes
             self._ledger, read = landed.ledger, tables.fit()
             self._target = TablesReplay(open_table, last.routes.values(), spark)
             self.outcomes_table = open_table(notes.OUTCOMES).name
@@ -228,7 +232,7 @@ class _Folder:
                 self._notes.withdraw(unfinished)
                 return self.replay(mend)
             self._land(unfinished)
-        # Before the outcomes are read, which have all replays before this number then.
+        # The number is read before the outcomes, so the outcomes contain all replays with lower numbers.
         number = self._target.next_number(0 if last is None else last.number) if apply else 0
         finished = None if unfinished is None else unfinished.number
         summary = ReplaySummary(finished=finished, outcomes_table=self.outcomes_table)
@@ -247,9 +251,10 @@ class _Folder:
             kept.unpersist()
 
     def _is_withdrawn(self, note: ReplayNote) -> bool:
-        """Return whether a replay with other options must be withdrawn.
+        """Return whether a replay that was decided with other options must be withdrawn.
 
-        No table has a row of such a replay, and no other run can add one, because the folder is locked.
+        A replay is withdrawn if no table has a row of it, and if no other run can add such a row because this
+        run has locked the folder.
         """
         read = self._read
         noted = (note.routes, note.schemas, note.rescue, note.lenient)
@@ -258,7 +263,7 @@ class _Folder:
         return self.is_locked and not self._target.has_landed(note)
 
     def _fetcher(self) -> Callable[[DataFrame], Writers | None]:
-        """Return a function from decoded events to what is known about their writers' schemas."""
+        """Return a function that finds the writers' schemas for decoded events."""
         if self._options.schema_registry is None or not self._read.schemas:
             return lambda _: self._read.writers
         fetcher = SchemaFetcher(self._options.schema_registry, self._read.schemas)
@@ -272,7 +277,7 @@ class _Folder:
         return fetch
 
     def _chosen(self) -> DataFrame | None:
-        """Return the chosen rows of the quarantine that have not landed.
+        """Return the chosen rows of the quarantine whose records have not landed in an earlier replay.
 
         Return None if there is no quarantine.
         """
@@ -283,7 +288,7 @@ class _Folder:
         return rows if outcomes is None else without(rows, outcomes.where(f"outcome = '{LANDED}'"))
 
     def _apply(self, again: DataFrame, number: int) -> ReplayNote:
-        """Stage what became of the records; if there are records, decide the replay and land it."""
+        """Stage the records with their outcomes; if there are any records, decide the replay and land it."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
 
         note = ReplayNote(
@@ -316,7 +321,7 @@ class _Folder:
         self._notes.complete(note)
 
     def _rows(self, note: ReplayNote) -> Rows:
-        """Return a function from the name of a table to the staged rows of the replay for this table.
+        """Return a function that takes the name of a table, and returns the staged rows for this table.
 
         The staged rows must exist when the function is called.
         """

@@ -1,4 +1,4 @@
-"""How the staged rows of a replay land: with commits that count replays in ledgers, or by renaming files."""
+"""How the staged rows of a replay land: by commits that count the replay, or by renaming Parquet files."""
 
 from __future__ import annotations
 
@@ -18,33 +18,37 @@ from cloudevents_kafka.spark.pipeline.tables import RECORD_DATE, LedgerChanged, 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_MOST_TRIES: Final = 100  # commits that others precede
+_MOST_TRIES: Final = 100  # of a commit, while the commits of other writers are faster
 Rows = Callable[[str], "DataFrame"]
-"""Returns the staged rows of a replay for a table."""
+"""A function that takes the name of a table, and returns the staged rows of a replay for this table."""
 
 
 class TablesReplay:
-    """Delta or Iceberg tables, which ``open_table`` opens; ``by_type`` lists tables next to the events."""
+    """Lands replays in Delta or Iceberg tables.
+
+    ``open_table`` opens a table by name. ``by_type`` contains the names of the tables for types of events.
+    """
 
     def __init__(
         self, open_table: Callable[[str], Table], by_type: Iterable[str], spark: SparkSession
     ) -> None:
         self._open, self._spark = open_table, spark
         self._tables = (notes.EVENTS, *dict.fromkeys(by_type))
-        self._staged: dict[str, Staged] = {}  # of the replay that this run decides
+        self._staged: dict[str, Staged] = {}  # rows by table, of the replay that this run decides
 
     def next_number(self, last: int) -> int:
         """Return the number of the next replay.
 
-        Raises `WrongTable` if the pipeline's notes in ``_replays`` were removed.
+        Raises `WrongTable` if notes in ``_replays``, or rows of the table of outcomes, were removed.
         """
         outcomes = self._open(notes.OUTCOMES).ledger().replays
         for table in map(self._open, self._tables):
             if (found := table.ledger().replays) > outcomes:
                 raise WrongTable(
                     f"the table {table.name} has replay {found}, but the outcomes in "
-                    f"{self._open(notes.OUTCOMES).name} end with replay {outcomes}: the notes of replays, or "
-                    "these rows, were removed. Restore them, as records would land twice"
+                    f"{self._open(notes.OUTCOMES).name} end with replay {outcomes}: notes of replays, or "
+                    "rows of the outcomes, were removed. Restore them, because otherwise records could land "
+                    "twice"
                 )
         return max(last, outcomes) + 1
 
@@ -56,8 +60,8 @@ class TablesReplay:
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
         """Stage the rows of all tables, and return the note.
 
-        Rows are staged before the replay is decided: a decided replay whose rows cannot be staged would fail
-        each time.
+        Rows are staged before the replay is decided. Otherwise, if rows cannot be staged, each later run
+        would try to finish the replay, and fail.
         """
         self._staged = {table: self._open(table).stage(rows(table)) for table in _tables_of(note)}
         return note
@@ -81,8 +85,8 @@ class TablesReplay:
             return
         if table == notes.EVENTS and found < number - 1:
             raise WrongTable(
-                f"the table {opened.name} must have replay {number - 1}, got {found}: it was set back to an "
-                "earlier version. Restore the newest one"
+                f"the table {opened.name} must have replay {number - 1}, got {found}: the table was set back "
+                "to an earlier version. Restore the newest version"
             )
         staged = self._staged.pop(table, None) or opened.stage(rows(table))
         counted = sum(note.outcomes.values()) if table == notes.OUTCOMES else note.tables.get(table, 0)
@@ -95,12 +99,12 @@ class TablesReplay:
             before = opened.ledger()
             if before.replays >= number:
                 return
-            with suppress(LedgerChanged):  # the pipeline, or another run that finishes this replay
+            with suppress(LedgerChanged):  # by the pipeline, or by another run that finishes this replay
                 opened.commit([staged], before, before.add_replay(number))
                 return
         raise WrongTable(
-            f"the table {opened.name} has had {_MOST_TRIES} other commits while one was tried; start again "
-            "when fewer write to it"
+            f"a commit to the table {opened.name} failed {_MOST_TRIES} times, because other commits were "
+            "faster; start again when fewer programs write to the table"
         )
 
 
@@ -111,7 +115,7 @@ def _tables_of(note: ReplayNote) -> tuple[str, ...]:
 
 
 class ParquetReplay:
-    """Folders of Parquet files, which no pipeline may use during a replay."""
+    """Lands replays in folders of Parquet files; no pipeline may use the folders during a replay."""
 
     def __init__(self, store: Store, spark: SparkSession, routes: Iterable[str]) -> None:
         self._store, self._spark, self._tables = store, spark, (notes.EVENTS, *routes)
@@ -119,15 +123,15 @@ class ParquetReplay:
     def next_number(self, last: int) -> int:
         """Return the number of the next replay.
 
-        Raises `WrongTable` if a table is divided into folders by the dates of events.
+        Raises `WrongTable` if a table is partitioned by another column than `RECORD_DATE`.
         """
         for table in self._tables:
             for column, equals, _ in (name.partition("=") for name in self._store.list_names(table)):
                 if equals and column != RECORD_DATE:
                     raise WrongTable(
                         f"the folders of {self._store.url(table)} must be by {RECORD_DATE}, got {column}, so "
-                        "a replay cannot add files to them. Read the quarantine by decode_events, and write "
-                        "the events that it has now yourself"
+                        "a replay cannot add files to them. Read the quarantine with decode_events, and "
+                        "write the records that are events now with your own program"
                     )
         return last + 1
 
@@ -161,6 +165,6 @@ class ParquetReplay:
                 self._store.rename(f"{note.staging}/files/{file}", final)
             elif not self._store.exists(final):
                 raise notes.WrongCheckpoint(
-                    f"{self._store.url(final)} must exist, because replay {note.number} was decided, but it "
-                    f"was removed, or staged in {note.staging}, which was removed. Restore it"
+                    f"{self._store.url(final)} must exist, because replay {note.number} was decided, but "
+                    f"this file, or the staged file in {note.staging}, was removed. Restore the file"
                 )

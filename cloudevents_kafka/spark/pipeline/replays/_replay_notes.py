@@ -14,11 +14,15 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 REPLAYS_FOLDER: Final = "_replays"
 LANDED: Final = "landed"  # the outcome of a record that is an event now
-REFUSED: Final = "refused"  # that of any other
+REFUSED: Final = "refused"  # the outcome of a record that is still not an event
 
 
 class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of records by outcome, of records by verdict and reason, and of events by table."""
+    """The counts of a replay.
+
+    ``outcomes`` counts records by outcome; ``counts`` counts records by verdict, reason and outcome;
+    ``tables`` counts landed events by table.
+    """
 
     outcomes: Mapping[str, int] = {}
     counts: Mapping[str, Mapping[str, Mapping[str, int]]] = {}
@@ -26,10 +30,10 @@ class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
-    """A replay that was decided.
+    """The note of a replay that was decided.
 
-    ``run`` is the id of the run, and also the name of the folder with the staged rows. ``micros`` is the time
-    of the decision, in microseconds since 1970. ``files`` lists the staged Parquet files.
+    ``run`` is the id of the run, and also part of the name of the folder with the staged rows. ``micros`` is
+    the time of the replay, in microseconds since 1970. ``files`` lists the staged Parquet files.
     """
 
     number: int
@@ -78,7 +82,7 @@ class ReplayNotes:
         except FileExistsError:
             raise InUse(
                 f"replay {note.number} of {self._store.url('')} was decided by another run meanwhile; "
-                "nothing of this one has landed. Start again when the other one has ended"
+                "no record of this run has landed. Start again when the other run has ended"
             ) from None
 
     def withdraw(self, note: ReplayNote) -> None:
@@ -91,13 +95,13 @@ class ReplayNotes:
         return self._store.exists(_path(note.number, "done"))
 
     def complete(self, note: ReplayNote) -> None:
-        """Note that a replay has landed in all tables.
+        """Create the file which says that a replay has landed in all tables.
 
         Remove the staged files of this replay and of earlier replays.
         """
         self._store.replace(_path(note.number, "done"), b"")
         for name in self._store.list_names(REPLAYS_FOLDER):
-            staged = f"{REPLAYS_FOLDER}/{name}"  # another run may stage the same number
+            staged = f"{REPLAYS_FOLDER}/{name}"  # another run may be staging the same replay
             if staged == note.staging or (re.fullmatch(r"\d+-\w+", name) and int(name[:8]) < note.number):
                 self._store.remove(staged)
 

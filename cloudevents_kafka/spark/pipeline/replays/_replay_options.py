@@ -1,4 +1,4 @@
-"""`ReplayOptions` says which records of the quarantine a replay reads, and how."""
+"""`ReplayOptions` says which records of the quarantine a replay reads, and how it reads them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLACE: Final = ("topic", "partition", "offset", "timestamp")
 """The columns that identify a record. The timestamp is one of them, because offsets repeat in a topic that
 was created again."""
 
-# Of the header in binary mode, of the value in structured mode.
+# SQL for the type of an event: from the header in binary mode, from the value in structured mode.
 _TYPE: Final = (
     "coalesce(CAST(get(filter(headers, header -> lower(header.key) = 'ce_type'), 0).value AS STRING), "
     "get_json_object(CAST(`value` AS STRING), '$.type'))"
@@ -42,12 +42,14 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     The following options choose records: ``verdicts`` and ``clauses`` by their values in the quarantine;
     ``reasons`` by parts of the reason; ``types`` by the type, with ``*`` for any text; ``since`` and
     ``until`` by the timestamp of the record, in RFC 3339, where ``until`` itself is left out; and ``where``
-    by an SQL condition on the columns of the quarantine. A record must meet all of these conditions; in a
-    list, one item must match. Records are read strictly, or leniently with ``lenient``. The data of events is
-    read with the schemas of the pipeline's last batch, or with ``schemas`` and ``rescue``, as in
-    `PipelineOptions`. Framed data needs ``schema_registry``. With ``apply``, events land; without ``apply``,
-    events are only counted, and no table changes. ``master`` and ``conf`` are for a Spark that the replay
-    starts.
+    by an SQL condition on the columns of the quarantine. A record must meet the conditions of all these
+    options. If an option is a list, one of its items must match.
+
+    Records are read strictly, or leniently with ``lenient``. The data of events is read with ``schemas`` and
+    ``rescue``, which have the same meaning as in `PipelineOptions`; without ``schemas``, it is read with the
+    schemas of the pipeline's last batch. Framed data needs ``schema_registry``. With ``apply``, events land;
+    without ``apply``, events are only counted, and no table changes. ``master`` and ``conf`` are for a Spark
+    that the replay starts.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplayOptions
@@ -96,12 +98,12 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_fields(self)
         if self.rescue and not self.schemas:
-            raise ValueError("rescue must be False without schemas: a replay has that of its pipeline")
+            raise ValueError("rescue must be False without schemas: the pipeline's rescue is used")
         msgspec.structs.force_setattr(self, "schemas", read_schemas(self.schemas))
 
     def _conditions(self) -> Iterator[str]:
         yield _any(f"error.verdict = {literal(verdict)}" for verdict in self.verdicts)
-        # The column has the first clause; the reason has all.
+        # The column contains only the first clause; the reason contains all clauses.
         patterns = {clause: literal(rf"\({re.escape(clause)}[,)]") for clause in self.clauses}
         yield _any(f"error.clause = {literal(c)} OR error.reason RLIKE {p}" for c, p in patterns.items())
         yield _any(f"contains(error.reason, {literal(reason)})" for reason in self.reasons)
@@ -149,7 +151,10 @@ def has_landed(ledger: notes.Ledger) -> str:
 
 
 def without(rows: DataFrame, others: DataFrame) -> DataFrame:
-    """Return the rows that differ from all other rows in a column of `PLACE`. Timestamps may be null."""
+    """Return the rows for which ``others`` has no row with the same values in the columns of `PLACE`.
+
+    Two null timestamps are the same value.
+    """
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
     places = others.select(*(F.col(name).alias(f"other_{name}") for name in PLACE))

@@ -1,6 +1,6 @@
 """How records of the quarantine are read again, and how the outcomes are counted.
 
-`read_again` is the only place where a record becomes an event or stays refused.
+Only `read_again` decides whether a record is an event now, or is refused again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.typed.framed import Writers
     from cloudevents_kafka.spark.udf import Mend
 
-_MOST_COUNTS: Final = 1000  # reasons have untrusted texts
+_MOST_COUNTS: Final = 1000  # because the texts of reasons are untrusted
 _PACKED: Final = (
     "to_json(struct(key, `value`, headers, topic, `partition`, `offset`, "
     "unix_millis(`timestamp`) AS `timestamp`))"
@@ -37,9 +37,9 @@ def read_again(
 ) -> DataFrame:
     """Return quarantined rows with their outcome, and with the columns of their event or error.
 
-    The column ``was`` contains the error from the quarantine. All rows are decoded in Python, because most of
-    them are rows that the Java function could not read before. An event whose data does not fit its schema is
-    refused.
+    The column ``was`` contains the error from the quarantine. All rows are decoded in Python, because the
+    Java function could not read most of them before. If the data of an event does not fit its schema, the
+    event is refused.
     """
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
@@ -83,7 +83,7 @@ def _again(mend: Mend | None, *, lenient: bool) -> Any:
 
 @contextmanager
 def _by_value(mend: Mend | None) -> Iterator[None]:
-    """Send the user's function to Spark's workers by value, so that workers need no module of the user."""
+    """Send the user's function to Spark's workers by value, so that they do not import the user's module."""
     from pyspark import cloudpickle as cloudpickle_module
 
     cloudpickle: Any = cloudpickle_module  # it has no types
@@ -99,7 +99,7 @@ def _by_value(mend: Mend | None) -> Iterator[None]:
 
 
 def count_outcomes(rows: DataFrame, routes: Mapping[str, str]) -> dict[str, Any]:
-    """Return the numbers of `ReplayCounts`, by their names.
+    """Return the fields of `ReplayCounts` as a dict, computed from the rows.
 
     If there are too many reasons, `OTHERS` counts the records with the rarest reasons.
     """
@@ -143,7 +143,7 @@ def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:
 def outcome_rows(staged: DataFrame, note: ReplayNote) -> DataFrame:
     """Return the outcome of each record, with its topic, partition, offset and timestamp.
 
-    The last column is the date in the names of the folders.
+    The last column is the date by which the table is partitioned.
     """
     table = table_of("`type`", note.routes) if note.routes else f"'{EVENTS}'"
     return staged.selectExpr(

@@ -1,4 +1,4 @@
-"""`write_class_archive` runs what a pipeline runs, and archives the Java classes that this loads."""
+"""`write_class_archive` runs a small pipeline, and archives the Java classes that Spark loads for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`check_reachable` checks whether a broker can be reached, before Spark starts, which takes seconds."""
+"""`check_reachable` checks whether a broker can be reached, before the slow start of Spark."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from typing import Final
 from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 
-_SECONDS: Final = 10.0  # to wait for an address that neither accepts nor refuses
+_SECONDS: Final = 10.0  # the longest time that a connection to one address may take
 _ADDRESS: Final = re.compile(r"(?:\w+://)?\[?([^\[\]]+?)\]?:(\d{1,5})")  # as Kafka's Java client reads it
 
 
 def check_reachable(bootstrap_servers: str) -> None:
     """Raise `PipelineFailed` if none of the addresses accepts a connection.
 
-    Nothing is sent on the connection: only Spark's client can find out whether the brokers accept the login.
+    No data is sent on the connection. So only Spark's client finds out later whether the brokers accept the
+    login.
     """
     reasons = []
     for text in filter(None, map(str.strip, bootstrap_servers.split(","))):
         address = _ADDRESS.fullmatch(text)
         if address is None or int(address[2]) > 65535:
-            return  # Java says what is wrong with it
+            return  # later, Java's error says what is wrong with the address
         try:
             socket.create_connection((address[1], int(address[2])), _SECONDS).close()
         except OSError as error:

@@ -1,10 +1,8 @@
 """`scratch_folder` creates the temporary folder of a local Spark.
 
-The next local Spark deletes a folder that was left behind.
-
-A process that is killed cannot delete its folder. Each folder contains a locked file. The operating system
-unlocks this file when the process and its Java process have ended. So a folder whose file is not locked does
-not belong to a running process.
+If a process is killed, it leaves its folder behind, and the next local Spark deletes this folder. To make
+this possible, each folder contains a locked file. The operating system unlocks this file when the process and
+its Java process have ended. So if the file is not locked, no running process uses the folder.
 """
 
 from __future__ import annotations
@@ -26,8 +24,8 @@ _LOCK: Final = "_lock"
 def scratch_folder() -> Iterator[tuple[Path, int]]:
     """Yield a new folder and an open file, and delete the folder at the end of this block.
 
-    A child process that inherits the file keeps the folder locked. Folders that earlier processes of this
-    user left behind are deleted first.
+    A child process that inherits the file keeps the folder locked. Before the new folder is created, the
+    folders that killed processes of this user left behind are deleted.
     """
     delete_abandoned(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
@@ -39,7 +37,7 @@ def scratch_folder() -> Iterator[tuple[Path, int]]:
 
 
 def delete_abandoned(parent: Path) -> None:
-    """Delete Spark's temporary folders in a folder that belong to this user, but not to a running process."""
+    """Delete this user's temporary folders of Spark in ``parent``, except those that a process still uses."""
     with suppress(OSError):
         for folder in parent.glob(f"{_PREFIX}*"):
             with suppress(OSError):  # it is in use, or another process deletes it
@@ -52,7 +50,7 @@ def _lock(folder: Path) -> int:
 
     draft = folder / f"{_LOCK}.draft"
     handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with suppress(OSError):  # without a lock the file keeps this name, so the folder is never deleted
+    with suppress(OSError):  # without a lock, the file keeps this name, and no process deletes the folder
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         draft.rename(folder / _LOCK)
     return handle

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOOPBACK = "127.0.0.1"
-_SHUTDOWN_SECONDS = 120  # only a Java that hangs takes longer, also on a busy machine
-# Seconds to wait for the process to end, after an error of its connection and after other errors.
+_SHUTDOWN_SECONDS = 120  # Java takes longer only if it hangs, even on a busy machine
+# How long to wait for the end of the Java process, after its connection broke and after other errors.
 _BROKEN_CONNECTION_SECONDS = 10
 _OTHER_ERROR_SECONDS = 1
-# Settings that Spark needs when its Java process starts; all others can follow.
+# Settings that Spark needs when its Java process starts. All other settings can be set later.
 _LAUNCH_SETTINGS = (
     "spark.master",
     "spark.app.name",
@@ -55,7 +55,7 @@ _LAUNCH_SETTINGS = (
 )
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
-# Java logs to its stderr, which is a file: this process reports errors itself.
+# Java logs to its stderr, which is redirected to a file, because this process reports errors itself.
 _LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -100,7 +100,7 @@ def spark_settings(
 
     Settings in ``conf`` override the defaults; jars in ``conf`` are added to the jars of the pipeline.
     """
-    # First: Java needs all jars when it starts, and a missing one is reported before anything starts.
+    # This comes first: Java needs all jars at its start, and a missing jar is reported before Java starts.
     conf = session_settings(formats, kafka=kafka, conf=conf)
     defaults = {
         "spark.master": master or "local[*]",
@@ -113,7 +113,7 @@ def spark_settings(
         # Only the few rows of the counts are shuffled; 200 tasks would take longer than the batch.
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.sql.streaming.numRecentProgressUpdates": "20",
-        # The staging folders contain Parquet files only: they are renamed one by one.
+        # Staging folders must contain only Parquet files, because their files are renamed one by one.
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
     if log4j is not None:
@@ -124,7 +124,7 @@ def spark_settings(
     return {**defaults, **conf}
 
 
-# PySpark logs errors of statements with their plans and stack traces; they are raised, too.
+# PySpark logs the errors of statements here, with plans and stack traces. It also raises these errors.
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -136,8 +136,8 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 def _silence_py4j() -> Iterator[None]:
     """Drop log records of py4j and of `_QUERY_LOGGERS` in this block.
 
-    py4j logs tracebacks when Java dies. After an error, the records are dropped for good, because py4j's
-    threads may log after the end of the block.
+    py4j logs tracebacks when Java dies. If the block raises an error, log records are dropped until this
+    process ends, because py4j's threads may log after the end of the block.
     """
     from pyspark.logger import PySparkLogger
 
@@ -182,13 +182,13 @@ def local_session(
     """
     if has_active_context():
         raise SparkFailed(
-            "Spark must not run in this process already, as a process has one Java; pass its session, "
-            "EventPipeline(options, spark=spark), also to several pipelines at once"
+            "Spark must not run in this process already, because a process can start only one Spark; pass "
+            "the running session: EventPipeline(options, spark=spark). Several pipelines can use one session"
         )
     with _no_artifacts(), scratch_folder() as (folder, lock):
         log4j = folder / "log4j2.properties"
         log4j.write_text(_LOG4J, encoding="utf-8")
-        # A killed Spark leaves its folders behind: they are deleted together with the folder of this one.
+        # A killed Spark leaves its files behind. They are in the scratch folder, which is deleted later.
         scratch = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
         settings = spark_settings(
             master=master, ui=ui, conf={**scratch, **(conf or {})}, log4j=log4j, formats=formats, kafka=kafka
@@ -202,7 +202,10 @@ def local_session(
 
 @contextmanager
 def _no_artifacts() -> Iterator[None]:
-    """Remove the empty folder ``artifacts``, which Spark creates in the current folder if jars are added."""
+    """At the end of the block, remove the empty folder ``artifacts`` from the current folder.
+
+    Spark creates this folder if jars are added.
+    """
     folder = Path("artifacts").absolute()
     existed = folder.exists()
     try:
@@ -237,7 +240,7 @@ def _has_died(process: Any, error: Exception) -> bool:
 
     Almost any error can have this cause: py4j turns a broken connection into a `Py4JError`, an `OSError` or
     an `EOFError`, and an empty answer into an `AttributeError` or a `TypeError`. The connection breaks before
-    the process has ended; if the process frees much memory, the connection breaks several seconds before.
+    the process has ended. If the process has to free much memory, it ends several seconds later.
     """
     from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 
@@ -263,11 +266,11 @@ def _launch(settings: Mapping[str, str], log: Path, *inherited: int) -> Any:
     from pyspark.java_gateway import launch_gateway
 
     os.environ["JAVA_HOME"] = str(find_java().home)
-    # Workers import this package: the python3 on the PATH may not have it.
+    # Workers import this package, which may not be installed for the python3 on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Otherwise Spark looks for another address of this host, and warns if it is loopback.
+    # Otherwise Spark looks up an address of this host, and warns if this is a loopback address.
     os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
-    # Other users can read command lines: settings that may be secret follow when Java runs.
+    # Other users can read command lines, so settings that may be secret are set later, when Java runs.
     early = {name: value for name, value in settings.items() if is_launch_setting(name)}
     conf = SparkConf(loadDefaults=False).setAll(list(early.items()))
     with log.open("ab") as output, ThreadPoolExecutor(1) as pool:
@@ -287,9 +290,9 @@ def _launch(settings: Mapping[str, str], log: Path, *inherited: int) -> Any:
 
 
 def _kill_launched(launch: Future[Any]) -> None:
-    """Wait for a Java process that is starting, and kill it, even if Ctrl-C is pressed again meanwhile.
+    """Wait until a Java process has started, and kill it, even if Ctrl-C is pressed again meanwhile.
 
-    If PySpark were interrupted, it would leave the process behind.
+    If PySpark were interrupted while it starts Java, the Java process would continue to run.
     """
     while not launch.done():
         with suppress(BaseException):
@@ -306,8 +309,8 @@ def _connect(settings: Mapping[str, str], gateway: Any) -> SparkSession:
     conf = SparkConf(_jvm=gateway.jvm).setAll(list(settings.items()))
     context = SparkContext(conf=conf, gateway=gateway)
     if threading.current_thread() is threading.main_thread():
-        # PySpark's handler of Ctrl-C would cancel the current batch. It also calls Java, which
-        # mixes up the answers if it interrupts another call.
+        # PySpark's handler of Ctrl-C would cancel the current batch. It also calls Java: if this happens
+        # during another call of Java, the answers of the two calls are mixed up.
         signal.signal(signal.SIGINT, handler)
     silence_accumulators(context)
     return SparkSession(context)

@@ -15,11 +15,12 @@ _COMMIT_SECONDS: Final = 300.0
 
 @contextmanager
 def commit_lock(location: str) -> Iterator[None]:
-    """Yield, and prevent other processes of this machine from committing to the table in a local folder.
+    """Lock a table in a local folder for a commit, and yield; for a table elsewhere, only yield.
 
-    For a commit, Delta and Iceberg first check whether a version exists, and then rename a file. On a local
-    disk, these are two separate steps, so two commits could both succeed. Raises `FolderFailed` if another
-    process does not end its commit within 5 minutes; such a process may be frozen.
+    In this block, no other process of this machine commits to the table. The lock is necessary because Delta
+    and Iceberg first check whether a version exists, and then rename a file. On a local disk, these are two
+    separate steps, so two commits of the same version could both succeed. Raises `FolderFailed` if another
+    process has not ended its commit after 5 minutes; such a process may be frozen.
     """
     local = local_path(location)
     if local is None or not local.is_dir():
@@ -41,9 +42,9 @@ def commit_lock(location: str) -> Iterator[None]:
 
 
 def _lock(folder: int) -> bool:
-    """Lock a folder, and return True; return False if another process has locked it.
+    """Lock a folder, and return True; return False if another process has locked the folder.
 
-    If the file system has no locks, return True without a lock.
+    If the file system does not support locks, return True without a lock.
     """
     import fcntl
 

@@ -1,7 +1,7 @@
 """The folder of a pipeline: a local folder, or a folder in any file system that Hadoop supports.
 
-Paths are relative to the folder, and contain ``/``. A pipeline is correct only if its `Store` has this
-property: `Store.create` and `Store.rename` of one file happen completely or not at all.
+Paths are relative to the folder, and ``/`` separates their parts. A pipeline is correct only if its `Store`
+has this property: `Store.create` and `Store.rename` of one file happen completely or not at all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ADVICE: Final = {
         "another folder",
     ),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space"),
-    errno.EXDEV: "All of a pipeline's folder must be on one file system, because files are renamed there",
+    errno.EXDEV: "A pipeline's folder must be on one file system with all its subfolders: files are renamed",
     errno.EISDIR: "It must be a file: remove the folder",
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "It must be a folder: choose another name"),
 }
@@ -76,7 +76,7 @@ class Store(Protocol):
         """Return the names in a folder, sorted; return no names if the folder is missing."""
 
     def list_files(self, folder: str, suffix: str) -> list[str]:
-        """Return the paths of all files below a folder whose names end with ``suffix``.
+        """Return the paths of those files below a folder that have a name ending with ``suffix``.
 
         The paths are relative to the folder, and sorted.
         """
@@ -100,21 +100,21 @@ class Store(Protocol):
         """Delete a file, or a folder with all its files, if the path exists."""
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write a file, and replace an earlier file with this path."""
+        """Write a file; if there is a file with this path already, replace it."""
         self.remove(path)
         self.create(path, content)
 
 
 def open_store(location: str, spark: SparkSession) -> Store:
-    """Return the store of a folder by its path or URL: a local store, or a store in a Hadoop file system."""
+    """Return a store for a path or URL of a folder: a local store, or a store in a Hadoop file system."""
     local = local_path(location)
     return HadoopStore(spark, location) if local is None else LocalStore(local)
 
 
 def without_patterns(url: str) -> str:
-    """Return a URL for Spark's readers, in which the characters of patterns are escaped.
+    """Return a URL for Spark's readers, in which special characters are escaped.
 
-    Such characters are, for example, braces and brackets.
+    Otherwise, Spark would read braces, brackets, asterisks and question marks as patterns of file names.
     """
     return _PATTERN_CHARACTERS.sub(r"\\\g<0>", url)
 
@@ -214,7 +214,7 @@ class LocalStore(Store):
     def remove(self, path: str) -> None:
         target = self._root / path
         if target.is_dir():
-            # A Java process that is about to end may still add a file; the next start removes it.
+            # A Java process that is about to end may still add a file; the next start removes this file.
             shutil.rmtree(target, ignore_errors=True)
         else:
             with self._explained("delete", path):
@@ -249,7 +249,7 @@ class LocalStore(Store):
 
 
 def _move_if_absent(draft: Path, final: Path) -> bool:
-    """Return whether a file exists under its final name; if not, move the draft there in one step."""
+    """Return whether a file with the final name exists already; if not, rename the draft in one step."""
     try:
         os.link(draft, final)
     except FileExistsError:
@@ -289,8 +289,8 @@ def _explained(verb: str, url: str) -> Iterator[None]:
 class HadoopStore(Store):
     """A folder in any file system that Hadoop supports.
 
-    These file systems have no common kind of lock, but Spark's checkpoint detects a second writer and stops
-    it.
+    These file systems have no common kind of lock. Instead, Spark's checkpoint detects a second writer, and
+    stops that writer.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:
@@ -355,8 +355,8 @@ class HadoopStore(Store):
             self._fs.mkdirs(target.getParent())
             if not self._fs.rename(source, target):
                 raise FolderFailed(
-                    f"cannot rename {source} to {target}: the file system refused it. The pipeline must be "
-                    "allowed to create, rename and delete files there, and renaming must be possible at all"
+                    f"cannot rename {source} to {target}: the file system refused it. The file system must "
+                    "support renaming, and the pipeline must be allowed to create, rename and delete files"
                 )
 
     def remove(self, path: str) -> None:

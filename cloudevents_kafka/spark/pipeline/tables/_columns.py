@@ -1,7 +1,7 @@
-"""The columns of a pipeline's tables; the last column is the date in the names of the folders.
+"""The columns of a pipeline's tables; the last column, `RECORD_DATE`, is the date of the record.
 
-If there are several tables of events, the column `TABLE` contains the name of each row's table until the row
-is written.
+If there are several tables of events, rows also have the column `TABLE` until they are written. It contains
+the name of the table to which the row belongs.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ EVENT_COLUMNS: Final = (
     *("id", "source", "type", "specversion", "subject", "time", "time_text"),
     *("datacontenttype", "dataschema", "extensions", "extension_types", "data", "data_kind", "mode"),
 )
-TOLERATED: Final = "tolerated"  # the column of accepted deviations, after lenient reading
+TOLERATED: Final = "tolerated"  # the column that contains accepted deviations, after lenient reading
 
 RECORD_DATE: Final = "record_date"
 ADDED_COLUMNS: Final = (TOLERATED, VALUE)
-"""Columns of events that are added to existing tables that do not have them."""
+"""Columns of events. If an existing table does not have one of these columns, a pipeline adds the column."""
 OWN_COLUMNS: Final = frozenset(
     (*EVENT_COLUMNS, *RECORD_COLUMNS, "headers", *ADDED_COLUMNS, DELETED, RECORD_DATE)
 )
 """All columns that a pipeline writes to tables of events; other columns belong to other writers."""
-# The rule of a reason such as "broken CloudEvent: time: must be …, got '…' (T-12, core: …)".
-# With the value, each bad record could have a reason of its own.
+# Finds the rule in a reason such as "broken CloudEvent: time: must be …, got '…' (T-12, core: …)". The rule
+# does not include the value, because otherwise each bad record could have a different rule.
 _RULE: Final = (
     r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \([A-Z]-[0-9]|$|(?<=.{120}))"
 )
@@ -43,8 +43,9 @@ _RULE: Final = (
 def record_date() -> str:
     """Return SQL for the UTC date of a record, in the years 1970 to 9999.
 
-    Readers do not accept other years. The date is independent of the session's time zone. A record may have
-    no timestamp, or a timestamp in other units than milliseconds, because Kafka does not check timestamps.
+    Readers of tables do not accept other years, but any date is possible: a record may have no timestamp, or
+    a timestamp in other units than milliseconds, because Kafka does not check timestamps. The result does
+    not depend on the session's time zone.
     """
     date = "date_from_unix_date(CAST(floor(unix_seconds(`timestamp`) / 86400) AS INT))"
     return f"least(greatest({date}, DATE'1970-01-01'), DATE'9999-12-31') AS `{RECORD_DATE}`"
@@ -73,14 +74,14 @@ def event_columns(
     by_java: bool = False,
     typed: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return SQL for the columns of events; the last column is the date in the names of the folders.
+    """Return SQL for the columns of events; the last column is the date of the record.
 
     The columns are selected from rows with all Kafka columns and the columns of events. The names of event
-    columns have the prefix ``event``, such as ``read.``. Of the record's headers, only those are kept that
-    are not part of the event. With ``lenient``, the column `TOLERATED` follows the other columns of the
-    event. With ``routes``, the first column is `TABLE`. ``by_java`` is whether the session has the Java
-    functions. ``typed`` contains SQL for columns that replace other columns with the same names, or follow
-    them.
+    columns have the prefix ``event``, such as ``read.``. Headers that are part of the event are removed from
+    the record's headers. With ``lenient``, the column `TOLERATED` follows the other columns of the event.
+    With ``routes``, the first column is `TABLE`. ``by_java`` is whether the session has the Java functions.
+    ``typed`` contains SQL for typed columns. Such a column replaces a column with the same name, or else
+    follows the other columns.
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 

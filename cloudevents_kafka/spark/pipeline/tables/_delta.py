@@ -1,11 +1,11 @@
-"""`DeltaTable` is a Delta table whose transaction identifiers are its ledger.
+"""`DeltaTable` is a Delta table that stores its ledger as transaction identifiers of Delta.
 
-Each range in the ledger is a transaction identifier of Delta, whose version is the end of the range. One more
-identifier counts the commits. Each version of the table contains the newest version of each identifier, even
-after a clean-up of Delta's log, OPTIMIZE, VACUUM, and commits of other writers. Two commits conflict if both
-read and write the same identifier; then the second commit fails, and the ledger is read again. `Table.stage`
-and `Table.commit` use Delta's Java classes, because Spark's writers commit only one identifier, and do not
-report that they have skipped a commit.
+Each range in the ledger is a transaction identifier. The version of this identifier is the end of the range.
+One more identifier counts the commits. Each version of the table contains the newest version of each
+identifier, even after a clean-up of Delta's log, OPTIMIZE, VACUUM, and commits of other writers. Two commits
+conflict if both read and write the same identifier. Then the second commit fails, and the ledger is read
+again. `Table.stage` and `Table.commit` use Delta's Java classes, because Spark's writers commit only one
+identifier, and do not report that they have skipped a commit.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _GENERATED: Final = "delta.generationExpression"  # the metadata of a column that Delta computes
 _IDENTITY: Final = "delta.identity.start"  # the metadata of a column that Delta numbers
 _CONSTRAINTS: Final = "delta.constraints."
-_NOT_TAKEN: Final = re.compile(r"[ ,;{}()\n\t=]")  # in names of columns, without their mapping
+_NOT_TAKEN: Final = re.compile(r"[ ,;{}()\n\t=]")  # in names of columns, without column mapping
 _MAPPING: Final = "delta.columnMapping.mode"
 _NEW_MAPPING: Final = "spark.databricks.delta.properties.defaults.columnMapping.mode"
 _RETENTION: Final = "delta.setTransactionRetentionDuration"
 _VACUUM_SETTINGS: Final = {
-    # Delta refuses less than a week unless this is off; the caller has chosen.
+    # Delta refuses to keep less than a week unless this check is off. Here, the caller has chosen the time.
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     # The number of tasks in which Delta lists folders; the default, 10,000, takes most of a minute.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
@@ -68,7 +68,7 @@ class DeltaTable(_table.Table):
                 "cloudevents_kafka.spark.configure_session(builder, formats=['delta'])"
             )
         self._history = DeltaHistory(spark, self._sql_name, self.name)
-        self._has_history = False  # of a table that an earlier version has filled through Spark Connect
+        self._has_history = False  # whether the ledger is in the history, see `_delta_history`
 
     def id(self) -> str:
         """Return Delta's id of the table."""
@@ -83,7 +83,7 @@ class DeltaTable(_table.Table):
                 f"{properties.apply(_RETENTION)}: Delta would forget which offsets have landed. "
                 f"Do: ALTER TABLE … UNSET TBLPROPERTIES ('{_RETENTION}')"
             )
-        text = str(snapshot.transactions().mkString("\n"))  # one text is one call of Java
+        text = str(snapshot.transactions().mkString("\n"))  # a text needs only one call of Java
         commits = re.search(rf"(?m)^{LEDGER} -> (\d+)$", text)
         ranges = re.findall(rf"(?m)^{LEDGER}/([^/\n]*)/([^/\n]*)/([^/\n]*)/(\d+)/([^/\n]*) -> (\d+)$", text)
         entries = (
@@ -99,15 +99,15 @@ class DeltaTable(_table.Table):
     def _prepare(self, rows: DataFrame) -> DataFrame:
         prepared = super()._prepare(rows)
         generated = {name for name, known in self._metadata().items() if _GENERATED in known}
-        return prepared.drop(*(generated - set(rows.columns)))  # Delta computes these
+        return prepared.drop(*(generated - set(rows.columns)))  # Delta computes these columns
 
     def _metadata(self) -> dict[str, dict[str, Any]]:
-        """Return Delta's metadata of each column, by the columns' names; `read` shows only a part of it."""
+        """Return Delta's metadata by the name of the column; `read` returns only a part of this metadata."""
         fields = json.loads(str(self._known().metadata().schemaString()))["fields"]
         return {field["name"]: field["metadata"] for field in fields}
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Write the files of rows, and return them; see `Table.stage`."""
+        """Write rows to files, and return these files; see `Table.stage`."""
         rows = self._prepare(rows)
         with write_settings(rows.sparkSession):
             written = self._transaction().writeFiles(java_frame(rows))
@@ -115,10 +115,10 @@ class DeltaTable(_table.Table):
         return _table.Staged(files, _number_of_rows(files))
 
     def commit(self, staged: Sequence[_table.Staged], before: Ledger, after: Ledger) -> None:
-        """Make staged rows and a new ledger part of the table; see `Table.commit`."""
+        """Add staged rows to the table, and replace the table's ledger; see `Table.commit`."""
         java = java_of(self._spark)
         transaction = self._transaction()
-        # Reading an identifier makes Delta refuse the commit if another one writes it meanwhile.
+        # Because the identifier is read here, Delta refuses the commit if another commit writes it meanwhile.
         if max(0, int(transaction.txnVersion(LEDGER))) != before.generation:
             raise self._changed()
         spark, none = java.org.apache.spark.sql, scala_option(java)
@@ -149,14 +149,14 @@ class DeltaTable(_table.Table):
         return log.forTable(java_session(self._spark), self._location()).unsafeVolatileSnapshot()
 
     def _newest(self) -> Any:
-        """Return the newest version of the table; for this, Delta lists the whole log."""
+        """Return the newest version of the table; to find this version, Delta lists the whole log."""
         none = scala_option(java_of(self._spark))
         return self._known().deltaLog().update(False, none, none)
 
     def _transaction(self) -> Any:
         """Return a transaction that starts from the known version.
 
-        At the commit, Delta compares the transaction with other commits since that version.
+        When the transaction is committed, Delta compares it with all commits since that version.
         """
         known, java = self._known(), java_of(self._spark)
         return known.deltaLog().startTransaction(scala_option(java), scala_option(java, known))
@@ -175,11 +175,11 @@ class DeltaTable(_table.Table):
         if self.upsert is not None or not self.exists():
             return
         for name, known in self._metadata().items():
-            if _IDENTITY in known:  # its last number is not in the commit that adds staged files
+            if _IDENTITY in known:  # a commit of staged files does not contain the column's last number
                 raise WrongTable(
-                    f"the column {name} of the table {self.name} must not be an identity column, whose "
-                    "numbers a pipeline without upsert does not continue. Land into another table, and "
-                    "number its rows in a view or a copy"
+                    f"the column {name} of the table {self.name} must not be an identity column, "
+                    "because a pipeline without upsert does not continue its numbers. Land into another "
+                    "table, and number the rows in a view or a copy"
                 )
 
     def _check_names(self, schema: StructType, *, exists: bool) -> None:
@@ -191,7 +191,7 @@ class DeltaTable(_table.Table):
             raise WrongTable(
                 f"the column {'.'.join(wrong)} of the table {self.name} must have a name without blanks and "
                 f"without any of ,;{{}}()=, got {wrong[-1]!r}. Choose another name, land in Iceberg, or let "
-                f"Delta map names: set {_MAPPING}=name, in the table or for new ones (-X {_NEW_MAPPING}=name)"
+                f"Delta map names: set {_MAPPING}=name in the table, or for new tables -X {_NEW_MAPPING}=name"
             )
 
     def _property(self, name: str) -> str | None:
@@ -235,7 +235,7 @@ class DeltaTable(_table.Table):
         """Remove old versions from the log, unless a property of the table forbids the clean-up."""
         newest, java = self._newest(), java_of(self._spark)
         log, metadata, none = newest.deltaLog(), newest.metadata(), scala_option(java)
-        # The log may have the ledger, see `_delta_history`.
+        # If the ledger is in the log, nothing is removed, see `_delta_history`.
         if not log.enableExpiredLogCleanup(metadata) or PROPERTY in str(metadata.configuration().keys()):
             return
         oldest = max(0, int(newest.version()) - _table.MOST_VERSIONS)
@@ -244,16 +244,16 @@ class DeltaTable(_table.Table):
             age = time.time() - files.getFileStatus(path).getModificationTime() / 1000
             keep_hours = min(keep_hours, max(age / 3600, _table.SHORTEST_HOURS))
         log.checkpoint(newest, none)
-        # From a number, py4j would make an option of an Integer.
+        # From a Python number, py4j would make an Integer; the option must contain a Long.
         kept = java.java.util.OptionalLong.of(round(keep_hours * 3_600_000))
         option = java.scala.jdk.javaapi.OptionConverters.toScala(kept)
-        catalog = () if self._spark.version.startswith("4.0.") else (none,)  # Delta has it from 4.1 on
+        catalog = () if self._spark.version.startswith("4.0.") else (none,)  # a parameter since Delta 4.1
         minute = java.org.apache.spark.sql.delta.TruncationGranularity.MINUTE()
         log.cleanUpExpiredLogs(newest, *catalog, option, minute)
 
 
 def _changes(before: Ledger, after: Ledger) -> dict[str, int]:
-    """Return the transaction identifiers, with versions, of ranges that a commit adds or extends."""
+    """Return the transaction identifiers and versions for the ranges that a commit adds or extends."""
     known = set(before.entries())
     added = {
         f"{LEDGER}/{topic}/{topic_id}/{partition}/{offsets.start}/{pipeline}": offsets.end

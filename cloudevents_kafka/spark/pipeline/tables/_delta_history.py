@@ -1,13 +1,13 @@
-"""`DeltaHistory` is the ledger in the history of a Delta table whose rows are committed by SQL statements.
+"""`DeltaHistory` stores a ledger in the history of a Delta table, if SQL statements commit the table's rows.
 
-A statement commits one transaction identifier, whose version counts the commits to the ledger. So if two
-programs have read the same ledger, only one of them can commit. The metadata of the commit contains the
-ledger itself. Delta removes old commits from the history, so the ledger becomes a property of the table
-before the next commit.
+A statement commits one transaction identifier. The version of this identifier counts the commits to the
+ledger. So if two programs have read the same ledger, only one of them can commit. The metadata of the commit
+contains the ledger itself. Because Delta removes old commits from the history, the ledger is also written to
+a property of the table before the next commit.
 
-The ledger of a table with the option ``upsert`` is in the history. The ledger of a table that earlier
-versions of this package filled through Spark Connect is in the history, too; with the first batch, `_delta`
-moves such a ledger to transaction identifiers.
+There are two kinds of such tables: tables with the option ``upsert``, and tables that earlier versions of
+this package filled through Spark Connect. In tables of the second kind, `_delta` moves the ledger to
+transaction identifiers when the next batch lands.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ LEDGER: Final = "cloudevents-kafka"
 """The transaction identifier whose version counts the commits to the ledger."""
 
 PROPERTY: Final = f"{LEDGER}.ledger."
-"""The beginning of a table property's name; the number of the ledger's commits follows, and the value is the
-ledger."""
+"""The prefix of the names of table properties that contain a ledger. In such a name, the number of the
+ledger's commits follows the prefix."""
 
-# Delta reads a file for each commit.
+# The newest commits are read first, because Delta reads a file for each commit.
 _NEWEST: Final = "LIMIT 100"
 
 
@@ -58,7 +58,7 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class DeltaHistory:
-    """The history of a table, which is named by its quoted name, and by another name in messages."""
+    """The history of a table; ``sql_name`` is the table's name in SQL, ``name`` is its name in messages."""
 
     def __init__(self, spark: SparkSession, sql_name: str, name: str) -> None:
         self._spark, self._sql_name, self._name = spark, sql_name, name
@@ -69,7 +69,7 @@ class DeltaHistory:
         Raises `WrongTable` if Delta has removed the ledger.
         """
         noted = list(_ledgers(properties))
-        for newest in (_NEWEST, ""):  # a commit that is not noted yet is a recent one
+        for newest in (_NEWEST, ""):  # if a ledger is in no property yet, its commit is recent
             history = self._read(newest)
             committed = [commit.ledger for commit in _commits(history)]
             found = max([*noted, *committed], key=lambda ledger: ledger.generation, default=None)
@@ -78,12 +78,13 @@ class DeltaHistory:
         if found in noted and not _is_complete(history, found.generation):
             raise WrongTable(
                 f"the history of the table {self._name} must go back to commit {found.generation} of "
-                "pipelines, but Delta has removed it, perhaps with one that followed. Land into a fresh table"
+                "pipelines, but Delta has removed this commit, and perhaps later commits of pipelines. Land "
+                "into a fresh table"
             )
         return found
 
     def note(self, properties: Mapping[str, str], ledger: Ledger) -> None:
-        """Make a ledger a property of the table, and remove the properties with earlier ledgers."""
+        """Write a ledger to a property of the table, and remove the properties with earlier ledgers."""
         known = {found.generation for found in _ledgers(properties)}
         if ledger.generation not in known:
             name, text = f"{PROPERTY}{ledger.generation}", msgspec.json.encode(ledger).decode()
@@ -102,7 +103,7 @@ class DeltaHistory:
         self._spark.sql(f"ALTER TABLE {self._sql_name} {change}")
 
     def has(self, commit: Commit) -> bool:
-        """Return whether a commit has just succeeded: Delta skips a commit if another commit was faster."""
+        """Return whether a commit is in the history; Delta skips a commit if another commit was faster."""
         return any(found.token == commit.token for found in _commits(self._read(_NEWEST)))
 
     def _read(self, limit: str) -> Sequence[Row]:
@@ -129,7 +130,7 @@ def _ledgers(properties: Mapping[str, str]) -> Iterator[Ledger]:
 
 
 def _is_complete(history: Sequence[Row], generation: int) -> bool:
-    """Return whether the history contains all commits since a ledger became a property of the table."""
+    """Return whether the history contains all commits since a ledger was written to a property."""
     name = f"{PROPERTY}{generation}"
     return any(
         row["version"] == 0

@@ -1,10 +1,10 @@
-"""How a table and rows with other types get the same columns and fields, without changing any value.
+"""How a table and rows get the same columns and fields if their types differ; no value is changed.
 
-A field that the table does not have is added to the table. A field that the rows do not have becomes null. If
-the number type of a field is narrower in the rows, the rows are widened; if it is wider in the rows, the
-table is widened, where the table format can do this. With any other difference, the value does not fit,
-because it would have to change. A field also does not fit if its name differs from a name in the table only
-in case, because Spark takes both names for the same.
+If the table does not have a field of the rows, the field is added to the table. If the rows do not have a
+field of the table, the field becomes null. If the number type of a field is narrower in the rows, the rows
+are widened; if it is wider in the rows, the table is widened, where the table format can do this. With any
+other difference, the value does not fit, because it would have to change. A field also does not fit if its
+name differs from a name in the table only in case, because Spark treats both names as the same name.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from cloudevents_kafka.spark._sql import literal, quote
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-# Numbers, each of which holds all that those before it in its list hold.
+# Types of numbers. Each type can represent all numbers of the types before it in the same list.
 _WIDER: Final = (["tinyint", "smallint", "int", "bigint"], ["float", "double"])
 
 
 class Difference(NamedTuple):
     """A difference between a table and rows, at one column or field.
 
-    The table does not have the field, or needs a wider type of number, or cannot take the values of the rows.
+    ``kind`` is "new" if the table does not have the field, and "wider" if the table needs a wider type of
+    number. It is "case" if the names differ only in case, and "misfit" if the values do not fit.
     """
 
     kind: Literal["new", "wider", "misfit", "case"]
@@ -35,7 +36,7 @@ class Difference(NamedTuple):
     """The type in the table, if the table has the field."""
 
     known: str = ""
-    """The name in the table, if this name differs only in case."""
+    """The name in the table, if this name and the name in the rows differ only in case."""
 
     def sql(self, table: str) -> str:
         """Return the SQL statement that changes the table."""
@@ -112,7 +113,7 @@ def aligned(value: str, rows: DataType, table: DataType, depth: int = 0) -> str:
 
 
 def type_sql(type_: DataType) -> str:
-    """Return a type as SQL; any names of fields are allowed."""
+    """Return a type as SQL; the fields in the type may have any names."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(type_, StructType):

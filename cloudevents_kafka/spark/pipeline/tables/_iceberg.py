@@ -1,11 +1,11 @@
-"""`IcebergTable` is an Iceberg table with its ledger in a property of the table.
+"""`IcebergTable` is an Iceberg table that stores its ledger in a property of the table.
 
 Spark stages the rows of a batch as snapshots that no reader sees (Iceberg's "write, audit, publish"). Then
 one Iceberg transaction appends the files of these snapshots to the table, sets the property with the ledger,
-and renames a branch, whose name contains the number of the ledger's commits. Iceberg applies a transaction to
-the newest version of the table, and rejects the transaction if the branch with the old name does not exist
-any more, because another commit was faster. The branch refers to the snapshot before the first batch, so it
-does not prevent Iceberg from deleting files that were replaced.
+and renames a branch. The name of the branch contains the number of the ledger's commits. Iceberg applies a
+transaction to the newest version of the table. If another commit was faster, the branch with the old name
+does not exist any more, and Iceberg rejects the transaction. The branch refers to the snapshot before the
+first batch, so it does not prevent Iceberg from deleting files that were replaced.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _LEDGER: Final = "cloudevents-kafka.ledger"  # the property with the ledger
 _BRANCH: Final = "cloudevents_kafka_"  # the name of the ledger's branch, without its number
 _STAGED: Final = "cloudevents-kafka.staged"  # a property of staged snapshots
 _STAGING: Final = "write.wap.enabled"
-_EXPIRING: Final = "gc.enabled"  # which the catalog Nessie, for one, sets to false
-# Each commit writes a file of metadata; the last hundred stay.
+_EXPIRING: Final = "gc.enabled"  # some catalogs, such as Nessie, set it to false
+# Each commit writes a metadata file; the last 100 of these files stay.
 _TABLE_PROPERTIES: Final = (
     "'write.metadata.delete-after-commit.enabled' = 'true', "
     f"'write.metadata.previous-versions-max' = '100', '{_STAGING}' = 'true'"
 )
-# By default rows are shuffled by partition before they are written, or sorted if they are not.
+# With these options, Iceberg neither shuffles nor sorts the rows by partition before it writes them.
 _WRITE_OPTIONS: Final = {"distribution-mode": "none", "fanout-enabled": "true"}
-# What Spark's errors say for a catalog that the session does not have.
+# Texts in Spark's errors if the session does not have the catalog.
 _NO_CATALOG: Final = ("CATALOG_NOT_FOUND", "annot find catalog plugin", "REQUIRES_SINGLE_PART_NAMESPACE")
 _MOST_TRIES: Final = 3
-# Iceberg refuses less for files of no snapshot: a commit in progress may need them.
+# For files that belong to no snapshot, Iceberg refuses a shorter time: a commit in progress may need them.
 _ORPHAN_HOURS: Final = 25.0
 
 
@@ -67,7 +67,7 @@ class IcebergTable(_table.Table):
                 f"spark.sql.catalog.{catalog}": _CATALOG_CLASS,
                 f"spark.sql.catalog.{catalog}.type": "hadoop",
                 f"spark.sql.catalog.{catalog}.warehouse": folder,
-                # Otherwise a session may see an older version than another session has written.
+                # Otherwise, a session may not see the newest version that another session has written.
                 f"spark.sql.catalog.{catalog}.cache-enabled": "false",
             }
             name = (catalog, table)
@@ -78,7 +78,8 @@ class IcebergTable(_table.Table):
     def _configure(self, spark: SparkSession) -> None:
         """Configure the catalog for the folder.
 
-        This is also necessary in the session that a streaming query has cloned earlier.
+        A streaming query runs in a copy of the session. If the copy is older than the table, the copy must
+        be configured, too.
         """
         for setting, value in self._catalog_conf.items():
             spark.conf.set(setting, value)
@@ -87,20 +88,20 @@ class IcebergTable(_table.Table):
         try:
             found = super()._schema()
             if found is None:
-                self._spark.catalog.tableExists(self._sql_name)  # which raises an error for a wrong catalog
+                self._spark.catalog.tableExists(self._sql_name)  # raises an error if the catalog is wrong
         except spark_errors() as error:
             catalog = f"spark.sql.catalog.{self._parts[0]}"
             if "jdbc.schema-version" in str(error):
                 raise WrongTable(
-                    f"the catalog of the Iceberg table {self.name} must know views; "
+                    f"the catalog of the Iceberg table {self.name} must support views; "
                     f"set {catalog}.jdbc.schema-version=V1"
                 ) from error
             if any(text in str(error) for text in _NO_CATALOG):
                 raise WrongTable(
-                    f"the Spark session cannot write the Iceberg table {self.name}: it has no such "
-                    "catalog, or no Iceberg. Build the session with "
-                    "cloudevents_kafka.spark.configure_session(builder, formats=['iceberg']) "
-                    f"and the catalog: {catalog}={_CATALOG_CLASS}, with its type"
+                    f"the Spark session cannot write the Iceberg table {self.name}: it does not "
+                    "have the catalog, or does not have Iceberg. Build the session with "
+                    "cloudevents_kafka.spark.configure_session(builder, formats=['iceberg']), and configure "
+                    f"the catalog: {catalog}={_CATALOG_CLASS}, and the type of the catalog"
                 ) from error
             raise
         return found
@@ -114,15 +115,16 @@ class IcebergTable(_table.Table):
         location = str(table.location())
         if self._url and _path(location) != _path(self._url):
             raise WrongTable(
-                f"the Iceberg table {self._url} must be in {location}, where it was made, as its metadata "
-                "has the full paths of its files. Move it back; or copy its rows into a new table"
+                f"the Iceberg table {self._url} must be in {location}, where it was made, because its "
+                "metadata has the full paths of its files. Move the table back, or copy its rows into a new "
+                "table"
             )
         text = table.properties().get(_LEDGER)
         found = None if text is None else msgspec.json.decode(str(text), type=Ledger)
         return found, _number(table.currentSnapshot(), "total-records")
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Write the files of rows as a snapshot that no reader sees, and return it; see `Table.stage`."""
+        """Write rows as a snapshot that no reader sees, and return the snapshot; see `Table.stage`."""
         self._configure(rows.sparkSession)
         rows = self._prepare(rows)
         self._prepare_ledger()
@@ -134,7 +136,7 @@ class IcebergTable(_table.Table):
         return _table.Staged(snapshot, _number(snapshot, "added-records"))
 
     def commit(self, staged: Sequence[_table.Staged], before: Ledger, after: Ledger) -> None:
-        """Make staged rows and a new ledger part of the table; see `Table.commit`."""
+        """Add staged rows to the table, and replace the table's ledger; see `Table.commit`."""
         table = self._java_table()
         snapshots = [part.files for part in staged]
         transaction = table.newTransaction()
@@ -143,7 +145,7 @@ class IcebergTable(_table.Table):
             transaction.manageSnapshots().renameBranch(*names).commit()
             self._add(transaction, table, snapshots)
             transaction.updateProperties().set(_LEDGER, msgspec.json.encode(after).decode()).commit()
-            if table.properties().get(_EXPIRING) != "false":  # else Iceberg refuses it, and they stay
+            if table.properties().get(_EXPIRING) != "false":  # else Iceberg would refuse this
                 expire = transaction.expireSnapshots().cleanExpiredFiles(False)
                 for snapshot in snapshots:
                     expire.expireSnapshotId(snapshot.snapshotId())
@@ -171,7 +173,7 @@ class IcebergTable(_table.Table):
             table.manageSnapshots().createBranch(f"{_BRANCH}0").commit()
 
     def _staged(self, name: str, token: str) -> Any:
-        """Return the staged snapshot that has a token as the value of a property."""
+        """Return the staged snapshot whose property ``name`` has the value ``token``."""
         table = self._java_table()
         snapshots = table.operations().current().snapshots()
         for index in reversed(range(snapshots.size())):
@@ -179,9 +181,9 @@ class IcebergTable(_table.Table):
             if snapshot.summary().get(name) == token:
                 current = table.currentSnapshot()
                 if current is not None and current.snapshotId() == snapshot.snapshotId():
-                    raise WrongTable(f"the table {self.name} must stage snapshots, but has appended one")
+                    raise WrongTable(f"the table {self.name} must stage its snapshots, but has published one")
                 return snapshot
-        raise WrongTable(f"the table {self.name} must have the snapshot that was staged, but it is gone")
+        raise WrongTable(f"the table {self.name} must have the snapshot that was staged; it was removed")
 
     def _java_table(self) -> Any:
         """Return the newest version of the table, as a Java object."""
@@ -221,7 +223,7 @@ class IcebergTable(_table.Table):
             )
         with write_settings(self._spark):
             self._call("rewrite_data_files", arguments)
-        # Where batches replace manifests again and again, Iceberg joins them itself.
+        # Batches may replace manifests meanwhile. If this happens each time, Iceberg joins manifests itself.
         for _ in range(_MOST_TRIES):
             try:
                 return self._call("rewrite_manifests")
@@ -234,13 +236,14 @@ class IcebergTable(_table.Table):
         """Run expire_snapshots and remove_orphan_files; see `Table.vacuum`."""
         if self._property(_EXPIRING) == "false":
             raise WrongTable(
-                f"the table {self.name} must not have the property {_EXPIRING}=false, by which Iceberg "
-                "refuses to delete its files. Use the clean-up of its catalog, or set the property to true"
+                f"the table {self.name} must not have the property {_EXPIRING}=false, because Iceberg then "
+                "refuses to delete files. Use the clean-up of the table's catalog, or set the property to "
+                "true"
             )
         arguments = f"older_than => {_time(keep_hours)}, retain_last => 1"
         history = self._spark.table(f"{self._sql_name}.history").orderBy("made_current_at", ascending=False)
         old = history.offset(_table.MOST_VERSIONS).where(f"made_current_at < {_time(_table.SHORTEST_HOURS)}")
-        # Neither branches nor tags may refer to them.
+        # Versions to which a branch or a tag refers must stay.
         old = old.join(self._spark.table(f"{self._sql_name}.refs"), "snapshot_id", "left_anti")
         if ids := ", ".join(
             str(row["snapshot_id"]) for row in old.select("snapshot_id").distinct().collect()
@@ -252,7 +255,7 @@ class IcebergTable(_table.Table):
     def _call(self, procedure: str, arguments: str = "") -> None:
         catalog, table = catalog_of(self._spark, self._parts)
         rest = f", {arguments}" if arguments else ""
-        # In backticks, because it is a reserved word of ANSI SQL.
+        # The parameter `table` is in backticks, because TABLE is a reserved word of ANSI SQL.
         sql = f"CALL {quote(catalog)}.system.{procedure}(`table` => {sql_text(table)}{rest})"
         self._spark.sql(sql).collect()
         self._spark.catalog.refreshTable(self._sql_name)

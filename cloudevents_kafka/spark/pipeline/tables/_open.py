@@ -18,7 +18,7 @@ from cloudevents_kafka.spark.table_formats import FORMATS, TABLE_FORMATS, TableF
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# The tables of each format: those with a row for each record, and those with one for each key.
+# For each format: the class of tables with a row for each record, and the class with a row for each key.
 _TABLES: Final[Mapping[TableFormat, tuple[Callable[..., Table], Callable[..., Table]]]] = {
     "delta": (DeltaTable, UpsertDeltaTable),
     "iceberg": (IcebergTable, UpsertIcebergTable),
@@ -47,9 +47,9 @@ def _open(spark: SparkSession, table_format: TableFormat, upsert: Upsert | None,
 
 
 def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
-    """Return the name of a table that is next to another: ``a.b.orders_quarantine`` for ``a.b.orders``.
+    """Return the name of a table next to the table ``name``: ``a.b.orders_quarantine`` for ``a.b.orders``.
 
-    In the name of the sibling, ``{}`` stands for the last part of the other name.
+    ``sibling`` is the last part of the result. In it, ``{}`` stands for the last part of ``name``.
     """
     *parents, last = name_parts(name)
     plain = re.compile(r"\w+", re.ASCII)
@@ -58,7 +58,7 @@ def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
 
 
 def folder_format(store: Store, folder: str = "") -> TableFormat | None:
-    """Return the format of the table in a folder of a store: Delta, Iceberg, or None for other folders."""
+    """Return the format of the table in a folder of a store, or None if the folder has another format."""
     prefix = f"{folder}/" if folder else ""
     return next((name for name in TABLE_FORMATS if store.exists(f"{prefix}{FORMATS[name].mark}")), None)
 

@@ -20,8 +20,8 @@ _TYPE = "ARRAY<MAP<STRING, ARRAY<ARRAY<BIGINT>>>>"
 def partition_sql(known: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
     """Return SQL for the numbers of a record's partition, as an array; null if the partition is unknown.
 
-    ``known`` contains the numbers by topic and partition, as text. The rows must have the columns of Spark's
-    Kafka source.
+    ``known`` maps the topic, then the partition (as text), to the numbers. The rows must have the columns of
+    Spark's Kafka source.
     """
     size = 1 << max(0, len(known) - 1).bit_length()
     maps: list[dict[str, list[Sequence[int] | None]]] = [{} for _ in range(size)]

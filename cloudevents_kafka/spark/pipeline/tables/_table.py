@@ -1,7 +1,7 @@
 """`Table` is the base class of tables in which batches land; see `_delta` and `_iceberg`.
 
-The rows of a batch are staged first. Then one atomic commit of the table format makes them part of the table,
-and also changes the table's ledger: see `notes.Ledger`.
+The rows of a batch are staged first. Then one atomic commit of the table format adds the rows to the table,
+and changes the table's ledger: see `notes.Ledger`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
     from cloudevents_kafka.spark.typed.schemas import DataSchema
 
-# The property of a table that has one row for each key.
+# The property with the names of the keys, if a table has one row for each key.
 KEYS: Final = "cloudevents-kafka.upsert"
-# The metadata of a column that has a default, which is SQL.
+# The name under which the metadata of a column contains the column's default, as SQL.
 _DEFAULT: Final = "CURRENT_DEFAULT"
 # Conditions of Spark's errors for a table that does not exist.
 _MISSING: Final = r"DELTA_MISSING_DELTA_TABLE|\w*(PATH|TABLE|VIEW|SCHEMA)_(NOT_FOUND|DOES_NOT_EXIST)"
-# `Table.vacuum` keeps so many versions, and recent ones: a commit reads what there is of all.
+# Limits of `Table.vacuum`: a commit reads metadata of all versions, so there must not be too many versions.
 MOST_VERSIONS: Final = 1000
 SHORTEST_HOURS: Final = 1.0
 
@@ -51,7 +51,7 @@ class LedgerChanged(Exception):
 
 
 class Staged(NamedTuple):
-    """Files with rows that are not part of a table yet, in the form that the table format needs.
+    """Staged rows, in the form that the table format needs; the rows are not part of a table yet.
 
     ``rows`` is the number of rows, or None if it is unknown.
     """
@@ -69,17 +69,17 @@ class Table(ABC):
     kind: str
     provider: TableFormat
     conflicts: str
-    """A regular expression for the text of errors that say that another commit was faster."""
+    """A regular expression; it matches the text of an error if another commit was faster."""
 
     partitions: tuple[str, ...] = (RECORD_DATE,)
     """The columns by which a newly created table is partitioned."""
 
     upsert: Upsert | None = None
-    """The keys of the table's rows, if commits merge rows into the table rather than append them."""
+    """The keys of the table's rows, if commits merge rows into the table. None if commits append rows."""
 
     def __init__(self, spark: SparkSession, sql_name: str, url: str) -> None:
         self._spark, self._sql_name, self._url = spark, sql_name, url
-        self._has_commits: bool | None = None  # of pipelines, if it is known
+        self._has_commits: bool | None = None  # whether a pipeline has committed; None if it is unknown
         self._checked: tuple[StructType | None, StructType] | None = None  # the last schemas that match
 
     @property
@@ -109,20 +109,20 @@ class Table(ABC):
 
     @abstractmethod
     def id(self) -> str:
-        """Return the format's own id of the table, which does not change when the table is renamed."""
+        """Return the id that the table format has assigned to the table; renaming does not change this id."""
 
     def ledger(self, *, adopt: bool = False) -> Ledger:
         """Return the ledger with the offsets that all pipelines have landed in the table.
 
         The ledger is empty if the table does not exist. If only other writers have written rows, the ledger
-        is also empty with ``adopt``; without ``adopt``, `WrongTable` is raised.
+        is empty if ``adopt`` is true; otherwise, `WrongTable` is raised.
         """
         found, rows = self._read_ledger() if self._has_right_keys() else (None, 0)
         if found is None and rows and not adopt:
             raise WrongTable(
-                f"the table {self.name} has rows, but no commit of a pipeline: it is unknown of which "
-                "offsets they are. Land into a fresh table; or adopt the table (--adopt): all records land "
-                "in it, next to its rows"
+                f"the table {self.name} has rows, but no commit of a pipeline: the offsets of these rows are "
+                "unknown. Land into a fresh table; or adopt the table (--adopt): then the rows stay, and all "
+                "records land in the table"
             )
         self._has_commits = found is not None
         return found or Ledger()
@@ -145,7 +145,7 @@ class Table(ABC):
 
     @abstractmethod
     def _property(self, name: str) -> str | None:
-        """Return a property of the table, or None; the statement SHOW TBLPROPERTIES hides some values."""
+        """Return a property of the table, or None, without SHOW TBLPROPERTIES, which hides some values."""
 
     def _is_new(self) -> bool:
         """Return whether a run was killed after it created the table and before it set the table's keys."""
@@ -197,15 +197,15 @@ class Table(ABC):
 
     @abstractmethod
     def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
-        """Make staged rows and a new ledger part of the table, in one atomic step.
+        """Add staged rows to the table, and replace the table's ledger, in one atomic step.
 
-        Raises `LedgerChanged` if the table's ledger is not equal to ``before``, the ledger that was read
-        earlier; then nothing has changed.
+        ``before`` is the ledger that was read earlier, and ``after`` is the new ledger. Raises
+        `LedgerChanged`, and changes nothing, if the table's ledger is not equal to ``before`` any more.
         """
 
     @contextmanager
     def _committing(self) -> Iterator[None]:
-        """Yield; raise `LedgerChanged` instead of an error which says that another commit was faster."""
+        """Lock the table for a commit, and yield; if another commit was faster, raise `LedgerChanged`."""
         try:
             with commit_lock(self._folder):
                 yield
@@ -220,14 +220,14 @@ class Table(ABC):
     def check_schema(self, schema: StructType) -> None:
         """Raise `WrongTable` if the table exists and cannot take rows of a schema.
 
-        The table may have other columns if they allow null or have a default, and may differ from the schema
-        as `stage` describes.
+        The table may have further columns that allow null or have a default. It may also differ from the
+        schema as `stage` describes.
         """
         existing = self._schema()
         if names := two_cases(names_in(schema)):
             raise WrongTable(
                 f"the columns of the table {self.name} must have names that differ in more than their case, "
-                f"got {' and '.join(names)}: for Spark the two are one name. Choose another name"
+                f"got {' and '.join(names)}: for Spark, these are the same name. Choose another name"
             )
         self._check_names(schema, exists=existing is not None)
         if existing is None:
@@ -236,9 +236,9 @@ class Table(ABC):
         if provider != self.provider:
             raise WrongTable(
                 f"the table {self.name} must be {self.kind}, got {provider or 'another kind'}; "
-                "name another table, or the format of this one"
+                "name another table, or the format of this table"
             )
-        # Without nullability, which tables do not keep in full.
+        # Nullability is not compared, because tables store it only in part.
         for change in differences(existing, schema):
             name, type_ = ".".join(change.path), change.type.simpleString()
             is_column = len(change.path) == 1 and name not in ADDED_COLUMNS
@@ -246,7 +246,8 @@ class Table(ABC):
                 known = ".".join((*change.path[:-1], change.known))
                 raise WrongTable(
                     f"the column {name} must be written as in the table {self.name}, which has {known}: for "
-                    f"Spark the two are one name. Write {change.known} in the schema, or choose another name"
+                    f"Spark, these are the same name. Write {change.known} in the schema, or choose another "
+                    "name"
                 )
             if change.kind == "new" and is_column and not self._is_of_pipelines():
                 raise WrongTable(
@@ -256,7 +257,7 @@ class Table(ABC):
             if change.found is not None and self._is_misfit(change):
                 raise WrongTable(
                     f"the column {name} of the table {self.name} must have the type {type_}, got "
-                    f"{change.found.simpleString()}. Land into a fresh table, and copy the rows of this one"
+                    f"{change.found.simpleString()}. Land into a fresh table, and copy the old rows into it"
                 )
         for field in existing.fields:
             if field.name not in schema.names and not field.nullable and _DEFAULT not in field.metadata:
@@ -272,13 +273,16 @@ class Table(ABC):
             self._has_commits = self._read_ledger()[0] is not None
         return self._has_commits
 
-    def _check_names(self, schema: StructType, *, exists: bool) -> None:  # noqa: B027  # most take all
+    def _check_names(self, schema: StructType, *, exists: bool) -> None:  # noqa: B027  # most allow all
         """Raise `WrongTable` if the table format does not allow a name in the schema."""
 
     def misfits(
         self, schema: DataSchema, *, rescue: bool
     ) -> tuple[DataType, dict[tuple[str, ...], DataType]]:
-        """Return the type of the column `VALUE`, and types inside it that values of a schema do not fit."""
+        """Return the type of the column `VALUE`, and the types inside this type that do not fit the schema.
+
+        The inner types are returned by their paths. Values of ``schema`` cannot be stored in them.
+        """
         existing, value = self._schema(), schema.type_in(self._spark, rescue=rescue)
         column = value if existing is None or VALUE not in existing.names else existing[VALUE].dataType
         changes = [change for change in differences(column, value) if self._is_misfit(change)]
@@ -287,7 +291,7 @@ class Table(ABC):
     def _is_misfit(self, change: Difference) -> bool:
         return change.kind == "misfit" or (change.kind == "wider" and not self._widens(change.path[0]))
 
-    def _widens(self, column: str) -> bool:  # noqa: ARG002  # of Delta it depends
+    def _widens(self, column: str) -> bool:  # noqa: ARG002  # Delta needs it
         """Return whether the table format can widen the numbers in a column."""
         return True
 
@@ -336,7 +340,7 @@ class Table(ABC):
     def _folder(self) -> str:
         """The location of the table, which does not change.
 
-        Spark runs a job to find the location, so it is stored.
+        Spark runs a job to find the location, so the result is stored.
         """
         return self._url or self._location()
 

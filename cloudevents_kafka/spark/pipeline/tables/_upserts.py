@@ -1,10 +1,11 @@
 """Tables that have one row for each key: a commit runs MERGE and changes the ledger in one atomic step.
 
-Delta's MERGE commits the transaction identifier and the metadata that are in settings of the session, just as
-Delta's writer commits those in its options. So the ledger is in the history of the table, as `_delta_history`
-describes. Iceberg stages the result of MERGE as a snapshot that no reader sees. Then the transaction of
-`_iceberg` replaces files of the table with the files of this snapshot, and fails if rows have changed
-meanwhile. A MERGE changes a row only if the offset of the record is after the offset in the row, so a
+Delta's MERGE reads a transaction identifier and metadata from settings of the session, and commits both. So
+the ledger is in the history of the table, as `_delta_history` describes.
+
+Iceberg stages the result of MERGE as a snapshot that no reader sees. Then the transaction of `_iceberg`
+replaces files of the table with the files of this snapshot. The transaction fails if rows have changed
+meanwhile. A MERGE changes a row only if the offset of the record is after the offset in the row. So a
 repeated MERGE changes nothing.
 """
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-_WAP_ID: Final = "wap.id"  # the property of a snapshot with the id that it was staged with
+_WAP_ID: Final = "wap.id"  # the property of a staged snapshot with the setting spark.wap.id
 _DELTA: Final = "spark.databricks.delta"
 _APPEND_ONLY: Final = "delta.appendOnly"
 
@@ -41,7 +42,7 @@ class _UpsertTable(_table.Table):
     def stage(self, rows: DataFrame) -> _table.Staged:
         """Return computed rows, which Spark stores until `commit`; see `Table.stage`."""
         prepared = self._prepare(rows)
-        # All that a pipeline writes is that of the last record, also if this batch does not have the column.
+        # A row has all of the pipeline's columns from its last record, even if the batch has no such column.
         own = [name for name in prepared.columns if name in OWN_COLUMNS or name in rows.columns]
         kept = prepared.select(*(quote(name) for name in own)).persist()
         kept.write.format("noop").mode("overwrite").save()
@@ -70,8 +71,9 @@ class UpsertDeltaTable(_UpsertTable, DeltaTable):
         super().check_schema(schema)
         if self.exists() and self._property(_APPEND_ONLY) == "true":
             raise WrongTable(
-                f"the table {self.name} must not have the property {_APPEND_ONLY}=true, as upsert changes "
-                f"rows. Do: ALTER TABLE … UNSET TBLPROPERTIES ('{_APPEND_ONLY}'); or land without upsert"
+                f"the table {self.name} must not have the property {_APPEND_ONLY}=true, because upsert "
+                f"changes rows. Do: ALTER TABLE … UNSET TBLPROPERTIES ('{_APPEND_ONLY}'); or land without "
+                "upsert"
             )
 
     def _read_ledger(self) -> tuple[Ledger | None, int]:

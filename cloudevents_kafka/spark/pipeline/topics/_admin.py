@@ -38,15 +38,15 @@ class KafkaAdmin:
 
         jvm = java_of(spark)
         self._jvm: Any = jvm
-        # Each part of a class's name is a call of Java, so the classes are looked up once.
+        # The look-up of a class needs a call of Java for each part of its name, so it happens only once.
         kafka = jvm.org.apache.kafka
         self._clients: Any = kafka.clients.admin
         admin_class = self._clients.Admin
-        # The client has another name in some vendors' builds of Spark: no topic can be described there.
+        # In some vendors' builds of Spark, the client has another name. Then no topic can be described.
         self._admin: Any = (
             self._create(admin_class, source_options) if isinstance(admin_class, JavaClass) else None
         )
-        # The arguments of each check are made once, too.
+        # The arguments of the checks are also created only once.
         self._options: dict[float, tuple[Any, Any]] = {}
         if self._admin is not None:
             self._partition: Any = kafka.common.TopicPartition
@@ -79,15 +79,15 @@ class KafkaAdmin:
     def describe(
         self, topics: Iterable[str], landed: OffsetRanges, timeout: float
     ) -> dict[str, TopicState | None]:
-        """Return the ids of topics, and the end offsets of those partitions of which records have landed.
+        """Return the state of each topic: its id, and the end offsets of its partitions in ``landed``.
 
-        The value is None for a topic that does not exist. Raises `PipelineFailed` if no broker
-        answers within ``timeout`` seconds, or if a broker refuses the connection.
+        The state is None for a topic that does not exist. Raises `PipelineFailed` if no broker answers within
+        ``timeout`` seconds, or if a broker refuses the connection.
         """
         names = tuple(topics)
         if self._admin is None:
             return dict.fromkeys(names, TopicState(None, None, "Spark has no AdminClient under Kafka's name"))
-        # One that does not exist, or that must not be described, fails a request for all.
+        # If one topic does not exist or must not be described, the request for all topics fails.
         return self._describe_all(names, landed, timeout) or {
             name: self._describe(name, landed.get(name, ()), timeout) for name in names
         }
@@ -95,7 +95,7 @@ class KafkaAdmin:
     def _describe_all(
         self, names: tuple[str, ...], landed: OffsetRanges, timeout: float
     ) -> dict[str, TopicState | None] | None:
-        """Return the states of topics, or None if the state of a topic is unknown."""
+        """Return the states of topics, or None if one of the topics cannot be described."""
         with suppress(TopicNotDescribed):
             found = self._topics(names, timeout)
             places = {(name, int(number)) for name in found for number in landed.get(name, ())}
@@ -118,7 +118,7 @@ class KafkaAdmin:
 
     def _topics(self, names: tuple[str, ...], timeout: float) -> dict[str, DescribedTopic]:
         """Return descriptions of topics, by name. The result is empty if one of the topics does not exist."""
-        listed = self._commas.splitAsStream(",".join(names)).toList()  # not a call for each name
+        listed = self._commas.splitAsStream(",".join(names)).toList()  # one call for all names
         described = self._admin.describeTopics(listed, self._timeouts(timeout)[0])
         found = self._wait(described.allTopicNames(), timeout)
         return {} if found is None else self._answers.topics(found)
@@ -128,7 +128,7 @@ class KafkaAdmin:
     ) -> Offsets | None:
         """Return the end offsets of partitions, or None if a partition does not exist any more.
 
-        Partitions whose numbers a topic does not have are left out.
+        If a topic does not have a partition with the number, the partition is left out.
         """
         there = frozenset(place for place in places if place[1] < len(topics[place[0]].partitions))
         if not there:
@@ -145,10 +145,11 @@ class KafkaAdmin:
         return str(self._jvm.String.join(",", names)).split(",")
 
     def offsets_at(self, topic: str, partitions: Iterable[str], position: str | int) -> dict[str, int]:
-        """Return the ``earliest`` or ``latest`` offsets, or the first offsets from a time on, by partition.
+        """Return the offset of a position in each partition.
 
-        The time is in milliseconds since 1970. If all records are older than the time, the result is the end
-        of the partition. The end of a partition is the end of its committed records.
+        ``position`` is ``earliest``, ``latest``, or a time in milliseconds since 1970. For a time, the offset
+        of the first record from this time on is returned; if all records are older, the latest offset is
+        returned. The latest offset is the end of the committed records.
         """
         if self._admin is None:
             raise PipelineFailed("a backfill needs Kafka's AdminClient, which this Spark does not have")
@@ -170,7 +171,7 @@ class KafkaAdmin:
         return {**offsets, **(self.offsets_at(topic, absent, "latest") if absent else {})}
 
     def _timeouts(self, timeout: float) -> tuple[Any, Any]:
-        """Return the options of Java's two calls, with the timeout in them."""
+        """Return the options for the two calls of Java, with the timeout."""
         if timeout not in self._options:
             milliseconds = round(timeout * 1000)
             self._options[timeout] = (
@@ -181,7 +182,7 @@ class KafkaAdmin:
 
     def _wait(self, future: Any, timeout: float) -> Any:
         """Return the result of a Java future, or None if the topic or partition does not exist."""
-        # The client's own timeout comes first, and its error has more details.
+        # The client's own timeout is shorter, because the client's error has more details.
         return call_java(lambda: future.get(round(timeout) + 5, self._seconds))
 
     def close(self) -> None:

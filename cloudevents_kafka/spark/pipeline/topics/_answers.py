@@ -1,7 +1,7 @@
 """`Answers` reads the metadata of many topics from Kafka's AdminClient, in one Java call for all topics.
 
-One or more calls for each topic would take seconds for a thousand topics, at each check. So Jackson, which is
-one of Spark's jars, writes the fields of an answer as JSON. A request is made once, and is changed only if
+If there were a call for each topic, each check of a thousand topics would take seconds. So Jackson, which is
+one of Spark's jars, writes the fields of an answer as JSON. A request is created once, and is changed only if
 the topics change.
 """
 
@@ -38,7 +38,7 @@ class _Offset(msgspec.Struct, frozen=True):
 
 
 class Answers:
-    """Reads the fields of a client's answers, because the classes of answers are not Java beans.
+    """Reads answers of Kafka's AdminClient, by their fields, because their classes are not Java beans.
 
     Raises `PipelineFailed` if the answers have other fields. This is possible only with a version of Kafka's
     client that is not part of any released Spark.
@@ -73,8 +73,8 @@ class Answers:
             return msgspec.json.decode(text, type=type_)
         except msgspec.MsgspecError as error:
             raise PipelineFailed(
-                f"Kafka's AdminClient must answer as the one of PySpark {' or '.join(KNOWN_GOOD)} does, got "
-                f"{preview(text, 200)}: {error}. Install one of these, with its connector",
+                f"Kafka's AdminClient must answer as in PySpark {' or '.join(KNOWN_GOOD)}, got "
+                f"{preview(text, 200)}: {error}. Install one of these versions, with its connector",
                 final=True,
             ) from error
 

@@ -17,9 +17,9 @@ _PAUSE_SECONDS: Final = 60.0  # after a commit that was refused
 
 
 class GroupOffsets:
-    """Commits offsets to a group that only shows the lag.
+    """Commits offsets to a consumer group. The group has no consumers, and is used only to show the lag.
 
-    If commits are refused, only the first commit with each reason causes a warning.
+    If commits are refused for the same reason several times, only the first refusal causes a warning.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class GroupOffsets:
             self._warn(
                 f"landed offsets were not committed to the group {self._group}: {reason}. The run continues, "
                 "because the tables decide what has landed. The group must have no consumer, and this login "
-                "needs the right READ on it"
+                "needs the right READ on the group"
             )
 
 

@@ -1,4 +1,4 @@
-"""Where a first run begins to read: after offsets that have landed already, or at the option ``start``."""
+"""Where a first run begins to read: after offsets that have landed, or at the offsets of ``start``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Starts = Mapping[str, Mapping[str, int]]
 def find_starts(start: str, landed: OffsetRanges, topics: TopicMonitor) -> str:
     """Return Spark's ``startingOffsets``: after the records that have landed, or else as ``start`` says.
 
-    ``start`` is ``earliest``, ``latest``, or offsets as JSON. Partitions that are missing in this JSON are
+    ``start`` is ``earliest``, ``latest``, or offsets as JSON. If a partition is missing in this JSON, it is
     read from the earliest offset. Raises `PipelineFailed` if ``start`` names partitions or offsets that the
     topics do not have.
     """
@@ -52,7 +52,7 @@ def _check(named: _Starts, topics: TopicMonitor) -> None:
     for topic, numbers in named.items():
         count = topics.partitions.get(topic)
         if topic not in topics.names:
-            raise _wrong(f"have topics that are read, {', '.join(topics.names)}, got {topic}")
+            raise _wrong(f"name topics that are read, {', '.join(topics.names)}, got {topic}")
         if not count:
             continue  # the brokers do not report the partitions
         for number, offset in numbers.items():

@@ -3,13 +3,14 @@
 Offsets restart at 0 in such a topic, so the landed offsets say nothing about the topic's new records. A topic
 that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares the topics' ids
 with the ids in the manifests, and the end of each partition with the partition's landed offsets. If the
-brokers do not report ids, the monitor compares only the ends; then a new topic is noticed as long as it has
-fewer records than have landed.
+brokers do not report ids, the monitor compares only the ends. Then it notices a new topic only as long as
+this topic has fewer records than have landed.
 
-The pipeline checks the topics at its start, before it reads a batch, and after reading a batch, before the
-batch lands. Kafka never uses an id again, so records that are read between two checks with the same id belong
-to the topic with this id. One gap remains if there are several brokers: the broker that describes a new topic
-may learn of the topic some milliseconds later than the broker that serves the topic's records.
+The pipeline checks the topics at its start. For each batch, it checks them twice: before it reads the batch,
+and before the batch lands. Kafka never uses an id again. So if both checks find the same id, the records of
+the batch belong to the topic with this id. One gap remains if there are several brokers: the broker that
+describes a new topic may learn of the topic some milliseconds later than the broker that serves the topic's
+records.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _TOO_OLD: Final = "UnsupportedVersionException"
 _RECREATION_SECONDS: Final = 5.0
 _START_AFRESH = "Land it into a fresh folder, with a fresh checkpoint"
 _NO_ID = (
-    "the brokers report no id of topic {} ({}): if it is deleted and created again, "
-    "that is noticed only while it has fewer records than have landed"
+    "the brokers report no id of topic {} ({}): if the topic is deleted and created again, "
+    "this is noticed only while the new topic has fewer records than have landed"
 )
 
 
@@ -102,7 +103,7 @@ class TopicMonitor:
         self._folder = folder
         self.warn = warn
         self._warned: set[str] = set()
-        self.partitions: dict[str, int] = {}  # numbers of partitions that are known
+        self.partitions: dict[str, int] = {}  # the number of partitions of each topic, if it is known
 
     def check(
         self,
@@ -131,14 +132,14 @@ class TopicMonitor:
         return {name: state.id for name, state in found.items() if state.id is not None}
 
     def _find_names(self, pattern: str, known: Iterable[str], timeout: float) -> None:
-        """Find the topics whose names match the pattern; topics that were read before are included."""
+        """Find the topics whose names match the pattern, also among topics that were read before."""
         found = {*self._admin.list_names(timeout), *known}
         self.names = tuple(sorted(name for name in found if re.fullmatch(pattern, name)))
         if not self.names:
-            raise TopicChanged(f"no topic has a name that matches {pattern}: check it, or create one first")
+            raise TopicChanged(f"no topic has a name that matches {pattern}: check it, or create a topic")
 
     def ends(self, topic: str, partitions: Iterable[str]) -> Mapping[str, int]:
-        """Return the end offsets of those partitions for which the brokers report an end offset."""
+        """Return the end offsets of partitions; partitions without a reported end offset are left out."""
         asked = {topic: dict.fromkeys(partitions, OffsetRange(0, 0))}
         state = self._admin.describe([topic], asked, 60.0)[topic]
         return {} if state is None else state.ends or {}
@@ -164,8 +165,9 @@ class TopicMonitor:
         if state is None:
             raise TopicChanged(
                 f"topic {name} does not exist any more: the one with id {known_id}, whose records are in "
-                f"{self._folder}, was deleted. If it is created again, it is another topic. To go on "
-                f"without it, leave it out of the topics, and forget it (--forget-topic {name})"
+                f"{self._folder}, was deleted. If the topic is created again, it is another topic. To "
+                "continue without the topic, leave it out of the topics, and forget it "
+                f"(--forget-topic {name})"
             )
         if state.id is None:
             if name not in self._warned:
@@ -182,7 +184,7 @@ class TopicMonitor:
 def _planned_ends(topic: str, landed: OffsetRanges, planned: OffsetRanges) -> dict[str, int]:
     """Return the end of each partition in a plan.
 
-    If the plan does not have a partition, the end of its landed offsets is returned.
+    For a partition that is not in the plan, return the end of its landed offsets.
     """
     ranges = {**landed.get(topic, {}), **planned.get(topic, {})}
     return {partition: offsets.end for partition, offsets in ranges.items()}
@@ -202,8 +204,8 @@ def _check_ends(topic: str, ends: Mapping[str, int], landed: OffsetRanges, folde
 def call_java(call: Callable[[], Any]) -> Any:
     """Return the result of a Java call, or None if the topic or partition does not exist.
 
-    Raises `TopicNotDescribed` if a topic must not or cannot be described; for other errors, raises
-    `PipelineFailed` with advice.
+    Raises `TopicNotDescribed` if the right to describe a topic is missing, or if the brokers are too old to
+    describe it. For other errors, raises `PipelineFailed` with advice.
     """
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
 

@@ -19,7 +19,7 @@ PREFIX: Final = "cloudevents_kafka_pipeline_"
 _CLAUSE: Final = re.compile(r"\[([^\]]+)\]\Z")  # at the end of a reason in the counts
 
 Labels = tuple[str, ...]
-# The numbers of each figure, by the values of its labels.
+# The values of each metric, by the values of its labels.
 Values = dict[str, dict[Labels, float]]
 
 

@@ -2,8 +2,8 @@
 
 A pipeline adds its own batches, and `MetricsListener` adds the batches of any query. If the file or the port
 cannot be opened at the start, an error is raised. A later failure causes one warning, and never ends the run.
-Types of events are untrusted input, so a metric has at most `MOST_LABELS` sets of labels: the first sets of
-labels that occur, and one set for all others.
+Types of events are untrusted input, so a metric has at most `MOST_LABELS` sets of labels. The first sets of
+labels that occur are counted separately. All other sets are counted together, in one set.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cloudevents_kafka.spark.pipeline.watching._reports import BatchProgress, ba
 
 MOST_LABELS: Final = 100
 _IDLE_SECONDS: Final = 60.0
-_LAG_SECONDS: Final = 1.0  # after which the lags are counted again
+_LAG_SECONDS: Final = 1.0  # after this time, the lags are computed again
 
 
 class Metrics:
@@ -94,7 +94,7 @@ class Metrics:
         self._write_line(batch.number, found)
 
     def add_report(self, report: Mapping[str, Any]) -> None:
-        """Add a batch of any query, about which only Spark's report is known."""
+        """Add a batch of any query; only Spark's report about this batch is known."""
         self.add(batch_progress(report, BatchCounts(read=report["numInputRows"] or 0), time.time()))
 
     def look(self) -> None:
@@ -107,7 +107,7 @@ class Metrics:
     def _bounded(self, name: str, values: dict[Labels, float]) -> dict[Labels, float]:
         """Return the values with at most `MOST_LABELS` sets of labels.
 
-        Values with further labels are added up under `OTHERS`.
+        The values of all further sets of labels are added up under `OTHERS`.
         """
         known, found = self._labels[name], dict[Labels, float]()
         for labels, value in sorted(values.items(), key=lambda item: -item[1]):
@@ -171,7 +171,7 @@ class Metrics:
 
 
 def split_address(port: int | str) -> tuple[str, int]:
-    """Return host and port of ``PORT`` or ``HOST:PORT``; without a host, the host is 127.0.0.1."""
+    """Return the host and the port in ``PORT`` or ``HOST:PORT``; the default host is 127.0.0.1."""
     host, _, number = str(port).rpartition(":")
     if not number.isdecimal() or int(number) > 65535:
         raise ValueError(f"metrics_port must be PORT or HOST:PORT, with a port up to 65535, got {port!r}")

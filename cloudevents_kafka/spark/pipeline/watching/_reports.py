@@ -15,7 +15,7 @@ from cloudevents_kafka.spark.pipeline.notes import BatchCounts, GapCounts
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-# Spark's names of the times of a batch, by our names of steps.
+# For each step of a batch: the names of its durations in Spark's reports.
 _STEPS: Final = {
     "plan": ("latestOffset", "getBatch", "queryPlanning", "walCommit"),
     "write": ("addBatch",),
@@ -26,8 +26,8 @@ _STEPS: Final = {
 class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A batch that has landed: its counts, its duration, and how far it is from the ends of the topics.
 
-    ``behind`` is the number of offsets from the end of the batch to the ends that Spark last saw, and
-    ``lags`` contains this number for each partition, such as ``orders[0]``. ``behind``, ``lags`` and
+    ``lags`` contains the number of offsets from the end of the batch to the end that Spark last saw, for each
+    partition, such as ``orders[0]``. ``behind`` is the sum of these numbers. ``behind``, ``lags`` and
     ``seconds`` are None or empty if the pipeline was stopped before Spark reported the batch. ``age`` is the
     age of the newest record, in seconds, at the time of the report. ``steps`` contains the seconds of each
     step: Spark's "plan", the "check" of the topics, "write" (which includes reading), the "commit" of the
@@ -67,8 +67,8 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
 def stopped_text(topic: str, reason: str) -> str:
     """Return a text for users about a topic that a threshold has stopped."""
     return (
-        f"topic {topic} is stopped, the others go on: {reason}. What was read of it has landed; to start it "
-        "again, start the pipeline again with it, which continues after that"
+        f"topic {topic} is stopped, the others go on: {reason}. All records that were read from this topic "
+        "have landed. To continue after these records, start the pipeline again with this topic"
     )
 
 
@@ -82,7 +82,7 @@ def lag_text(lags: Mapping[str, int]) -> str:
 
 
 def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str, Any]]:
-    """Return Spark's reports of recent batches, from the batch with number ``first`` on, by number."""
+    """Return Spark's reports of recent batches by batch number, from the number ``first`` on."""
     found: dict[int, Mapping[str, Any]] = {}
     for progress in recent_reports(query):
         if progress["batchId"] < first:
@@ -106,7 +106,7 @@ def batch_progress(progress: Mapping[str, Any], counts: BatchCounts, now: float)
 
 
 def find_lags(progress: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many offsets each partition is behind its end, from Spark's report."""
+    """Return the lag of each partition, in offsets, from Spark's report."""
     lags: dict[str, int] = {}
     for source in progress["sources"]:
         end = _offsets(source.get("endOffset"))
@@ -134,15 +134,15 @@ def _offsets(value: Any) -> dict[tuple[str, str], int]:
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: ``counts`` for this run, and ``total`` for all batches in the folder.
 
-    ``batches`` is how many batches this run has landed. If this run has finished a batch of an earlier run,
-    ``recovered`` is the number of this batch, otherwise None. ``complete`` is whether the run has read all
-    records; it is false for a run that was stopped. ``skipped`` maps the topic, then the partition, to the
-    number of offsets without a record: expired or compacted records, records of aborted transactions, and
-    transaction markers. ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables``
-    maps the names in ``counts.by_table``, and the name of the quarantine, to the names or URLs of the tables.
-    ``stopped`` maps each topic that a threshold has stopped to the reason. For a run with the option
-    ``backfill``, ``backfill`` contains `GapCounts` by topic and partition. The JSON name of ``counts`` is
-    ``tally``.
+    ``batches`` is the number of batches that this run has landed. If this run has finished a batch of an
+    earlier run, ``recovered`` is the number of that batch; otherwise, ``recovered`` is None. ``complete`` is
+    whether the run has read all records; it is false for a run that was stopped. ``skipped`` maps the topic,
+    then the partition, to the number of offsets without a record: expired or compacted records, records of
+    aborted transactions, and transaction markers. ``isolation_level`` is ``read_uncommitted`` if aborted
+    records were read. ``tables`` maps the names in ``counts.by_table``, and the name of the quarantine, to
+    the names or URLs of the tables. If a threshold has stopped topics, ``stopped`` maps each of these topics
+    to the reason. For a run with the option ``backfill``, ``backfill`` contains `GapCounts` by topic and
+    partition. The JSON name of ``counts`` is ``tally``.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -241,10 +241,10 @@ def _type_rows(counts: BatchCounts) -> list[list[str]]:
     return [*rows, ["", *(f"{number:,}" for number in modes.values()), f"{counts.events:,}"]]
 
 
-# Rules that end where names, which are untrusted, were left out.
+# Names are untrusted, so they were removed from these rules. The texts here replace the incomplete rules.
 _WHAT: Final = {
-    "was read as": "a name was read as another one",
-    "was ignored:": "was ignored, as another one is present",
+    "was read as": "a name was read as another name",
+    "was ignored:": "was ignored, because another one is present",
 }
 
 

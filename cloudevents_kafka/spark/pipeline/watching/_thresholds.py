@@ -3,15 +3,15 @@
 These laws hold; ``tests/spark/pipeline/watching/test_thresholds.py`` tests them with random histories:
 
 1. Each topic is checked separately, and each threshold is checked separately.
-2. The share is computed for the records in a window. The window contains the batches that were reported in
-   the last ``seconds``; or it contains the newest batches that together have at least ``records`` records,
-   and as few batches as possible. If there are fewer records, the share is 0. Batches within one hundredth of
-   a window are joined to one part, so a window has few parts, and forgets records in hundredths of its
-   length.
-3. A threshold fires if the value is above the threshold, and was not above it at the check before; so it
-   fires once for each crossing.
-4. A new run begins with empty windows and without crossed thresholds, so a threshold fires again if its value
-   is still above it.
+2. The share is computed for the records in a window. A window of ``seconds`` contains the batches that were
+   reported in the last ``seconds``. A window of ``records`` contains the newest batches that together have at
+   least ``records`` records, and as few batches as possible; if there are fewer records, the share is 0.
+   Batches within one hundredth of a window are joined to one part. So a window has few parts, and records
+   leave the window part by part.
+3. A threshold fires if the value is above the threshold, and was not above the threshold at the previous
+   check. So it fires once for each crossing.
+4. A new run begins with empty windows and without crossed thresholds. So if a value is still above its
+   threshold, the threshold fires again.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
         has_window = len(windows) == of_share and all(size > 0 for size in windows)
         if not (is_known and has_window and 0 <= self.above < (1 if of_share else math.inf)):
             raise ValueError(
-                "a threshold must be of quarantine, below 1 and with one window, or of lag_records or "
-                f"lag_seconds, without a window; and warn, end or stop, got {self}"
+                "a threshold must have the figure quarantine, a limit below 1 and one window, or the figure "
+                f"lag_records or lag_seconds and no window; and the action warn, end or stop, got {self}"
             )
 
     @classmethod
@@ -116,7 +116,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Crossing(NamedTuple):
-    """A topic whose value has risen above a threshold, and was not above it at the check before."""
+    """A topic whose value is above a threshold, but was not above the threshold at the previous check."""
 
     topic: str
     value: float
@@ -171,7 +171,7 @@ class _Window:
 
 
 class Thresholds:
-    """The thresholds of a run, and which of them are crossed at present."""
+    """The thresholds of a run, and the set of thresholds that are crossed now."""
 
     def __init__(self, thresholds: Iterable[Threshold]) -> None:
         self._thresholds = tuple(thresholds)

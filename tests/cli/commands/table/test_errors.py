@@ -24,10 +24,10 @@ def test_no_table(run, tmp_path, command):
     (tmp_path / "events").mkdir()
     done = run("table", command, "--out", tmp_path)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert f"{tmp_path} has no table of Delta or Iceberg: it must be such a table" in done.stderr
+    assert f"{tmp_path} has no Delta or Iceberg table: it must be a Delta or Iceberg table" in done.stderr
     done = run("table", command, "-o", tmp_path / "none")
     assert done.exit_code == 2
-    assert "none is missing: it must be such a table" in done.stderr
+    assert "none is missing: it must be a Delta or Iceberg table" in done.stderr
     assert not (tmp_path / "none").exists()
 
 

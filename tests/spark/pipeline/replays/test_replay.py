@@ -356,7 +356,7 @@ def test_two_replays_at_once(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(target, "prepare", meanwhile)
     with pytest.raises(
-        InUse, match=r"replay 1 of .* was decided by another run meanwhile; nothing of this one"
+        InUse, match=r"replay 1 of .* was decided by another run meanwhile; no record of this run"
     ):
         replay(lake, lenient=True)
     monkeypatch.undo()
@@ -410,11 +410,11 @@ def test_what_has_no_quarantine(lake: Lake) -> None:
     with pytest.raises(WrongTable, match="has no batch: it must be the folder of a pipeline"):
         replay(lake)
     topics = Lake.copy_to(lake, unpack("to-kafka", lake.out / "t"))
-    with pytest.raises(WrongTable, match="landed in topics, which have no table of a quarantine"):
+    with pytest.raises(WrongTable, match="landed in topics, so there is no table of a quarantine"):
         replay(topics)
     function = Lake.copy_to(lake, lake.out / "f")
     EventPipeline(_options(function, once=True), spark=lake.spark, each_batch=print).run()
-    with pytest.raises(WrongTable, match="landed by a function, which"):
+    with pytest.raises(WrongTable, match="landed by a function, so there"):
         replay(function)
     with pytest.raises(WrongTable, match="nowhere is missing"):
         replay(Lake.copy_to(lake, lake.out / "nowhere"))

@@ -56,11 +56,11 @@ def test_properties_that_forbid_a_command(session: SparkSession, tmp_path: Path)
     table = Changed(session, "delta", tmp_path / "delta")
     table.alter("SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
     upserted = table_in_folder(session, "delta", table.url, Upsert(("subject",), None))
-    with pytest.raises(WrongTable, match=r"must not have the property delta\.appendOnly=true, as upsert"):
+    with pytest.raises(WrongTable, match=r"must not have the property delta\.appendOnly=true, because"):
         upserted.check_schema(table.open().read().schema)
     table = Changed(session, "iceberg", tmp_path / "iceberg")
     table.alter("SET TBLPROPERTIES ('gc.enabled' = 'false')")
-    with pytest.raises(WrongTable, match=r"must not have the property gc\.enabled=false, by which Iceberg"):
+    with pytest.raises(WrongTable, match=r"must not have the property gc\.enabled=false, because Iceberg"):
         table.open().vacuum(168.0)
 
 
