@@ -177,7 +177,7 @@ def test_counts_of_compared_batches() -> None:
     ("changed", "words"),
     [
         ({"duplicates": 3}, "9 records were read, but events and quarantined records, with duplicates and"),
-        ({"changes": {"updated": 4}}, "5 records were to change rows, but .* come to 4"),
+        ({"changes": {"updated": 4}}, "5 records were to change rows, but .* add up to 4"),
     ],
 )
 def test_wrong_counts_of_compared_batches(changed: dict[str, Any], words: str) -> None:

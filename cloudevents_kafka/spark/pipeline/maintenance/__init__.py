@@ -1,4 +1,4 @@
-"""Functions that optimize, vacuum or count the rows of tables; these functions do not run a pipeline."""
+"""Functions that optimize tables, vacuum tables, or count the rows of tables, without a pipeline."""
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.maintenance._contents import contents_of, read_contents

@@ -61,7 +61,7 @@ _LABELS: Final = {
 class TableContents(NamedTuple):
     """The names of the tables, the counts, and the next offset of each partition.
 
-    The key of a next offset is the name of a topic and the number of a partition.
+    ``positions`` maps the name of a topic and the number of a partition to the offset after the last row.
     """
 
     tables: Sequence[str]
@@ -108,7 +108,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
     if folder is not None:
         store = open_store(folder, spark)
         found = find_tables(store)
-        found.pop(OUTCOMES, None)  # has replayed records, which the other tables have, too
+        found.pop(OUTCOMES, None)  # its records are in the other tables, too
         for name, format_ in found.items():
             url = store.url(name).rstrip("/")
             yield url, table_in_folder(spark, format_, url).read()

@@ -111,7 +111,7 @@ def vacuum_tables(
         2 2
     """
     if not keep_hours >= 0:
-        raise ValueError(f"keep_hours must be a number of hours from 0, got {keep_hours}")
+        raise ValueError(f"keep_hours must be a number of hours, 0 or more, got {keep_hours}")
 
     def vacuum(tables: Sequence[Table]) -> Iterator[Maintenance]:
         for table in tables:

@@ -1,4 +1,4 @@
-"""The notes of a pipeline: files that contain the offsets of a batch, and the batches that have landed."""
+"""The notes of a pipeline: files that say which offsets a batch has, and which batches have landed."""
 
 from cloudevents_kafka.spark.pipeline.notes._checkpoint import (
     CHECKPOINT,

@@ -28,7 +28,7 @@ class CountMismatch(PipelineError):
         ...     BatchCounts(read=3, events=2).check()
         ... except CountMismatch as error:
         ...     print(error)
-        3 records were read, but events and quarantined records come to 2
+        3 records were read, but events and quarantined records add up to 2
     """
 
 
@@ -166,16 +166,16 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         }
         for what, total in sums.items():
             if total != self.read:
-                raise CountMismatch(f"{self.read:,} records were read, but {what} come to {total:,}")
+                raise CountMismatch(f"{self.read:,} records were read, but {what} add up to {total:,}")
         if self.changes and sum(self.changes.values()) != self.events + self.tombstones:
             raise CountMismatch(
                 f"{self.events + self.tombstones:,} records were to change rows, but the numbers of "
-                f"inserted, updated, deleted and older come to {sum(self.changes.values()):,}"
+                f"inserted, updated, deleted and older add up to {sum(self.changes.values()):,}"
             )
         if self.by_table[EVENTS] < 0:
             raise CountMismatch(
-                f"{self.events:,} events were read, but the numbers of events in the tables by type come to "
-                f"{sum(self.routed.values()):,}"
+                f"{self.events:,} events were read, but the numbers of events in the tables by type add up "
+                f"to {sum(self.routed.values()):,}"
             )
         return self
 
@@ -225,7 +225,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sums(self) -> str:
-        """The numbers of records that became events and others, as text: ``2 events + 1 quarantined``."""
+        """The numbers of events, quarantined records and others, as text: ``2 events + 1 quarantined``."""
         parts = [pluralize(self.events, "event"), f"{self.quarantined:,} quarantined"]
         parts += [pluralize(self.duplicates, "duplicate")] if self.duplicates else []
         parts += [pluralize(self.tombstones, "tombstone")] if self.tombstones else []

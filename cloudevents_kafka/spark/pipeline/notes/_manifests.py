@@ -53,10 +53,10 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedBatch(NamedTuple):
-    """A batch that Spark has planned, and that the pipeline has not begun to write.
+    """A batch that was planned, and that the pipeline has not begun to write.
 
     ``batch`` is Spark's number of the batch, ``query`` is the id of the checkpoint's query, and ``ids``
-    contains the ids of the topics. ``planned`` contains all offsets that Spark planned. Of these offsets,
+    contains the ids of the topics. ``planned`` contains all offsets that were planned. Of these offsets,
     ``offsets`` contains those that have not landed.
     """
 
@@ -122,8 +122,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 
     ``pipeline`` is the id of the pipeline, and ``ids`` contains the ids of the topics. In each partition, the
     checkpoint begins after the offsets in ``landed``. If ``landed`` does not contain the partition, the
-    checkpoint begins at the offset of the option ``start``. If the user has removed topics from the pipeline,
-    this checkpoint replaces an earlier checkpoint; then ``follows`` is the id of the earlier checkpoint.
+    checkpoint begins at the offset of the option ``start``. If this checkpoint replaces an earlier
+    checkpoint, for example because topics were forgotten, ``follows`` is the id of the earlier checkpoint.
     """
 
     version: int = VERSION

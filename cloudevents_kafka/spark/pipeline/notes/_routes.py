@@ -22,10 +22,10 @@ TABLES: Final = (EVENTS, QUARANTINE)
 """The tables that each pipeline has: the common table of events, and the table of other records."""
 
 OUTCOMES: Final = "quarantine_replays"
-"""The name of the table that contains the outcome of each replayed record; it is next to the quarantine."""
+"""The name of the table that contains the outcome of each replayed record, next to the quarantine."""
 
 TABLE: Final = "__ce_table"
-"""A column that contains the name of the table of each event; it is dropped when the event is written."""
+"""The column that contains the name of an event's table; the column is dropped when the event is written."""
 
 MAX_ROUTES: Final = 50
 """The largest number of patterns. Each table needs a commit for each batch, and each pattern needs a
@@ -36,7 +36,7 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def check_routes(routes: Mapping[str, str], table: str | None) -> None:
-    """Raise `ValueError` if a pattern can never match, or if a table in ``routes`` must not have its name.
+    """Raise `ValueError` if a pattern can never match, or if the name of a table is not allowed.
 
     ``table`` is the name of the common table, if this table is in a catalog.
     """

@@ -11,17 +11,18 @@ from cloudevents_kafka.spark._patterns import literal
 DELETED: Final = "deleted"
 """The name of a table's column that says whether a row was deleted."""
 
-# Names that are not attributes of the core specification here: "key" is the key of the Kafka record. Any name
-# that is not in this set is the name of an extension.
+# The names that are columns of a table; "key" is the key of the Kafka record. Any other name is the name of
+# an extension.
 _COLUMNS: Final = frozenset({"key", "id", "source", "type", "subject", "dataschema", "datacontenttype"})
 _KEY: Final = "(?!(?:time|specversion)$)[a-z0-9]+"
 _RULE: Final = re.compile(f"((?!key=){_KEY.replace('$', '=')})=(.*)", re.DOTALL)
 
 
 class Upsert(NamedTuple):
-    """The columns that identify a row, and the rule for events that delete a row, or None.
+    """The keys of rows, and a rule that marks events that delete a row.
 
-    The rule is the name of an attribute and its value.
+    ``keys`` contains the names of columns and extensions. ``rule`` is the name of an attribute and its value,
+    or None if the option ``deleted`` is not set.
     """
 
     keys: tuple[str, ...]

@@ -4,8 +4,8 @@ The replays of a folder are numbered 1, 2, …, and obey five laws:
 
 1. A replay chooses records, reads them again, and stages the outcome of each record. Then the replay is
    decided.
-2. Replay n is decided when the note with the name n is created. Only one run can create this note, and replay
-   n - 1 is complete before that.
+2. Replay n is decided when the note with the name n is created. Only one run can create this note. Before
+   that, replay n - 1 is complete.
 3. In each table, one commit adds the staged rows of replay n. After this commit, the ledger of the table
    counts n replays. The commit succeeds only if the ledger counted fewer than n replays before; the ledger of
    the table of events must have counted n - 1. The order of the commits is: tables by type, the table of

@@ -187,8 +187,8 @@ class _Folder:
     """The folder of a pipeline, the tables in it, and the replays of its quarantine."""
 
     is_locked = False
-    """Whether this run has locked the folder, so that no other replay can be running. Only then can a replay
-    be withdrawn."""
+    """Whether this run has locked the folder, so that no other replay can be running. Without this lock, a
+    replay is not withdrawn."""
 
     def __init__(self, store: Store, spark: SparkSession, options: ReplayOptions) -> None:
         self._store, self._spark, self._options = store, spark, options

@@ -18,7 +18,7 @@ from cloudevents_kafka.spark.pipeline.tables import RECORD_DATE, LedgerChanged, 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_MOST_TRIES: Final = 100  # of a commit, while the commits of other writers are faster
+_MOST_TRIES: Final = 100  # attempts to commit, if other commits are faster
 Rows = Callable[[str], "DataFrame"]
 """A function that takes the name of a table, and returns the staged rows of a replay for this table."""
 
@@ -73,7 +73,7 @@ class TablesReplay:
     def land(self, note: ReplayNote, rows: Rows) -> None:
         """Commit the rows of each table that does not have the replay yet.
 
-        The table of events and the table of outcomes are the last.
+        The table of events and the table of outcomes come last.
         """
         for table in _tables_of(note):
             self._commit(table, note, rows)
@@ -152,7 +152,7 @@ class ParquetReplay:
         return replace(note, files=names)
 
     def has_landed(self, note: ReplayNote) -> bool:  # noqa: ARG002  # tables need it
-        """Return True: a replay of files has landed as soon as its note, which names the files, exists."""
+        """Return True: a replay of files has landed as soon as its note, with the files' names, exists."""
         return True
 
     def land(self, note: ReplayNote, rows: Rows) -> None:  # noqa: ARG002  # tables need them

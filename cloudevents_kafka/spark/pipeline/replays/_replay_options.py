@@ -41,9 +41,9 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``out`` is the folder of the pipeline. ``table`` is the table of events, if this table is in a catalog.
     The following options choose records: ``verdicts`` and ``clauses`` by their values in the quarantine;
     ``reasons`` by parts of the reason; ``types`` by the type, with ``*`` for any text; ``since`` and
-    ``until`` by the timestamp of the record, in RFC 3339, where ``until`` itself is left out; and ``where``
-    by an SQL condition on the columns of the quarantine. A record must meet the conditions of all these
-    options. If an option is a list, one of its items must match.
+    ``until`` by the timestamp of the record, in RFC 3339; and ``where`` by an SQL condition on the columns of
+    the quarantine. Records at the time ``until`` itself are left out. A record must meet the conditions of
+    all these options. If an option is a list, one of its items must match.
 
     Records are read strictly, or leniently with ``lenient``. The data of events is read with ``schemas`` and
     ``rescue``, which have the same meaning as in `PipelineOptions`; without ``schemas``, it is read with the

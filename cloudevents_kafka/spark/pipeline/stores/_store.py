@@ -31,7 +31,7 @@ _ADVICE: Final = {
         "another folder",
     ),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space"),
-    errno.EXDEV: "A pipeline's folder must be on one file system with all its subfolders: files are renamed",
+    errno.EXDEV: "A pipeline's folder and its subfolders must be on one file system, to rename files there",
     errno.EISDIR: "It must be a file: remove the folder",
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "It must be a folder: choose another name"),
 }

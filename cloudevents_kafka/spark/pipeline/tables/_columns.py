@@ -43,9 +43,9 @@ _RULE: Final = (
 def record_date() -> str:
     """Return SQL for the UTC date of a record, in the years 1970 to 9999.
 
-    Readers of tables do not accept other years, but any date is possible: a record may have no timestamp, or
-    a timestamp in other units than milliseconds, because Kafka does not check timestamps. The result does
-    not depend on the session's time zone.
+    Readers of tables do not accept other years, so other dates are replaced by the first or the last day of
+    these years. A record may have no timestamp, or a timestamp in other units than milliseconds, because
+    Kafka does not check timestamps. The result does not depend on the session's time zone.
     """
     date = "date_from_unix_date(CAST(floor(unix_seconds(`timestamp`) / 86400) AS INT))"
     return f"least(greatest({date}, DATE'1970-01-01'), DATE'9999-12-31') AS `{RECORD_DATE}`"

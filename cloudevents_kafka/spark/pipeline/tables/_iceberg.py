@@ -78,8 +78,7 @@ class IcebergTable(_table.Table):
     def _configure(self, spark: SparkSession) -> None:
         """Configure the catalog for the folder.
 
-        A streaming query runs in a copy of the session. If the copy is older than the table, the copy must
-        be configured, too.
+        A streaming query runs in a clone of the session. This clone must be configured, too.
         """
         for setting, value in self._catalog_conf.items():
             spark.conf.set(setting, value)
@@ -183,7 +182,7 @@ class IcebergTable(_table.Table):
                 if current is not None and current.snapshotId() == snapshot.snapshotId():
                     raise WrongTable(f"the table {self.name} must stage its snapshots, but has published one")
                 return snapshot
-        raise WrongTable(f"the table {self.name} must have the snapshot that was staged; it was removed")
+        raise WrongTable(f"the table {self.name} must have the snapshot that was staged, but it is missing")
 
     def _java_table(self) -> Any:
         """Return the newest version of the table, as a Java object."""

@@ -145,7 +145,7 @@ class Table(ABC):
 
     @abstractmethod
     def _property(self, name: str) -> str | None:
-        """Return a property of the table, or None, without SHOW TBLPROPERTIES, which hides some values."""
+        """Return a property of the table, or None; do not use SHOW TBLPROPERTIES, which hides some values."""
 
     def _is_new(self) -> bool:
         """Return whether a run was killed after it created the table and before it set the table's keys."""
@@ -159,7 +159,7 @@ class Table(ABC):
     def stage(self, rows: DataFrame) -> Staged:
         """Write rows to files that no reader sees before `commit`, and return these files.
 
-        The table is created if it is missing, partitioned by `RECORD_DATE`. If the rows do not have a column
+        If the table is missing, it is created, partitioned by `partitions`. If the rows do not have a column
         of the table, the column gets its default, or becomes null. If the table does not have a column of the
         rows, the column is added to the table. However, if the table has no commit of a pipeline, only
         `ADDED_COLUMNS` are added. Types may differ as `_evolution` describes.
@@ -268,7 +268,7 @@ class Table(ABC):
                 )
 
     def _is_of_pipelines(self) -> bool:
-        """Return whether the table, which must exist, has a commit of a pipeline."""
+        """Return whether the table has a commit of a pipeline; the table must exist."""
         if self._has_commits is None:
             self._has_commits = self._read_ledger()[0] is not None
         return self._has_commits

@@ -38,7 +38,7 @@ class _Offset(msgspec.Struct, frozen=True):
 
 
 class Answers:
-    """Reads answers of Kafka's AdminClient, by their fields, because their classes are not Java beans.
+    """Reads the fields of a client's answers directly, because the answers' classes are not Java beans.
 
     Raises `PipelineFailed` if the answers have other fields. This is possible only with a version of Kafka's
     client that is not part of any released Spark.

@@ -27,7 +27,7 @@ _NO_TOPIC: Final = "UnknownTopicOrPartitionException"
 _NO_RIGHT: Final = "AuthorizationException"
 _TOO_OLD: Final = "UnsupportedVersionException"
 _RECREATION_SECONDS: Final = 5.0
-_START_AFRESH = "Land it into a fresh folder, with a fresh checkpoint"
+_START_AFRESH = "Land the topic into a fresh folder, with a fresh checkpoint"
 _NO_ID = (
     "the brokers report no id of topic {} ({}): if the topic is deleted and created again, "
     "this is noticed only while the new topic has fewer records than have landed"
@@ -195,8 +195,8 @@ def _check_ends(topic: str, ends: Mapping[str, int], landed: OffsetRanges, folde
     for partition, offsets in landed.get(topic, {}).items():
         if ends.get(partition, 0) < offsets.end:
             raise TopicChanged(
-                f"{topic}[{partition}] ends at offset {ends.get(partition, 0)}, but all before offset "
-                f"{offsets.end} has landed in {folder}: the topic was deleted and created again, "
+                f"{topic}[{partition}] ends at offset {ends.get(partition, 0)}, but all offsets before "
+                f"{offsets.end} have landed in {folder}: the topic was deleted and created again, "
                 f"or has lost its last records. {_START_AFRESH}"
             )
 

@@ -371,7 +371,7 @@ def test_staged_file_removed(tmp_path: Path) -> None:
 def test_counts_that_do_not_add_up(tmp_path: Path, wrong: BatchCounts) -> None:
     """A batch whose counts contradict each other does not land."""
     landing = ParquetParts(LocalStore(tmp_path))
-    with pytest.raises(CountMismatch, match="come to"):
+    with pytest.raises(CountMismatch, match="add up to"):
         land_plan(landing, plan_of(0), lambda *_: wrong)
     assert landing.total == BatchCounts()
     assert tables(tmp_path) == {}

@@ -221,7 +221,7 @@ def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, end
     recreate(lake.broker, lake.topic, 7)
     for allow_data_loss in (False, True):
         with pytest.raises(
-            TopicChanged, match=rf"{lake.topic}\[0\] ends at offset 7, but all before offset 20"
+            TopicChanged, match=rf"{lake.topic}\[0\] ends at offset 7, but all offsets before 20"
         ) as caught:
             lake.run(allow_data_loss=allow_data_loss)
         assert "data-loss" not in str(caught.value)
@@ -236,7 +236,7 @@ def test_old_brokers(session: SparkSession, tmp_path: Path) -> None:
         produce(legacy, lake.topic, 20)
         assert lake.run(max_records=5).counts.events == 20
         recreate(legacy, lake.topic, 7)
-        with pytest.raises(TopicChanged, match=r"ends at offset 7, but all before offset 20"):
+        with pytest.raises(TopicChanged, match=r"ends at offset 7, but all offsets before 20"):
             lake.run()
     assert len(lake.warnings) == 1
     assert "older than Kafka 2.8" in lake.warnings[0]

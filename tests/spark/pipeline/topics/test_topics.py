@@ -118,8 +118,8 @@ def test_same_topics() -> None:
     [
         (TopicState("B", {"0": 99, "1": 99}), "t was deleted and created again: its id is B, .* with id A"),
         (None, "t does not exist any more: the one with id A"),
-        (TopicState("A", {"0": 9, "1": 99}), r"t\[0\] ends at offset 9, but all before offset 10"),
-        (TopicState("A", {"0": 99}), r"t\[1\] ends at offset 0, but all before offset 7"),
+        (TopicState("A", {"0": 9, "1": 99}), r"t\[0\] ends at offset 9, but all offsets before 10"),
+        (TopicState("A", {"0": 99}), r"t\[1\] ends at offset 0, but all offsets before 7"),
         (TopicState(None, {"0": 9, "1": 99}), r"t\[0\] ends at offset 9"),
     ],
 )
