@@ -84,7 +84,7 @@ def test_damaged_checkpoint(lake: Lake, file: str) -> None:
         path.unlink() if good is None else _replace(path, good)
     else:
         number = int(path.name)
-        assert f"remove the files from {number} on in offsets and commits" in str(raised.value)
+        assert f"remove the files {number} and higher in offsets and commits" in str(raised.value)
         for log in ("offsets", "commits"):
             for n in range(number, 2):
                 (checkpoint / log / str(n)).unlink(missing_ok=True)

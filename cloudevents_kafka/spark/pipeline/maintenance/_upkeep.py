@@ -1,4 +1,4 @@
-"""`optimize_tables` and `vacuum_tables` run the upkeep procedures of Delta and Iceberg on tables.
+"""`optimize_tables` and `vacuum_tables` run the maintenance procedures of Delta and Iceberg on tables.
 
 Both functions start Spark and stop Spark. If ``keep_hours`` is less than a day, `vacuum_tables` locks a local
 folder while it runs, so that no pipeline writes to this folder.

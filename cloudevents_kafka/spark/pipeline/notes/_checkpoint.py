@@ -152,8 +152,8 @@ class Checkpoint:
         folder, _, name = path.rpartition("/")
         if folder in {_OFFSETS, _COMMITS} and name.isdecimal():
             advice = (
-                f"Restore it, or remove the files from {name} on in {_OFFSETS} and {_COMMITS}, and their .crc"
-                " files: Spark plans these batches again, and records that have landed do not land twice"
+                f"Restore it, or remove the files {name} and higher in {_OFFSETS} and {_COMMITS}, with their "
+                ".crc files: Spark plans these batches again, and records that have landed do not land twice"
             )
         else:
             advice = "Restore it, or land into a fresh folder with a fresh checkpoint"

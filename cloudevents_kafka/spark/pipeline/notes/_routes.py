@@ -46,7 +46,7 @@ def check_routes(routes: Mapping[str, str], table: str | None) -> None:
             "and let events of rare types go to the common table"
         )
     if "" in routes:
-        raise ValueError("a pattern of tables must be a type such as com.example.order.*, got ''")
+        raise ValueError("a pattern in tables must be a type such as com.example.order.*, got ''")
     names = list(dict.fromkeys(routes.values()))
     for name in names:
         if not _FOLDER.fullmatch(name):

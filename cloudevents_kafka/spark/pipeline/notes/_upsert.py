@@ -30,7 +30,7 @@ class Upsert(NamedTuple):
 
     @classmethod
     def parse(cls, keys: tuple[str, ...], rule: str | None) -> Self | None:
-        """Return the upsert of the options ``upsert`` and ``deleted``, or None if there are no keys.
+        """Return the `Upsert` for the options ``upsert`` and ``deleted``, or None if there are no keys.
 
         Raises `ValueError` if one of the options is invalid.
         """

@@ -218,7 +218,7 @@ class DeltaTable(_table.Table):
 
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
         """Run OPTIMIZE; see `Table.optimize`."""
-        # Delta refuses the columns of partitions: each of their values has separate files anyway.
+        # Delta refuses partition columns here: each value of such a column has separate files anyway.
         partitions = self._detail()["partitionColumns"] if sort_by else ()
         names = [quote(name) for name in sort_by if name not in partitions]
         order = f" ZORDER BY ({', '.join(names)})" if names else ""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 KEYS: Final = "cloudevents-kafka.upsert"
 # The name under which the metadata of a column contains the column's default, as SQL.
 _DEFAULT: Final = "CURRENT_DEFAULT"
-# Conditions of Spark's errors for a table that does not exist.
+# The error conditions that Spark reports if a table does not exist.
 _MISSING: Final = r"DELTA_MISSING_DELTA_TABLE|\w*(PATH|TABLE|VIEW|SCHEMA)_(NOT_FOUND|DOES_NOT_EXIST)"
 # Limits of `Table.vacuum`: a commit reads metadata of all versions, so there must not be too many versions.
 MOST_VERSIONS: Final = 1000
@@ -63,7 +63,7 @@ class Staged(NamedTuple):
 class Table(ABC):
     """A table of events or of other records.
 
-    The table has a quoted name in a catalog, or the URL of a folder.
+    The table is identified by its quoted name in a catalog, or by the URL of its folder.
     """
 
     kind: str

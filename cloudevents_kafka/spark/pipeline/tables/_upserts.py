@@ -40,7 +40,7 @@ class _UpsertTable(_table.Table):
     partitions = ()
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Return computed rows, which Spark stores until `commit`; see `Table.stage`."""
+        """Compute the rows, and return them; Spark stores them until `commit`; see `Table.stage`."""
         prepared = self._prepare(rows)
         # A row has all of the pipeline's columns from its last record, even if the batch has no such column.
         own = [name for name in prepared.columns if name in OWN_COLUMNS or name in rows.columns]
@@ -111,7 +111,7 @@ class UpsertIcebergTable(_UpsertTable, IcebergTable):
     conflicts = f"{IcebergTable.conflicts}|ValidationException"
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Return computed rows; see `Table.stage`."""
+        """Compute the rows, and return them; see `Table.stage`."""
         self._configure(rows.sparkSession)
         staged = super().stage(rows)
         self._prepare_ledger()

@@ -40,14 +40,22 @@ FIGURES: Final = (
     Figure("batches_total", (), "Batches that have landed."),
     Figure("records_total", (), "Records that have landed, as events or in the quarantine."),
     Figure("events_total", ("type",), "Events by type."),
-    Figure("quarantined_records_total", ("verdict", "clause"), "Records of the quarantine."),
-    Figure("counted_rows_total", ("table",), "Rows, counted while Spark reads them."),
+    Figure("quarantined_records_total", ("verdict", "clause"), "Records that went to the quarantine."),
+    Figure("counted_rows_total", ("table",), "Rows that were counted while the records were read."),
     Figure("committed_rows_total", ("table",), "Rows in the files that were committed."),
-    Figure("batch_seconds_total", (), "Seconds of the batches, by Spark's clock."),
+    Figure("batch_seconds_total", (), "Duration of the batches in seconds, as Spark measures it."),
     Figure("step_seconds_total", ("step",), "Seconds by step: plan, check, write, commit, checkpoint."),
-    Figure("records_per_second", (), "Records of the last batch, divided by its seconds."),
-    Figure("lag_records", ("topic", "partition"), "Offsets before the end that Spark saw last."),
-    Figure("lag_seconds", ("topic", "partition"), "Age of the newest landed record; 0 at the end."),
+    Figure("records_per_second", (), "Records of the last batch, divided by the seconds of this batch."),
+    Figure(
+        "lag_records",
+        ("topic", "partition"),
+        "Offsets that have not landed, up to the end that Spark saw last.",
+    ),
+    Figure(
+        "lag_seconds",
+        ("topic", "partition"),
+        "Age of the newest landed record; 0 if all records have landed.",
+    ),
     Figure("topic_stopped", ("topic",), "1 for a topic that a threshold has stopped."),
 )
 

@@ -24,7 +24,7 @@ PAID = "com.example.order.paid"
 @each(
     ("options", "words"),
     [
-        ({"tables": {"": "orders"}}, "a pattern of tables must be a type"),
+        ({"tables": {"": "orders"}}, "a pattern in tables must be a type"),
         ({"tables": {f"t{n}": "x" for n in range(MAX_ROUTES + 1)}}, "at most 50 patterns, got 51"),
         *[
             ({"tables": {PAID: name}}, "must be at most 100 ASCII letters")
