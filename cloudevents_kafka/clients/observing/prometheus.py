@@ -41,7 +41,7 @@ FIGURES: Final = {
     "refused_records_total": (("verdict", "clause"), "Records that are not read as events."),
     "handling_seconds": (
         ("topic", "error"),
-        "Seconds of handlers; the label `error` is empty if the handler has returned.",
+        "Seconds that a handler took; the label `error` is empty if the handler has returned.",
     ),
     "retried_records_total": (("topic", "error"), "Further tries of failed records."),
     "skipped_records_total": (("topic", "error"), "Failed records that were skipped."),
