@@ -1,4 +1,4 @@
-"""The root of the command line, which loads commands when used, and converts exceptions to exit codes."""
+"""The root of the command line: it loads a command on use, and converts exceptions to exit codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cloudevents_kafka.clients.consumer import ConsumeError
 from cloudevents_kafka.clients.producer import DeliveryError
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
-# The line of each command in the list of commands; its module in `commands` has it as `command`.
+# The line of each command in the list of commands. A command is the object `command` of its module.
 COMMANDS: Final = {
     "consume": "Read events and other records from topics.",
     "produce": "Send events: JSON lines, or one from options.",
@@ -89,7 +89,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return a command, its name and its arguments; the error for an unknown name suggests others."""
+        """Return a command's name, the command and its arguments; suggest names for an unknown name."""
         name = args[0]
         if name not in self._summaries and not name.startswith("-") and not ctx.resilient_parsing:
             takes_group = any("--group" in option.opts for option in self.params)

@@ -32,11 +32,11 @@ class Finding(NamedTuple):
     later: bool = False
 
 
-# A check fetches jars that are missing if its argument is true; otherwise it only looks.
+# If its argument is true, a check downloads missing jars; otherwise, it only looks for the jars.
 Check = Callable[[bool], Finding]
 
 
-# What each extra installs and cannot do without: import names, with the oldest versions that work.
+# The packages that each extra installs and needs: import names, with the oldest versions that work.
 EXTRAS: Final[dict[str, dict[str, tuple[int, ...]]]] = {
     "cli": {"tomlkit": (0, 13)},
     "metrics": {"prometheus_client": (0, 20)},
@@ -64,7 +64,7 @@ def _package(name: str, oldest: tuple[int, ...]) -> Finding:
     distribution = name.removeprefix("google.")
     try:
         found = version(distribution) if find_spec(name) else None
-    except PackageNotFoundError:  # it is here, in an unknown version
+    except PackageNotFoundError:  # the package can be imported, but its version is unknown
         return Finding(distribution)
     except (ModuleNotFoundError, ValueError):  # the parent package is missing, or it was replaced
         found = None
@@ -107,7 +107,7 @@ def connector(fetch: bool) -> Finding:  # noqa: FBT001
     if not _no_pyspark():
         name = f"Spark's Kafka connector {version('pyspark')}"
         return _jars(name, [kafka_package()], connector_jars, IN_PYSPARK, fetch=fetch)
-    try:  # the check of the extra reports PySpark; the jars of any need at least a folder
+    try:  # another check reports the missing PySpark; this check needs a cache folder for its jars
         if not [*(cache_folder() / "jars").glob("spark-sql-kafka-*")]:
             check_cache()
     except CacheNotWritable as error:
@@ -126,12 +126,12 @@ def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
 
     try:
         file = write_class_archive() if fetch else ClassArchive.of(find_java()).find()
-    except NoJava:  # which its own check reports
+    except NoJava:  # another check reports it
         return Finding()
     except CloudEventsKafkaError as error:
         return Finding(problem=f"the archive of Spark's classes: {error}")
     if file is None:
-        return Finding("none: Spark starts without it; --fetch writes one of 170 MB for faster starts")
+        return Finding("none: Spark starts without it; --fetch writes it (170 MB) for faster starts")
     return Finding(f"{file.stat().st_size / 1e6:.0f} MB in {file.parent}")
 
 
@@ -183,7 +183,7 @@ def port(number: int) -> Check:
 
         if is_free(number):
             return Finding(f"{number} is free")
-        advice = "stop that one, or pass another --port, or none for a free one"
+        advice = "stop that program, pass another --port, or pass no --port for a free port"
         return Finding(problem=f"port {number} to be free: another program listens on it; {advice}")
 
     return check
@@ -195,7 +195,7 @@ def require(feature: str, *checks: Check) -> None:
     if len(problems) == 1:
         raise BadUsage(f"{feature} needs {problems[0]}")
     if problems:
-        raise BadUsage(f"{feature} needs what is missing here, and was not started:\n{as_list(problems)}")
+        raise BadUsage(f"{feature} was not started, because requirements are missing:\n{as_list(problems)}")
 
 
 def as_list(texts: list[str]) -> str:

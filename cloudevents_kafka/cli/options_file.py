@@ -41,7 +41,7 @@ _BOOLEANS: Final = {"true": True, "false": False}
 def read_options(path: str, fields: Sequence[Field], removed: Mapping[str, str]) -> dict[str, Any]:
     """Return the options in a file by field name; raise `BadUsage` for an option that is wrong.
 
-    ``removed`` maps the names of options of earlier versions to advice what to use instead of these options.
+    ``removed`` maps the names of options of earlier versions to a text that says what to use instead.
     """
     known = {field.name: field for field in fields if not field.option.of_settings}
     found: dict[str, Any] = {}
@@ -59,10 +59,10 @@ def read_options(path: str, fields: Sequence[Field], removed: Mapping[str, str])
 
 def _advice(name: str, fields: Sequence[Field]) -> str:
     if "." in name or name in {field.name for field in fields if field.option.of_settings}:
-        return f"; a setting, as -X has it, stands in the table [{SETTINGS}]"
+        return f"; write a setting of -X into the table [{SETTINGS}]"
     names = {field.flag.removeprefix("--").replace("-", "_"): field.name for field in fields}
     if own := names.get(name.replace("-", "_")):
-        return f"; a file has it as {own!r}"
+        return f"; in a file, its name is {own!r}"
     return near(name, names.values()) or "; see --print-options for their names"
 
 

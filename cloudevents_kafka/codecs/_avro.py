@@ -1,10 +1,10 @@
 """A codec for Avro data with any schema, with limits for untrusted bytes.
 
 fastavro does not limit untrusted data. First, fastavro recurses in C, and deep recursion can end the process.
-Second, fastavro creates any number of values that take no bytes, such as nulls in arrays or records that
-double at each level; such values exhaust the memory. Third, fastavro converts the bytes of a decimal to
-digits; for a megabyte, the conversion takes minutes. So, if the schema contains recursion, values without
-bytes, or decimals, `AvroLimits` checks the data before fastavro decodes it.
+Second, fastavro creates any number of values that take no bytes, such as the nulls of an array, or nested
+records whose number doubles at each level; such values exhaust the memory. Third, fastavro converts the bytes
+of a decimal to digits; for a megabyte, the conversion takes minutes. So, if the schema contains recursion,
+decimals, or values that take no bytes, `AvroLimits` checks the data before fastavro decodes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_DEPTH: Final = 128
 MAX_DECIMAL_BYTES: Final = 1024
 """The maximum number of bytes of a decimal."""
 
-_FEW_EMPTY: Final = 64  # values without bytes for which a byte of the datum pays
+_FEW_EMPTY: Final = 64  # a schema is checked if a part of it has more values that take no bytes
 _MAX_DIGITS: Final = 2465  # digits of MAX_DECIMAL_BYTES
 # isinstance() tries the built-in types first.
 _COLLECTIONS: Final = (dict, list, Collection)
@@ -37,10 +37,10 @@ _HINT: Final = "register a Codec of your own for such data"
 def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
     r"""Return a codec for data that is one datum of an Avro schema, without a header.
 
-    ``references`` are the schemas of the named types that the schema refers to; each of these schemas must
-    come after the schemas that it refers to itself. Data is untrusted input: decoding raises `DataError` for
-    data that exceeds a limit of this module. The limits apply to recursive schemas, decimals, and values
-    without bytes.
+    ``references`` are the schemas of the named types that the schema refers to. A schema in ``references``
+    must come after all schemas that it refers to. Data is untrusted input: decoding raises `DataError` for
+    data that exceeds a limit of this module. The limits apply to recursive schemas, decimals, and values that
+    take no bytes.
 
     Examples:
         >>> from cloudevents_kafka import Event, codecs, register_codec
@@ -77,7 +77,7 @@ def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
 
 
 class _Datum(bytes):
-    """The bytes of a datum, with counters of the records and of the values without bytes that were read."""
+    """The bytes of a datum, with two counters: records, and values that take no bytes."""
 
     empty_items = records = 0
 
@@ -97,10 +97,11 @@ _Step = Callable[[_Datum, int, int], int]
 
 
 class _Compiled(NamedTuple):
-    """The step function for a schema, which skips one value, and the sizes of such values.
+    """The step function of a schema, and the size of the schema's values.
 
-    ``size`` is the size of a value in bytes if all values of the schema have the same size. ``empties`` is
-    the number of values without bytes that each value contains outside of arrays, maps and unions.
+    The step function skips one value. ``size`` is the size of a value in bytes if all values of the schema
+    have the same size. ``empties`` is the number of values that take no bytes in each value, except those in
+    arrays, maps and unions.
     """
 
     step: _Step
@@ -145,7 +146,7 @@ class AvroLimits:
                 values += [(item, depth) for item in items if type(item) not in _SCALARS]
 
     def _compile(self, schema: Any) -> _Compiled:
-        """Return the step function and the size for a schema; find out which limits the schema needs."""
+        """Return the step function and the size for a schema; store which limits must be checked."""
         if isinstance(schema, list):
             branches = [self._compile(branch) for branch in schema]
             self._empties |= any(branch.empties > _FEW_EMPTY for branch in branches)
@@ -198,7 +199,7 @@ class AvroLimits:
 
 
 def _fixed(size: int, empties: int | None = None) -> _Compiled:
-    """Return the step over values of a fixed size; by default, a value of size 0 counts as without bytes."""
+    """Return the step over values of a fixed size; by default, only a value of size 0 counts as empty."""
     number = int(size == 0) if empties is None else empties
 
     def fixed(datum: _Datum, at: int, _: int) -> int:
@@ -210,7 +211,7 @@ def _fixed(size: int, empties: int | None = None) -> _Compiled:
 
 
 def _paid(branch: _Compiled) -> _Step:
-    """Return the step over a branch of a union; the branch number takes a byte, so no null is counted."""
+    """Return the step over a branch of a union; a null is not counted, as its branch number takes a byte."""
     return (lambda _, at, __: at) if branch.size == 0 and branch.empties == 1 else branch.step
 
 

@@ -80,7 +80,7 @@ def read_text(datum: bytes, at: int, _: int = 0) -> tuple[str, int]:
 
 
 def read_null(_datum: bytes, at: int, _: int) -> tuple[None, int]:
-    """Return null, which is encoded in no bytes."""
+    """Return null, whose encoding has 0 bytes."""
     return None, at
 
 
@@ -92,7 +92,7 @@ def read_boolean(datum: bytes, at: int, _: int) -> tuple[bool, int]:
 
 
 def union_reader(*branches: Reader[Any]) -> Reader[Any]:
-    """Return a reader for a union whose branches these readers read."""
+    """Return a reader for a union; ``branches`` are the readers of its branches."""
 
     def read_branch(datum: bytes, at: int, depth: int) -> tuple[Any, int]:
         branch, at = zigzag.decode(datum, at)
@@ -104,7 +104,7 @@ def union_reader(*branches: Reader[Any]) -> Reader[Any]:
 
 
 def read_attributes(datum: bytes, at: int, read_value: Reader[Any]) -> tuple[list[tuple[str, Any]], int]:
-    """Return a map of attributes as (name, value) pairs, with repeats; most values are short strings."""
+    """Return a map of attributes as (name, value) pairs, in which a name may occur more than once."""
     pairs: list[tuple[str, Any]] = []
     length = len(datum)
     count, at = read_count(datum, at)
@@ -136,5 +136,5 @@ def read_attributes(datum: bytes, at: int, read_value: Reader[Any]) -> tuple[lis
 
 
 def write_bytes(content: bytes) -> bytes:
-    """Return bytes, or a string in UTF-8, preceded by the length."""
+    """Return the Avro encoding of bytes, or of a string in UTF-8: the length, and then the bytes."""
     return varint.encode(2 * len(content)) + content  # the zigzag number of a length is its double

@@ -4,8 +4,8 @@ The specification says: "If the name specified contains a dot, then it is assume
 empty string may also be used as a namespace to indicate the null namespace". So ``.Order`` and ``Order`` both
 name the type ``Order`` without a namespace (AVRO-3830). Earlier versions of the Python library avro have
 written names with a leading dot into schema registries. fastavro treats ``.Order`` and ``Order`` as different
-names. Java also does so if a schema uses one of the names to refer to a type that was defined with the other
-name.
+names. Java does so, too, if a type is defined with one of the names and a schema refers to the type by the
+other name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPES: Final = frozenset(
 
 
 def with_one_name(schemas: Iterable[Any]) -> list[Any]:
-    """Return related schemas in which all names without a namespace begin with a dot, or none does.
+    """Return related schemas in which all or none of the names without a namespace begin with a dot.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_names import with_one_name
@@ -35,7 +35,7 @@ def with_one_name(schemas: Iterable[Any]) -> list[Any]:
 
 
 def _dotted(schema: Any, space: str, names: set[str]) -> Any:
-    """Return a schema whose names without a namespace begin with a dot; add their spellings to ``names``."""
+    """Return a schema whose names without a namespace begin with a dot; add the old names to ``names``."""
     if isinstance(schema, str):
         is_other = schema in _TYPES or _space_of(schema, space)
         return schema if is_other else _full_name(schema, names)

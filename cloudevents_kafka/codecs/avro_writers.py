@@ -1,9 +1,9 @@
 """Schemas of Avro writers, without the parts that do not matter for reading the writers' data.
 
-A writer's schema may contain an invalid default or an invalid logical type, although data that was written
-with the schema is stored in topics. Defaults matter only in the schemas of readers. About invalid logical
-types, Avro's specification ("Logical Types") says: "implementations must ignore the logical type when
-reading". So defaults and invalid logical types are removed, and the data is readable.
+A writer's schema may contain an invalid default or an invalid logical type, and topics may contain data that
+was written with this schema. Defaults matter only in the schemas of readers. About invalid logical types,
+Avro's specification ("Logical Types") says: "implementations must ignore the logical type when reading". So
+defaults and invalid logical types are removed, and the data is readable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def writer_schema(schema: Any) -> Any:
         [{'name': 'total', 'type': 'long'}]
     """
     root: list[Any] = [schema]
-    waiting: list[Any] = [root]  # not by recursion: a schema may be nested deep
+    waiting: list[Any] = [root]  # not by recursion: a schema may be nested deeply
     while waiting:
         parent = waiting.pop()
         for key, value in parent.items() if isinstance(parent, dict) else enumerate(parent):
@@ -33,7 +33,7 @@ def writer_schema(schema: Any) -> Any:
 
 
 def _kept(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a part of a schema that are not removed."""
+    """Yield the members of one part of a schema, without the members to remove."""
     is_wrong = schema.get("logicalType") == "decimal" and not _is_decimal(schema)
     left_out = ("default", "logicalType") if is_wrong else ("default",)
     yield from (pair for pair in schema.items() if pair[0] not in left_out)

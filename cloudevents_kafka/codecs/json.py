@@ -1,8 +1,8 @@
-"""Strict JSON in UTF-8 (RFC 8259); NaN and infinities are refused in both directions.
+"""Strict JSON in UTF-8 (RFC 8259); NaN and infinities are refused when reading and when writing.
 
 Some valid JSON cannot be decoded to a Python value, because it contains a lone surrogate, or is nested too
-deeply for the parser's stack. The text of such JSON is written unchanged, and only decoding the text raises
-an error.
+deeply for the parser's stack. The text of such JSON is written unchanged. An error is raised only when the
+text is decoded.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def encode_json(value: Any) -> bytes:
         text = _encode_json(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(_CANNOT + message_without_data(error)) from error.__cause__
-    # The value may have a Raw, which is copied unchecked; checking the text is faster than finding it.
+    # The value may contain a Raw, which is copied unchecked. Checking all text is faster than finding it.
     if type(value) not in _SCALAR_TYPES:
         try:  # the first steps of `is_json`, since its calls take half of the time
             _check_json(text)
@@ -74,7 +74,7 @@ def encode_json(value: Any) -> bytes:
             valid = is_json(text)
         if not valid:
             raise DataError(_CANNOT + "a msgspec.Raw in it must be JSON in UTF-8")
-    # The encoder writes these as null.
+    # The encoder writes NaN and infinities as null.
     if type(value) is not str and text.find(b"null") >= 0 and _has_non_finite(value):
         raise DataError(_CANNOT + "it has a NaN or infinite number")
     return text

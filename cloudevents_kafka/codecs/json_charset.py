@@ -10,8 +10,8 @@ from __future__ import annotations
 def encode_json_text(text: str, codec: str) -> bytes:
     r"""Return a JSON text with the same value, encoded in the charset of one of Python's codecs.
 
-    A character is escaped as ``\uXXXX`` if the charset does not contain it, or would decode it as another
-    character: Shift JIS writes a yen sign as a byte that it reads as a backslash.
+    A character is escaped as ``\uXXXX`` if the charset does not contain the character, or if its bytes would
+    be decoded as another character. For example, Shift JIS encodes a yen sign as the byte of a backslash.
     """
     try:
         encoded = text.encode(codec)

@@ -20,7 +20,7 @@ _SCALAR: Final = rb"(?:%b|%b|true|false|null)" % (_STRING, _NUMBER)
 _NAME: Final = rb"%b%b:%b" % (_STRING, _WS, _WS)
 
 _strings: Final = re.compile(_STRING)
-# All brackets that open before the next value: of arrays with items, of objects and their first names.
+# All brackets that open before the next value; after the bracket of an object, its first name is matched.
 _open: Final = re.compile(rb"%b(?>(?:(?:\[(?!%b\])|\{%b%b)%b)*)" % (_WS, _WS, _WS, _NAME, _WS))
 _leaf: Final = re.compile(rb"%b(?:%b|\[%b\]|\{%b\})" % (_WS, _SCALAR, _WS, _WS))
 _more_items: Final = re.compile(rb"(?>(?:%b,%b%b(?![ \t\n\r]*+:))*)" % (_WS, _WS, _SCALAR))
@@ -75,15 +75,16 @@ def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | 
 
 
 def find_members(text: bytes) -> list[tuple[str, int, int]]:
-    """Return the name of each member of an object, in order and with repeats, and its value's start and end.
+    """Return, for each member of an object, the name, and the start and the end of the value.
 
-    The list is empty for a text that is not an object.
+    The members are in order, and a name may occur more than once. The list is empty for a text that is not an
+    object.
     """
     return _members(text) or []
 
 
 def _members(text: bytes) -> list[tuple[str, int, int]] | None:
-    """Return, for each member, the name and the value's start and end; return None for other texts."""
+    """Return the result of `find_members` for an object, or None for other texts."""
     members: list[tuple[str, int, int]] = []
     begin = _begin.match(text)
     at = 0 if begin is None else begin.end()
@@ -106,7 +107,7 @@ def _decode_name(text: bytes) -> str:
 
 def _value_end(text: bytes, at: int) -> int | None:
     """Return the index after the value at ``at``, or None if there is no valid value."""
-    closers = bytearray()  # of the open brackets, the innermost last
+    closers = bytearray()  # the closing brackets that must follow, the innermost last
     while True:
         opened = _open.match(text, at)
         leaf = None if opened is None else _leaf.match(text, opened.end())
@@ -120,7 +121,7 @@ def _value_end(text: bytes, at: int) -> int | None:
 
 
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
-    """Return the start of the next value or the end of the outermost value; drop closed brackets."""
+    """Return the start of the next value, or the end of the outermost value; update ``closers``."""
     while closers:
         in_object = closers[-1] == _IN_OBJECT
         more = (_more_members if in_object else _more_items).match(text, at)

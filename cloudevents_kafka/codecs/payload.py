@@ -1,8 +1,9 @@
 """The data of an event: the payload bytes, their kind, and the Python value.
 
-An event stores its data as bytes, which are called the payload. If an event format contained the data as a
-JSON value or a text, the kind of the payload says so, and other formats again write the data as such a value.
-The kind of a payload of bytes is not guessed.
+An event stores its data as bytes, which are called the payload. If an event was read from a format that
+contained the data as a JSON value or as a text, the kind of the payload is JSON or text. Other formats then
+also write the data as a JSON value or as a text. If the format contained bytes, the kind is bytes; it is not
+guessed from the bytes.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def implies_utf8_json(content_type: str | None) -> bool:
 
 
 def implied_type(content_type: str | None, kind: DataKind) -> str | None:
-    """Return the content type of data; for a JSON value without a content type, return JSON's (J-09)."""
+    """Return the content type of data; for a JSON value without one, return ``application/json`` (J-09)."""
     return "application/json" if content_type is None and kind is _JSON else content_type
 
 
@@ -70,10 +71,11 @@ def to_payload(
     """Return the payload bytes for a Python value, and the kind of the payload.
 
     None means no data, and bytes are the payload. Other values are encoded by the codec that is registered
-    for ``attributes`` and the content type; without a content type, JSON's content type is used. Without a
-    codec, a Protobuf message becomes a ``google.protobuf.Any``. A str becomes a JSON string if the content
-    type is JSON or None, else text in the charset of the content type. Other values become JSON. Raises
-    `DataError` if the value cannot be encoded.
+    for ``attributes`` and the content type; if the content type is None, a codec for ``application/json`` is
+    used. If no codec is registered, a Protobuf message becomes a ``google.protobuf.Any``, a str becomes a
+    JSON string or text, and other values become JSON. A str becomes a JSON string if the content type is JSON
+    or None, and otherwise text in the charset of the content type. Raises `DataError` if the value cannot be
+    encoded.
     """
     if data is None or type(data) is bytes:
         return data, _BYTES
@@ -114,9 +116,11 @@ def json_payload(data: Any, content_type: str | None) -> bytes:
 
 
 def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> str | msgspec.Raw:
-    """Return JSON text in a form that `to_payload` copies, if the content type is JSON; else return the text.
+    """Return JSON text in the form of the argument ``data`` of `to_payload`.
 
-    If a codec encodes data of the content type, the text is returned, so that the codec receives it.
+    If the content type is JSON, the result is a `msgspec.Raw`, which `to_payload` copies; otherwise, it is
+    the text. If a codec encodes data of the content type, the text is returned, so that the codec receives
+    it.
     """
     if not (content_type is None or isinstance(content_type, str)) or not implies_json(content_type):
         return text
@@ -129,7 +133,7 @@ def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> 
 
 def _serialized_any(data: Any) -> bytes | None:
     """Return a Protobuf message serialized as an ``Any``, or None for other values."""
-    messages = sys.modules.get("google.protobuf.message")  # loaded if there are messages
+    messages = sys.modules.get("google.protobuf.message")  # the module is loaded if the program has messages
     if messages is None or not isinstance(data, messages.Message):
         return None
     from google.protobuf.any_pb2 import Any as AnyMessage
@@ -173,8 +177,8 @@ def from_payload(
 def json_in_utf8(payload: bytes, content_type: str | None) -> bytes:
     """Return a payload of the kind JSON, converted to UTF-8.
 
-    The payload is encoded in the charset of its JSON content type. JSON that lenient reading accepts with
-    another content type, or with an unknown charset, already is UTF-8.
+    The payload is encoded in the charset of its JSON content type. If lenient reading accepted JSON with
+    another content type, or with an unknown charset, the payload already is UTF-8.
     """
     if content_type is None or not media_type(content_type).is_json:
         return payload
@@ -196,7 +200,7 @@ def to_utf8(payload: bytes, content_type: str | None) -> bytes:
 
 
 def from_utf8(text: bytes, content_type: str | None) -> bytes:
-    """Return JSON that is UTF-8 as JSON in the charset of a content type.
+    """Return JSON, converted from UTF-8 to the charset of a content type.
 
     Raises `DataError` if the charset is unknown.
     """
@@ -208,7 +212,7 @@ def from_utf8(text: bytes, content_type: str | None) -> bytes:
 def encode_text(text: str, content_type: str | None) -> bytes:
     """Return a text encoded in the charset of a content type; the default charset is UTF-8.
 
-    Raises `DataError` if the charset cannot encode it.
+    Raises `DataError` if the charset cannot encode the text.
     """
     return _encode(text, content_type, str.encode)
 

@@ -1,10 +1,11 @@
 """The registry of codecs, which finds a codec by media type, event type and schema.
 
-Without a codec, `payload` decodes JSON and text, and other data stays bytes. A registered codec has
-precedence over `payload`. A codec for the ``dataschema`` or the event ``type`` is preferred to a codec for
-the media type, which is preferred to a codec for the suffix of the media type (``+avro``). Parameters and
-case of the media type are ignored. A codec converts the payload for ``event.data``; ``event.payload`` is
-always the bytes. A codec consists of two functions::
+If no codec is registered, `payload` decodes JSON and text, and other data stays bytes. A registered codec has
+precedence over `payload`. If several codecs match, a codec for the whole media type is used before a codec
+for its suffix (``+avro``). Among the codecs for one media type, or for one suffix, a codec for the event's
+``type`` or ``dataschema`` is used before a codec for all events. Parameters and case of the media type are
+ignored. A codec converts the payload for ``event.data``; ``event.payload`` is always the bytes. A codec
+consists of two functions::
 
     register_codec("application/cbor", Codec(cbor2.loads, cbor2.dumps))
 """
@@ -27,9 +28,10 @@ from cloudevents_kafka.problems import DataError
 class Codec(msgspec.Struct, frozen=True):
     """Two functions: one converts payload bytes to a value, and one converts a value to payload bytes.
 
-    If one of the functions is missing, data is decoded or encoded as without a codec. If a function raises an
-    exception, a `DataError` is raised with that exception as its cause. The message repeats the text of the
-    exception only if the exception is a `DataError`; the text of such an exception should not contain data.
+    If one of the functions is missing, data is converted in this direction as if there were no codec. If a
+    function raises an exception, a `DataError` is raised with that exception as its cause. The message of the
+    `DataError` contains the text of the exception only if the exception is itself a `DataError`; so the text
+    of a `DataError` that a codec raises should not contain data.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec
@@ -58,7 +60,7 @@ def register_codec(
     ``media_type`` is a media type without parameters, or a suffix: ``+avro`` matches all media types that end
     with this suffix. With ``type`` or ``dataschema``, the codec is used only for events with these
     attributes. Registering a codec again for the same arguments replaces the earlier codec. Raises
-    `ValueError` for an invalid media type, and `TypeError` for an argument of another type.
+    `ValueError` for an invalid media type, and `TypeError` for an argument of a wrong type.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec
@@ -105,7 +107,7 @@ def registered() -> dict[Key, Codec]:
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
-    """Replace all registered codecs by the codecs in ``codecs``."""
+    """Replace all registered codecs by ``codecs``."""
     with registration_lock:
         by_key.update(codecs)
         for key in by_key.keys() - codecs.keys():
@@ -118,7 +120,7 @@ def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | N
 
 
 def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
-    """Return the bytes of a user's function. Raises `DataError` if it raises or returns another type."""
+    """Return the bytes of a user's function. Raises `DataError` if it raises, or does not return bytes."""
     payload = _call(encode, value, f"{_kind_of(value)} cannot be written as {{}}", content_type)
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise DataError(f"the codec for {_describe(content_type)} must return bytes, got {_kind_of(payload)}")

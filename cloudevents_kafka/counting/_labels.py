@@ -37,11 +37,11 @@ class Labels(Generic[_Label]):
         self.total = 0
 
     def add(self, label: _Label, number: int = 1) -> None:
-        """Add to the count of a label, or of `OTHERS`."""
+        """Add ``number`` to the count of a label, which may be `OTHERS`."""
         self.total += number
         if label != OTHERS:
             self._counts[label] = self._counts.get(label, 0) + number
-        if len(self._counts) > 2 * self._most:  # rarely, as it takes time for each label
+        if len(self._counts) > 2 * self._most:  # only rarely, because the call takes time for each label
             self._counts = _most_of(self._counts, self._most)
 
     def merge(self, other: Labels[_Label]) -> None:
@@ -65,7 +65,7 @@ def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
 
 
 def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str, int]:
-    """Return at most ``most`` counts, by the rules of this module; `OTHERS` counts the labels left out."""
+    """Return at most ``most`` counts, by the rules of this module; `OTHERS` is the sum of the others."""
     if len(counts) <= most:
         return dict(counts)
     kept = _most_of({label: count for label, count in counts.items() if label != OTHERS}, most - 1)
@@ -73,7 +73,7 @@ def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str,
 
 
 def limit_nested(labels: _Nested, most: int = MAX_LABELS) -> dict[str, dict[str, int]]:
-    """Return at most ``most`` labels, with at most ``most`` counts each; sums of labels stay exact."""
+    """Return at most ``most`` labels, each with at most ``most`` counts; the sum of all counts stays."""
     limited = {outer: limit_labels(inner, most) for outer, inner in labels.items()}
     if len(limited) <= most:
         return limited

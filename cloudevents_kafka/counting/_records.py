@@ -28,11 +28,11 @@ MOST_HEADERS: Final = 10
 SAMPLE_BYTES: Final = 1 << 12
 """The number of characters or bytes that are stored for each text and value."""
 CUT: Final = " …"
-"""The end of a stored text that was cut; `mask_text` masks a login that stands before it."""
+"""The end of a stored text that was cut; `mask_text` masks a login before this end."""
 
 
 class Sample(NamedTuple):
-    """A record that is not an event, with shortened texts and values, the reason, and the value's size."""
+    """A record that is not an event, with shortened texts, the reason, and the original size of its value."""
 
     reason: str
     record: Record
@@ -46,10 +46,10 @@ class RecordCounts:
     Labels are cut to `MAX_KEY_LENGTH` characters.
 
     ``errors`` counts the records that are not events by verdict and first clause, such as ``broken-event
-    R-02``; ``samples`` contains a few records for each verdict and clause. ``tolerated`` counts the clauses
-    that were broken by events which were read leniently. ``sizes`` counts records by the number of bits in
-    their size, and ``size`` is the sum of all sizes; the size of an event is the size of its data, and the
-    size of another record is the size of its value. ``times`` counts the timestamps of records by type.
+    R-02``; ``samples`` contains a few records for each verdict and clause. ``tolerated`` counts, by clause,
+    the broken rules of events that were read leniently. ``sizes`` counts records by the number of bits in
+    their size, and ``size`` is the sum of all sizes. The size of an event is the size of its data; the size
+    of any other record is the size of its value. ``times`` counts the timestamps of records by event type.
     """
 
     events: int = 0
@@ -100,7 +100,7 @@ class RecordCounts:
             self.times.add(timestamp, type_)
 
     def add_sample(self, error: str, reason: str, record: Record, size: int) -> None:
-        """Store a record as a sample if there are few samples of its error."""
+        """Store a record as a sample, unless its error has enough samples."""
         if error in self.samples or len(self.samples) < MOST_SAMPLED:
             samples = self.samples.setdefault(error, [])
             if len(samples) < SAMPLES:

@@ -1,9 +1,9 @@
-"""A histogram of times by label; its bins become wider, because producers may write any timestamps.
+"""A histogram of times by label, whose bins become wider if the times are far apart.
 
-The number of times in a bin is exact, and the bin's counts by label obey the rules of `Labels`. At most
-`MAX_BINS` bins are not empty; the width of the bins is the smallest width in `WIDTHS` for which this number
-of bins suffices. So the order in which times are added does not matter, and one event in the year 9999 takes
-only one bin.
+Producers may write any timestamps. The number of times in a bin is exact, and the bin's counts by label obey
+the rules of `Labels`. At most `MAX_BINS` bins are not empty; the width of the bins is the smallest width in
+`WIDTHS` for which this number of bins suffices. So the order in which times are added does not matter, and
+one event in the year 9999 takes only one bin.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ WIDTHS: Final[tuple[int, ...]] = tuple(
     accumulate((1000, 5, 3, 4, 5, 3, 4, 3, 2, 2, 2, 7, 4, 13, *(10,) * 8), mul)
 )
 """The possible widths of bins, in milliseconds."""
-_AWAY: Final = 2  # spans of nearly all times; a window leaves out few times that are further away
+# A window leaves out a few times that are further away than this number of spans of nearly all times.
+_AWAY: Final = 2
 
 
 class TimeWindow(NamedTuple):
-    """Adjacent bins: the first millisecond, the width of a bin, and the numbers of times before and after."""
+    """Adjacent bins, their first millisecond and width, and the numbers of times before and after them."""
 
     start: int
     width: int
@@ -79,7 +80,7 @@ class TimeHistogram:
 
 
 def _span(times: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first and last of sorted times with counts; times far from all other times are left out."""
+    """Return the first and last of the sorted ``times``, except a few times that are far from all others."""
     if not times:
         return 0, -1
     sums = list(accumulate(count for _, count in times))

@@ -52,7 +52,7 @@ def check_cache() -> None:
 
 @contextmanager
 def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Yield while the lock of an entry is locked; call ``waiting`` first if another process has locked it.
+    """Lock an entry, yield, and unlock it; if another process has locked it, first call ``waiting``.
 
     Raises `CacheNotWritable` if the lock cannot be created.
     """
@@ -79,7 +79,7 @@ def _open_lock(entry: Path) -> BinaryIO:
 def building(entry: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block ends without an error, the folder replaces ``entry``.
 
-    The caller must hold the lock of ``entry``. Partial folders that killed processes left are removed first.
+    The caller must hold the lock of ``entry``. First, the partial folders of killed processes are removed.
     """
     for partial in entry.parent.glob(f".{entry.name}-*"):
         shutil.rmtree(partial, ignore_errors=True)

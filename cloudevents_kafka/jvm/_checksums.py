@@ -31,7 +31,7 @@ def file_digest(path: Path, algorithm: str = "sha256") -> str:
 def published_digest(repository: Repository, path: str, algorithm: str) -> str | None:
     """Return the digest that a repository publishes for a file, or None.
 
-    In a checksum file, the digest is alone, stands before a file name, or stands after ``=``.
+    A checksum file contains only the digest, or the digest before a file name, or the digest after ``=``.
     """
     try:
         text = repository.read(f"{path}.{algorithm}").decode("utf-8", "replace")
@@ -69,7 +69,7 @@ def _find_checksum(coordinate: Coordinate, repository: Repository) -> tuple[str,
             return algorithm, digest, "repository"
     raise FetchFailed(
         f"the Maven repository has no checksum of {coordinate}: no .sha512, .sha256 or .sha1 file",
-        f"A jar without a checksum is not used. Set {MIRROR_VARIABLE} to a repository that has one.",
+        f"A jar without a checksum is not used. Set {MIRROR_VARIABLE} to a repository with a checksum.",
     )
 
 

@@ -73,7 +73,7 @@ def cached(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[P
 
 
 def print_jars(jars: Callable[[], Iterable[Path]]) -> None:
-    """Print the paths of jars on stdout; if the jars are not available, end the process with the reason."""
+    """Print the paths of jars on stdout; if the jars are not available, print the reason and exit."""
     try:
         sys.stdout.writelines(f"{jar}\n" for jar in jars())
     except CloudEventsKafkaError as error:
@@ -111,7 +111,7 @@ def _fetch_once(request: JarRequest, folder: Path) -> None:
         Progress() as progress,
         locked(folder, waiting=lambda: progress.log(f"jars: another process fetches {folder.name}")),
     ):
-        # Another process may have fetched them while this one waited.
+        # Another process may have downloaded the jars while this process waited.
         problem = _problem(request, folder)
         if problem is None:
             return

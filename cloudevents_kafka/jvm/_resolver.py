@@ -20,7 +20,7 @@ from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._web import REJECTED_HINT, FetchFailed, Repository
 from cloudevents_kafka.primitives.plural import pluralize
 
-_PARENTS: Final = 10_000  # steps from a POM to its parent; a repository could send a circle
+_PARENTS: Final = 10_000  # steps from a POM to its parent; a repository could send POMs that form a circle
 _JAR_TYPES: Final = frozenset({"jar", "bundle"})
 _SCOPES: Final = frozenset({None, "compile", "runtime"})
 
@@ -43,7 +43,7 @@ def resolve_request(request: JarRequest, repository: Repository, progress: Progr
 def _resolve(request: JarRequest, reader: _PomReader, folder: Path) -> list[Coordinate]:
     context = _Context(resolver=reader, repo_cache=folder, remote_repos={})
     excluded = [context.project(*text.split(":")) for text in request.exclude]
-    # raw: its POM manages the versions of its own dependencies only, as in Maven.
+    # raw: the POM of a jar sets the versions of this jar's dependencies only, as in Maven.
     wanted = []
     for group, artifact, version in (text.split(":") for text in request.coordinates):
         jgo_coordinate = JgoCoordinate(group, artifact, version, raw=True)
@@ -51,7 +51,7 @@ def _resolve(request: JarRequest, reader: _PomReader, folder: Path) -> list[Coor
     direct, transitive = reader.resolve(wanted)
     found = [*direct, *transitive]
     for dependency in found:
-        # jgo ignores a POM with errors; building its model again raises them.
+        # jgo ignores errors in a POM; building the POM's model again raises them.
         Model(dependency.artifact.component.pom(), context)
     return sorted(
         {_coordinate(jar.artifact) for jar in found if jar.type in _JAR_TYPES and jar.scope in _SCOPES}

@@ -37,7 +37,7 @@ _MISSING_HINT: Final = (
     f"Check the version, or set {MIRROR_VARIABLE} to the URL of a Maven repository that has it."
 )
 
-# By the status or its hundreds: the reason, and what to try before another repository.
+# By HTTP status, or by its first digit: the reason, and what to try before another repository.
 _STATUSES: Final = {
     401: (
         "requires a user name and a password, or rejected the ones it received",
@@ -66,7 +66,7 @@ _CLOSED_EARLY: Final = (
     "closed the connection before the end of the file",
     "Try again, check the network and the settings of the proxy",
 )
-# In order: the first kind of an error counts.
+# The order matters: the first class that matches an error is used.
 _NETWORK_ERRORS: Final[dict[type[Exception], tuple[str, str]]] = {
     ssl.SSLError: (
         "cannot be reached: TLS failed, most often for a certificate that this machine does not trust",
@@ -188,7 +188,7 @@ def status_error(status: int, url: str) -> FetchFailed:
 
 def network_error(error: Exception, url: str) -> FetchFailed:
     """Return the error for a request that ended without an answer."""
-    if isinstance(error, FileNotFoundError):  # the URL is one of a file
+    if isinstance(error, FileNotFoundError):  # of a file URL
         return status_error(HTTPStatus.NOT_FOUND, url)
     if proxy_status := re.match(r"Tunnel connection failed: (\d{3})", str(error)):
         return status_error(int(proxy_status[1]), url)

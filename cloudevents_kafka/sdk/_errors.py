@@ -45,7 +45,7 @@ def _sdk_error(name: str, problem: errors.Problem) -> BaseCloudEventException:
 
 
 class _Unread(_Listed, v1.MissingRequiredFields, v1.DataUnmarshallerError, ValueError):
-    """The errors of the SDK's versions for a message that they cannot read."""
+    """An error that is also the error of both SDK versions for a message that they cannot read."""
 
 
 class InvalidEvent(errors.InvalidEvent, _Listed, v1.InvalidRequiredFields, v1.DataMarshallerError):

@@ -1,8 +1,9 @@
 """The attributes and the data of a message, as the SDK reads them.
 
 The SDK checks only a few attributes or none. So `texts_in` (binary mode) and `members_in` (structured mode)
-do not check anything: they return the text of each attribute's header, or the value of each member. If they
-return None, `binding` reads the message; `binding` knows all event formats, and its errors say what is wrong.
+do not check anything: they return the text of each attribute's header, or the value of each member. If one
+of these functions returns None, the module `binding` reads the message. `binding` knows all event formats,
+and its errors say what is wrong.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 class _Names(dict[str, str | None]):
-    """A cache from header names, in capital or small letters, to the attributes that they carry, or None."""
+    """A cache from header names, in any case, to the names of the headers' attributes, or None."""
 
     def __missing__(self, header: str) -> str | None:
         folded = str(header).lower()
@@ -51,15 +52,15 @@ def record_of(message: Any) -> Record:
 
 
 def headers_of(message: Any) -> dict[str, Any]:
-    """Return the headers of an SDK's message; a client's message may have a list of pairs, or None."""
+    """Return the headers of a message as a dictionary, even if the message has a list of pairs, or None."""
     return message.headers if type(message.headers) is dict else dict(Record.of(message).headers)
 
 
 def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
     """Return the texts of the attributes in headers, or None if a value is not UTF-8.
 
-    A header whose value is null means that the attribute is absent. If several names differ only in capital
-    and small letters, the header with the exact name counts.
+    A header whose value is null means that the attribute is absent. If several header names differ only in
+    capital and small letters, the header whose name is written as in the Kafka binding is used.
     """
     texts: dict[str, str] = {}
     names = _names
@@ -68,13 +69,13 @@ def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
             name = names[header]
             if name is not None:
                 texts[name] = value.decode()
-    except (AttributeError, UnicodeDecodeError):  # it is null or a text; or it is not UTF-8
+    except (AttributeError, UnicodeDecodeError):  # a value is null, is a text or is not UTF-8
         return _select_texts(headers)
     return texts if len(texts) == len(headers) else _select_texts(headers)
 
 
 def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the texts of attributes in headers that may be null or may have nearly the same name."""
+    """Return the result of `texts_in`; this function is slower, but reads all kinds of headers."""
     texts: dict[str, str] = {}
     exact = {header for header, value in headers.items() if value is not None and header == _exact(header)}
     for header, value in headers.items():
@@ -89,7 +90,7 @@ def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _exact(header: str) -> str:
-    """Return the binding's name for a header; a copy of the content type has the name content-type (K-04)."""
+    """Return a header's name in the Kafka binding; for ce_datacontenttype, return content-type (K-04)."""
     name = _names[header]
     return _CONTENT_TYPE if name == "datacontenttype" else f"ce_{name}"
 
@@ -120,7 +121,10 @@ def is_complete(attributes: Mapping[str, Any]) -> bool:
 
 
 def split(members: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
-    """Return the members except data, and the data; None if data occurs twice or is not base64."""
+    """Return the members of the attributes, and the data.
+
+    The result is None if ``data`` and ``data_base64`` both occur, or if ``data_base64`` is not base64.
+    """
     data = members.pop("data", None)
     if "data_base64" not in members:
         return members, data
@@ -154,13 +158,13 @@ def names_format(content_type: str | None) -> bool:
 
 
 def is_for_json(content_type: str | None) -> bool:
-    """Return whether a value is read as a JSON event, as its content type does not name another format."""
+    """Return whether a value is read as a JSON event: its content type does not name another event format."""
     media = media_type(content_type or "")
     return not media.cloudevents or media.format == "json" or media.essence == CLOUDEVENTS
 
 
 def read_binary(record: Record) -> Event | None:
-    """Return the event that `binding` reads from a record in binary mode; None if its specversion is 0.3.
+    """Return the event that `binding` reads from a record in binary mode, or None if the specversion is 0.3.
 
     Raises a `DecodeError`, which contains this record, if the record is not a valid event.
     """
@@ -175,7 +179,7 @@ def read_binary(record: Record) -> Event | None:
 
 
 def read_structured(record: Record, content_type: str | None) -> Event | None:
-    """Return the event that `binding` reads from a record's value; None if its specversion is 0.3.
+    """Return the event that `binding` reads from a record's value, or None if the specversion is 0.3.
 
     Raises a `DecodeError`, which contains this record, if the record is not a valid event.
     """
@@ -192,7 +196,7 @@ def read_structured(record: Record, content_type: str | None) -> Event | None:
 
 
 def _read(record: Record, headers: Headers) -> Event:
-    """Return the event of a record after replacing its headers; an error contains the unchanged record."""
+    """Return the event of a record that is read with other headers; an error contains the record itself."""
     try:
         return from_record(structs.replace(record, headers=headers))
     except DecodeError as error:
@@ -232,21 +236,22 @@ def key_text(key: Any) -> str | None:
 
 
 def binary_data(payload: bytes | None, content_type: str | None) -> Any:
-    """Return the data in a value: a JSON value, or else a text, or else bytes; b"" if it is empty."""
+    """Return the data in a payload: a JSON value, or else a text, or else bytes. Empty bytes stay empty."""
     if not payload:
         return payload
     if implies_json(content_type):
         try:
             return json_value(payload, content_type)
         except DataError:
-            pass  # the SDK writes a text as it stands
+            pass  # the SDK writes a text unchanged, not as a JSON string
     return text_or_bytes(payload, content_type)
 
 
 def json_value(payload: bytes, content_type: str | None) -> Any:
-    """Return a JSON value, read in the content type's charset, or in UTF-8, which the SDK always writes.
+    """Return the value of a JSON payload, which is decoded in the content type's charset, or else in UTF-8.
 
-    Raises `DataError` if the payload is not JSON.
+    UTF-8 is tried because the SDK writes UTF-8 even if the content type names another charset. Raises
+    `DataError` if the payload is not JSON.
     """
     try:
         return decode_json(to_utf8(payload, content_type))
@@ -257,7 +262,7 @@ def json_value(payload: bytes, content_type: str | None) -> Any:
 
 
 def text_or_bytes(payload: bytes, content_type: str | None) -> str | bytes:
-    """Return a payload as text in the charset of a content type, or unchanged if it is not such text."""
+    """Return a payload decoded in the charset of a content type; if this fails, return the payload itself."""
     try:
         return decode_text(payload, content_type)
     except DataError:

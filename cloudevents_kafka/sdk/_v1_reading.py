@@ -47,7 +47,7 @@ def _fold(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def call(function: Callable[[Any], Any], value: Any, error_of: Callable[[str], Exception]) -> Any:
-    """Return the result of a user's function; if it raises, raise an error with the exception's name."""
+    """Return the result of a user's function; if it raises an exception, raise an error with its name."""
     try:
         return function(value)
     except Exception as error:
@@ -68,7 +68,7 @@ def _broken_data(reason: str, attributes: dict[str, Any], message: KafkaMessage)
 
 
 def default_data(payload: bytes | None, attributes: dict[str, Any], message: KafkaMessage) -> Any:
-    """Return the data in a value as version 1 reads it: as JSON, or else as the content type demands."""
+    """Return the data in a value as version 1 reads it: JSON, or else text or bytes by the content type."""
     if not payload:
         return payload
     content_type = attributes.get("datacontenttype")
@@ -87,7 +87,7 @@ def open_envelope(
     """Return the attributes and data that a user's function reads; None if the specversion is 0.3."""
 
     def error_of(what: str) -> BrokenEvent:
-        rule = f"the value must be an event, but reading it by envelope_unmarshaller {what}"
+        rule = f"the value must be an event, but envelope_unmarshaller {what}"
         return BrokenEvent([Problem(None, rule, "J-01")], _reading.record_of(message))
 
     members = call(lambda value: dict(unmarshaller(value)), message.value, error_of)

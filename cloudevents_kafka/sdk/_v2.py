@@ -14,7 +14,7 @@ from cloudevents_kafka.sdk._v2_reading import read
 from cloudevents_kafka.sdk._writing import accepted, default_key, event_of, event_with, write_binary
 
 KafkaMessage = kafka.KafkaMessage
-"""The SDK's message: a dictionary ``headers``, a ``key``, and a ``value``; without data, the value is None.
+"""The SDK's message: a dictionary ``headers``, a ``key``, and a ``value`` (None if there is no data).
 
 Examples:
     >>> from cloudevents_kafka.sdk import KafkaMessage
@@ -23,7 +23,7 @@ Examples:
 """
 
 KeyMapper = kafka.KeyMapper
-"""A function that takes an event of the SDK and returns the key of its message, or None.
+"""A function that receives an event of the SDK and returns the key of its message, or None.
 
 Examples:
     >>> from cloudevents.core.v1.event import CloudEvent
@@ -71,9 +71,9 @@ def from_binary(
     """Return the SDK's event from a message in binary mode.
 
     If ``event_format`` is the SDK's ``JSONFormat``, this library reads the data; any other format reads the
-    data itself. ``event_factory`` creates the event; the default is the SDK's ``CloudEvent``. No attribute is
-    added to the event, except that ``partitionkey`` is set to the message's key if the event has no
-    ``partitionkey``. Raises a `DecodeError` that is also a ``CloudEventValidationError`` and a `ValueError`.
+    data itself. ``event_factory`` creates the event; the default is the SDK's ``CloudEvent``. If the event
+    has no ``partitionkey``, the message's key becomes its ``partitionkey``; no other attribute is added.
+    Raises a `DecodeError` that is also a ``CloudEventValidationError`` and a `ValueError`.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -223,6 +223,6 @@ def from_kafka_event(message: KafkaMessage, event_format: Format | None = None) 
 def _message(
     event: BaseCloudEvent, key_mapper: KeyMapper | None, headers: dict[str, bytes], value: bytes | None
 ) -> KafkaMessage:
-    """Return a message; the mapper is called last, so changes that it makes to the event are not sent."""
+    """Return a message; ``key_mapper`` is called last, so its changes to the event are not sent."""
     key = default_key(event.get_attributes()) if key_mapper is None else key_mapper(event)
     return KafkaMessage(headers=headers, key=key, value=value)  # type: ignore[arg-type]  # a tombstone

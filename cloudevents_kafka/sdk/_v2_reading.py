@@ -39,7 +39,7 @@ def read(
     event_format: Format,
     event_factory: EventFactory | None,
 ) -> BaseCloudEvent:
-    """Return the event that one of the SDK's functions returns."""
+    """Return the event of a message; for specversion 0.3, the SDK's function ``of_sdk`` reads it."""
     headers = _reading.headers_of(message)
     content_type = _reading.content_type_in(headers)
     if is_binary is None:
@@ -129,7 +129,7 @@ def _have_texts(attributes: dict[str, Any]) -> bool:
 
 
 def _to_time(value: Any) -> datetime:
-    """Return a time with a UTC offset, as the SDK reads it. Raises `TypeError` or `ValueError`."""
+    """Return a time with a UTC offset, as the SDK reads it; raise `TypeError` or `ValueError` otherwise."""
     if isinstance(value, str):
         value = to_datetime(value) if is_timestamp(value) else isoparse(value)
     if not isinstance(value, datetime) or value.tzinfo is None:
@@ -150,7 +150,7 @@ def _sdk_event(
         attributes["time"] = to_datetime(time)
     if key is not None:
         given = attributes.get("partitionkey")
-        if given is None or given == str(key):  # the SDK writes a key of bytes as its Python text, too
+        if given is None or given == str(key):  # the SDK writes a key of bytes as ``str(key)``, too
             attributes["partitionkey"] = _key(key)
     if _IS_PLAIN and event_factory in (None, CloudEvent):
         event: BaseCloudEvent = object.__new__(CloudEvent)

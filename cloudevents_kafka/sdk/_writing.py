@@ -1,7 +1,7 @@
 """Write the attributes and the data of an event of the official SDK.
 
 `accepted` and `write_binary` write a valid event in one pass. For an invalid event, this module tries to
-create an `Event`; the error lists all problems.
+create an `Event`, and the error of `Event` lists all problems.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def write_binary(
             if content_type is None or not media_type(content_type).cloudevents:
                 return _headers_of(values), data
         except DataError:
-            pass  # the error below has the problems of attributes, too
+            pass  # the error below also lists the problems of attributes
     if quotes and isinstance(data, str) and implies_json(attributes.get("datacontenttype")):
         data = msgspec.Raw(json_of(data))
     record = to_record(event_with(attributes, data))
@@ -107,7 +107,7 @@ def _is_writable(data: Any, content_type: Any, attributes: Mapping[str, Any]) ->
 
 
 def json_bytes(data: Any) -> bytes:
-    """Return data as JSON in bytes; member names that are not texts are written as the SDK writes them.
+    """Return data as JSON in bytes; dictionary keys that are not texts are written as the SDK writes them.
 
     Raises `DataError` if JSON cannot express the data.
     """
@@ -131,23 +131,23 @@ def json_of(data: Any) -> bytes:
 def event_of(event: Any) -> Event:
     """Return an `Event` for an event of the SDK. Raises `InvalidEvent` if the event breaks a rule.
 
-    A ``partitionkey`` whose value is not valid for an attribute is used only as the key. Data other than text
-    and bytes is written as JSON for any content type without a codec.
+    If the ``partitionkey`` is not valid as an attribute, it becomes only the message's key. If no codec
+    is registered for the content type, data other than text and bytes is written as JSON.
     """
     attributes = event.get_attributes()
     if type(attributes.get(_KEY)) is not bytes:
         try:
             return Event.of(event)
         except InvalidEvent:
-            pass  # its key or its data may be the reason
+            pass  # the reason may be the key or the data, which `event_with` converts
     return event_with(attributes, event.get_data())
 
 
 def event_with(attributes: Mapping[str, Any], data: Any) -> Event:
-    """Return the `Event` with these attributes and other data, created as in `event_of`."""
+    """Return an `Event` with these attributes and this data, which is created as in `event_of`."""
     changed = dict(attributes)
     if isinstance(key := changed.get(_KEY), str | bytes):
-        changed[_KEY] = key_text(key)  # None if it cannot be an attribute: it is only the key (K-14)
+        changed[_KEY] = key_text(key)  # None if the key cannot be an attribute (K-14)
     content_type = changed.get("datacontenttype")
     if isinstance(content_type, str | None) and not _is_writable(data, content_type, changed):
         if not implies_json(content_type):
@@ -159,6 +159,6 @@ def event_with(attributes: Mapping[str, Any], data: Any) -> Event:
 
 
 def default_key(attributes: Mapping[str, Any]) -> str | bytes | None:
-    """Return the SDK's default key, the ``partitionkey``; a key that is text or bytes is unchanged."""
+    """Return the SDK's default key, the ``partitionkey``; a value other than text or bytes becomes text."""
     key = attributes.get(_KEY)
     return key if key is None or isinstance(key, str | bytes) else str(key)

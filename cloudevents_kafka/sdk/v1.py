@@ -23,7 +23,7 @@ from cloudevents_kafka.sdk._installed import (
 from cloudevents_kafka.sdk._writing import accepted, default_key, event_with, json_of, write_binary
 
 KafkaMessage = kafka.KafkaMessage
-"""The SDK's message: a dictionary ``headers``, a ``key``, and a ``value``; without data, the value is None.
+"""The SDK's message: a dictionary ``headers``, a ``key``, and a ``value`` (None if there is no data).
 
 Examples:
     >>> from cloudevents_kafka.sdk.v1 import KafkaMessage
@@ -32,7 +32,7 @@ Examples:
 """
 
 KeyMapper = kafka.KeyMapper  # type: ignore[type-arg]
-"""A function that takes an event of the SDK and returns the key of its message, or None.
+"""A function that receives an event of the SDK and returns the key of its message, or None.
 
 Examples:
     >>> from cloudevents.v1.http import CloudEvent
@@ -71,9 +71,9 @@ def to_binary(
     """Return an event of the SDK as a message in binary mode.
 
     ``data_marshaller`` returns the data as text or bytes. By default, bytes are written unchanged, a text is
-    written as the content type demands, and other values are written as JSON. The key is the result of
-    ``key_mapper``, or ``partitionkey``. Raises errors of this library that are also the SDK's errors
-    ``DataMarshallerError``, ``InvalidRequiredFields`` or ``KeyMapperError``.
+    written as a JSON string or as plain text, depending on the content type, and other values are written as
+    JSON. The key is the result of ``key_mapper``, or ``partitionkey``. Raises errors of this library that are
+    also the SDK's errors ``DataMarshallerError``, ``InvalidRequiredFields`` or ``KeyMapperError``.
 
     Examples:
         >>> from cloudevents.v1.http import CloudEvent
@@ -115,11 +115,11 @@ def from_binary(
 ) -> http.CloudEvent | AnyCloudEvent:
     """Return the SDK's event from a message in binary mode.
 
-    ``data_unmarshaller`` reads the value, if there is a value. By default, the value is read as JSON; if the
-    value is not JSON and the content type is not JSON either, the value is read as text or bytes.
-    ``event_type`` is the class of the event. No attribute is added to the event, except that ``partitionkey``
-    is set to the message's key if the event has no ``partitionkey``. Raises a `DecodeError` that is also the
-    SDK's ``MissingRequiredFields`` and ``DataUnmarshallerError``.
+    ``data_unmarshaller`` reads the value, if there is a value. By default, the value is read as JSON. If it
+    is not JSON, and the content type is not a JSON type, the value is read as text or bytes. ``event_type``
+    is the class of the event. If the event has no ``partitionkey``, the message's key becomes its
+    ``partitionkey``; no other attribute is added. Raises a `DecodeError` that is also the SDK's
+    ``MissingRequiredFields`` and ``DataUnmarshallerError``.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_binary
@@ -174,7 +174,7 @@ def to_structured(
     if data_marshaller is not None:
         data = _marshal(data_marshaller, data)
     if not (isinstance(data, _TEXT_OR_BYTES) or implies_json(envelope.get("datacontenttype"))):
-        data = json_of(data)  # J-16: it must be a text
+        data = json_of(data)  # J-16: the member must be a text
     if isinstance(data, _BYTES):
         envelope["data_base64"] = canonical_text(bytes(data))
     elif data is not None:
@@ -217,9 +217,9 @@ def from_structured(
     ``envelope_unmarshaller`` receives the value and returns a dictionary of the members; by default, the
     value is read in the event format that the content type names, and as a JSON event if the content type
     does not name an event format. ``data_unmarshaller`` receives the member ``data``, or the bytes in
-    ``data_base64``. Headers are not read as attributes, except that the content type of a record that version
-    1 wrote is read as ``datacontenttype``. The errors, ``event_type`` and the key are the same as in
-    `from_binary`.
+    ``data_base64``. Headers are not read as attributes, with one exception: a content type that does not name
+    an event format is read as ``datacontenttype``, because version 1 of the SDK writes such records. The
+    errors, ``event_type`` and the key are the same as in `from_binary`.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_structured
@@ -250,7 +250,7 @@ def _key(event: Any, attributes: Mapping[str, Any], key_mapper: Callable[[Any], 
 
 
 def _marshal(marshaller: Callable[[Any], Any], value: Any) -> Any:
-    try:  # as `_call`, whose two more calls take as long as a fast marshaller
+    try:  # not by `call`: its two additional calls take as long as a fast marshaller
         return marshaller(value)
     except Exception as error:
         raise EncodeError(f"a marshaller raised {type(error).__name__}") from error

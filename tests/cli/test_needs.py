@@ -61,7 +61,7 @@ def test_a_broker_reports_all_at_once(taken_port):
     """Without Java, jars and its port, one message has the three, and the exit code is 2."""
     result = command_line("", "broker", "--port", str(taken_port))
     assert (result.returncode, result.stdout) == (2, "")
-    assert "broker needs what is missing here, and was not started:\n" in result.stderr
+    assert "broker was not started, because requirements are missing:\n" in result.stderr
     assert re.search(NO_JAVA, result.stderr)
     assert re.search(NO_KAFKA, result.stderr)
     assert f"- port {taken_port} to be free: another program listens on it" in result.stderr
@@ -82,7 +82,7 @@ def test_spark_commands_report_all_at_once(words):
     pytest.importorskip("pyspark")
     result = command_line("pyspark,py4j,pandas,pyarrow", *words)
     assert (result.returncode, result.stdout) == (2, "")
-    assert f"{words[0]} needs what is missing here" in result.stderr
+    assert f"{words[0]} was not started, because requirements are missing" in result.stderr
     assert re.search(NO_SPARK, result.stderr)
     assert re.search(NO_JAVA, result.stderr)
     assert bool(re.search(NO_KAFKA, result.stderr)) is (words == ["demo"])

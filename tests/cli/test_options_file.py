@@ -33,11 +33,11 @@ def read(text: str, path: str = "p.toml") -> dict[str, object]:
 
 WRONG = [
     ("topiks = ['a']", "p.toml: 'topiks' is not an option; did you mean 'topics'?"),
-    ("route = { a = 'b' }", "p.toml: 'route' is not an option; a file has it as 'tables'"),
-    ("spark-log = 'x'", "p.toml: 'spark-log' is not an option; a file has it as 'log'"),
+    ("route = { a = 'b' }", "p.toml: 'route' is not an option; in a file, its name is 'tables'"),
+    ("spark-log = 'x'", "p.toml: 'spark-log' is not an option; in a file, its name is 'log'"),
     ("zzzz = 1", "p.toml: 'zzzz' is not an option; see --print-options for their names"),
-    ("conf = {}", "; a setting, as -X has it, stands in the table [settings]"),
-    ("'sasl.username' = 'u'", "; a setting, as -X has it, stands in the table [settings]"),
+    ("conf = {}", "; write a setting of -X into the table [settings]"),
+    ("'sasl.username' = 'u'", "; write a setting of -X into the table [settings]"),
     ("mode = 'binary'", "p.toml: mode was removed. Do this."),
     ("topics = 'a'", "p.toml: topics must be a list of texts, got 'a'"),
     ("topics = ['a', 1]", "p.toml: topics must be a list of texts, got a list of 2"),

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 INVALID_ARGUMENT: Final = "Local: Invalid argument or configuration"
-_MAX_TOPIC: Final = 512  # librdkafka accepts more than a broker
-_FRAME: Final = 36  # the most that the fields of a message take, in librdkafka's count
-_MOST: Final = 8  # times as large at most are headers whose names are not ASCII, and whose lengths are
+_MAX_TOPIC: Final = 512  # characters; librdkafka accepts longer names than a broker does
+_FRAME: Final = 36  # the maximum size of a message's other fields, as librdkafka counts it
+_MOST: Final = 8  # the real size is at most this number times the first estimate
 _LOGICAL_OFFSETS: Final = (-1, -2, -1000, -1001)
-_TAIL: Final = -2000  # offsets below count from the end
+_TAIL: Final = -2000  # offsets below this number count from the end
 _INT: Final = range(-(2**31), 2**31)
 _LONG: Final = range(-(2**63), 2**63)
 _is_topic: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}").fullmatch
@@ -83,7 +83,7 @@ def check_subscription(topics: Sequence[str], **callbacks: object) -> None:
 
 def check_place(place: object) -> None:
     """Raise `TypeError` unless an object is a ``TopicPartition``."""
-    # Not by its class, as its module takes 120 ms to import.
+    # The class is not compared, because importing its module takes 120 ms.
     if not (isinstance(getattr(place, "topic", None), str) and hasattr(place, "partition")):
         raise TypeError("expected cimpl.TopicPartition")
 

@@ -49,10 +49,10 @@ class FakeConsumer(Closing):
     """A fake of `confluent_kafka.Consumer` that reads from a `FakeLog`, or reads the messages passed to it.
 
     The fake never waits: if no message is left, `poll` returns None, and `consume` returns a shorter list.
-    The fake joins its group when it subscribes to topics; all partitions of these topics that contain
-    messages are assigned to it. The fake refuses the same calls and arguments as the real client. ``offsets``
-    maps a topic and partition to the group's committed offset; pass ``offsets`` to the next consumer to
-    simulate a restart. `fail_next` makes reads return errors.
+    When the fake subscribes to topics, it joins its group. All partitions of the topics are assigned to the
+    fake, except partitions without messages. The fake refuses the same calls and arguments as the real
+    client. ``offsets`` maps a topic and partition to the group's committed offset; pass ``offsets`` to the
+    next consumer to simulate a restart. `fail_next` makes reads return errors.
 
     Examples:
         >>> from cloudevents_kafka.testing import FakeConsumer, FakeMessage
@@ -93,7 +93,7 @@ class FakeConsumer(Closing):
         self._closed = False
 
     def fail_next(self, *codes: str) -> None:
-        """Make the next reads return errors: one message for each of these error names.
+        """Make the next reads return errors: for each of these error names, one message with this error.
 
         Examples:
             >>> fake = FakeConsumer()
@@ -228,7 +228,7 @@ class FakeConsumer(Closing):
     def commit(
         self, message: Any = None, offsets: Sequence[TopicPartition] | None = None, asynchronous: bool = True
     ) -> list[TopicPartition] | None:
-        """Commit the offset after a message, these offsets, or all positions.
+        """Commit the offset after ``message``, or ``offsets``, or by default the positions of all partitions.
 
         Return the committed offsets, or None if the commit is asynchronous.
         """
@@ -267,7 +267,7 @@ class FakeConsumer(Closing):
         return _offsets_of(self.offsets, map(_to_key, partitions))
 
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offsets after the last read messages; -1001 if no message was read since a seek."""
+        """Return the offset after each partition's last read message; -1001 if none was read since a seek."""
         self._check_open()
         check_places(partitions)
         return _offsets_of(self._returned, map(_to_key, partitions))
@@ -321,7 +321,7 @@ class FakeConsumer(Closing):
     def _offset_at(self, part: TopicPartition) -> TopicPartition:
         key = _to_key(part)
         if not self.log.has_partition(key):
-            return _to_topic_partition(key, part.offset)  # the client's has an error, which cannot be set
+            return _to_topic_partition(key, part.offset)  # the client also sets an error
         ends = {_EARLIEST: 0, _LATEST: self.log.end_offset(key)}
         offset = ends[part.offset] if part.offset in ends else self.log.offset_at(key, part.offset)
         return _to_topic_partition(key, offset)
@@ -333,7 +333,7 @@ class FakeConsumer(Closing):
         return cluster_metadata(self.log, topic, timeout)
 
     def close(self) -> None:
-        """Revoke all partitions, commit their positions with ``auto_commit``, and refuse further calls."""
+        """Revoke all partitions, and refuse further calls; with ``auto_commit``, commit the positions."""
         try:
             if not self._closed:
                 self.rebalance()
@@ -345,7 +345,7 @@ class FakeConsumer(Closing):
         self._known.update(part.topic for part in partitions)
 
     def _clear(self, *, commit: bool, only: set[PartitionId] | None = None) -> None:
-        """Forget all partitions, or only some partitions; paused partitions stay paused."""
+        """Remove the positions of all partitions, or of those in ``only``; paused partitions stay paused."""
         keys = {*self._positions, *self._returned, *self._stored} if only is None else only
         if commit:
             self.offsets.update({key: at for key, at in self._stored.items() if key in keys})
@@ -370,7 +370,7 @@ class FakeConsumer(Closing):
 
     def _next(self) -> FakeMessage | None:
         for tp, offset in self._positions.items():
-            if offset > self.log.end_offset(tp):  # out of range: the group's policy decides
+            if offset > self.log.end_offset(tp):  # out of range: ``auto_offset_reset`` applies
                 offset = self._positions[tp] = 0 if self._from_start else self.log.end_offset(tp)  # noqa: PLW2901
             message = None if tp in self._paused else self.log.read(tp, offset)
             if message is not None:

@@ -8,7 +8,7 @@ from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId
 
 
 class FakeGroup:
-    """A group's committed offsets, and the group's generation when a consumer requested this metadata."""
+    """The committed offsets of a group, and its generation at the time of the consumer's request."""
 
     def __init__(
         self, offsets: dict[PartitionId, int], log: FakeLog, current_generation: Callable[[], int]
@@ -20,5 +20,5 @@ class FakeGroup:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the group was rebalanced after the request, so that a broker would refuse commits."""
+        """Whether the group was rebalanced after the request; a broker would then refuse commits."""
         return self._generation != self._current_generation()

@@ -25,7 +25,7 @@ class LogEntry:
 
 
 class FakeLog:
-    """A log of messages by partition and offset; iterating it yields the messages that consumers can read.
+    """A log of messages by partition and offset; iteration yields the messages that consumers can read.
 
     Examples:
         >>> from cloudevents_kafka.testing import FakeLog, FakeProducer

@@ -15,7 +15,7 @@ _BROKER = 1
 
 def cluster_metadata(log: FakeLog, topic: str | None, timeout: float) -> ClusterMetadata:
     """Return the metadata of a topic, or of all topics that contain messages."""
-    # It takes long, and few tests need it.
+    # The import takes long, and few tests need it.
     from confluent_kafka.admin._metadata import BrokerMetadata, ClusterMetadata
 
     if not (topic is None or isinstance(topic, str)):

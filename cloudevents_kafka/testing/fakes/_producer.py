@@ -52,14 +52,14 @@ class FakeProducer(Closing):
 
     `poll` and `flush` deliver messages and call the delivery callbacks, in order. Failures can be tested in
     three ways: ``queue_limit`` makes `produce` raise BufferError, `fail_next` makes deliveries fail, and
-    ``hold`` leaves messages in the queue. ``transactional=True`` allows transactions, as a transactional id
-    does. After a failed delivery, a transaction can only be aborted; `fail_transaction` makes the next
-    transaction fail. Threads may share a `FakeProducer`, as they may share a real producer.
+    ``hold`` leaves messages in the queue. ``transactional=True`` allows transactions, as the setting
+    ``transactional.id`` does. After a failed delivery, a transaction can only be aborted. `fail_transaction`
+    makes the next transaction fail. Threads may share a `FakeProducer`, as they may share a real producer.
 
     The fake refuses the same calls and arguments as the real producer: arguments of wrong types, messages of
-    more than ``max_bytes`` (``message.max.bytes``), and topics and partitions that cannot exist. As in the
-    real producer, the delivery of the first message to such a topic or partition fails, and later calls of
-    `produce` fail.
+    more than ``max_bytes`` (``message.max.bytes``), and topics and partitions that cannot exist. If a topic
+    or partition cannot exist, the delivery of its first message fails, and later calls of `produce` fail, as
+    in the real producer.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, from_record
@@ -89,12 +89,12 @@ class FakeProducer(Closing):
         self._written: list[LogEntry] = []
         self._offsets: list[tuple[FakeGroup, dict[PartitionId, int]]] = []
         self._planned: dict[str, Any] | None = None  # the arguments of kafka_exception
-        self._broken: dict[str, Any] | None = None  # the same, for the transaction in progress
-        self._failed = 0  # deliveries of the transaction in progress
+        self._broken: dict[str, Any] | None = None  # the same arguments, for the transaction in progress
+        self._failed = 0  # failed deliveries of the transaction in progress
         self._known: set[str] = set()  # topics whose partitions the client has asked for
-        self._exist: set[PartitionId] = set()  # partitions that were found, as a search takes time
+        self._exist: set[PartitionId] = set()  # known partitions, because searching them takes time
         self._closed = False
-        self._reporting = 0  # messages whose callback is on
+        self._reporting = 0  # messages whose callback is running
         self._in_callback: set[int] = set()  # threads
         self._lock = Lock()  # released before callbacks, which may call the producer
 
@@ -175,7 +175,7 @@ class FakeProducer(Closing):
             self._in_callback.discard(get_ident())
 
     def flush(self, timeout: float = -1) -> int:
-        """Deliver the queued messages; return the number of messages left, which is 0 without ``hold``."""
+        """Deliver the queued messages; return the number of messages left: 0 unless ``hold`` is set."""
         self.poll(timeout)
         return len(self)
 
@@ -268,8 +268,8 @@ class FakeProducer(Closing):
         """Raise `RuntimeError` in a delivery callback, where the real client would end the process."""
         if get_ident() in self._in_callback:
             raise RuntimeError(
-                "a delivery callback must not call poll or flush, also by another method: the real client "
-                "ends the process; call it after the call that has called the callback"
+                "a delivery callback must not call poll or flush, not even through another method, because "
+                "the real client would end the process; call them after the callback has returned"
             )
 
     def _refusal(self, topic: str, partition: int) -> str | None:
@@ -289,9 +289,9 @@ class FakeProducer(Closing):
         return crc32(key) % self.log.partitions if key else 0
 
     def _deliver_next(self) -> _Pending | None:
-        """Deliver the next message or let it fail; return it, or None if no message may be delivered.
+        """Deliver the next message, or make its delivery fail; return the message, or None if there is none.
 
-        No message may be delivered if the queue is empty or ``hold`` is set.
+        There is none if the queue is empty or if ``hold`` is set.
         """
         with self._lock:
             if not self._pending or (self.hold and self._pending[0].error is None):

@@ -24,7 +24,7 @@ _PORT_TAKEN: Final = "Address already in use"
 _ATTEMPTS: Final = 5
 
 # The controller keeps the registration of a killed broker for nine seconds by default;
-# on a busy machine the next start could time out before.
+# on a busy machine, the next start could time out before the end of this time.
 _SETTINGS_AFTER_KILL: Final = {"broker.session.timeout.ms": 1500, "broker.heartbeat.interval.ms": 300}
 
 _Value = TypeVar("_Value")
@@ -129,13 +129,13 @@ class LocalBroker:
             self._create_folder(prepared)
             self._launch(prepared)
         except BaseException:
-            # Ctrl-C too: without a started broker, the caller has no folder to remove.
+            # Also after Ctrl-C: the caller cannot stop a broker that did not start.
             self.stop()
             raise
         return self
 
     def stop(self) -> None:
-        """Stop the broker; data in a `data_dir` is kept after an orderly shutdown, other data is removed."""
+        """Stop the broker; with a `data_dir`, shut it down in order and keep the data, else remove it."""
         if self._process is not None:
             self._process.kill() if self._data_dir is None else self._process.terminate()
             self._process = None

@@ -27,7 +27,7 @@ from cloudevents_kafka.testing.local._settings import HOST, Ports, free_ports, w
 
 KAFKA_VERSION: Final = "4.3.1"
 
-# A fast start and little memory, rather than throughput for hours; no files outside its folder.
+# For a fast start and little memory, not for a high throughput; without files outside the broker's folder.
 JVM_OPTIONS: Final = (
     "-Xms64m",
     "-Xmx512m",
@@ -40,8 +40,8 @@ JVM_OPTIONS: Final = (
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
 )
 _FORMATTED, _WARM, _ARCHIVE = "formatted", "used", "classes.jsa"
-# Kept of the warm folder: the metadata of the internal topics, whose partitions the broker creates again,
-# empty.
+# These files stay in the folder of the used broker: the metadata of the internal topics. A broker creates the
+# empty partitions of these topics again.
 _KEPT: Final = frozenset({"meta.properties", "bootstrap.checkpoint", "__cluster_metadata-0"})
 
 
@@ -86,7 +86,7 @@ def kafka_coordinates(version: str) -> tuple[str, ...]:
 
 
 def java_command(java: Java, jars: Sequence[Path], options: Sequence[str], *main: str) -> list[str]:
-    """Return a Java command line that lists each jar, as the class archive depends on the jars' order."""
+    """Return a Java command line that lists each jar, because the class archive depends on their order."""
     return [str(java.executable), *JVM_OPTIONS, *options, "-cp", os.pathsep.join(map(str, jars)), *main]
 
 
@@ -112,7 +112,7 @@ def _prepare_once(prepared: PreparedBroker) -> None:
         if prepared.folder.is_dir():
             return
         started = time.monotonic()
-        progress.log("broker: preparing a first start (once)")
+        progress.log("broker: preparing the first start (only once)")
         with building(prepared.folder) as scratch:
             _format(prepared, scratch)
             _warm_up(prepared, scratch)

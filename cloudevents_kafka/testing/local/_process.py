@@ -60,7 +60,7 @@ class Process:
         assert self._watchdog.stdout is not None
         self._commands = self._watchdog.stdin
         with self._watchdog.stdout as output:
-            # 0 if the program could not be started; the exit code is 127 then.
+            # The pid is 0 if the program could not be started; the exit code is then 127.
             self.pid = int(output.readline() or 0)
 
     @property

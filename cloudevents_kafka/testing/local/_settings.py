@@ -34,7 +34,7 @@ COMMON_DEFAULTS: Final[dict[str, object]] = {
     "transaction.state.log.num.partitions": 1,
     "transaction.state.log.replication.factor": 1,
     "transaction.state.log.min.isr": 1,
-    # The first consumer of a group need not wait for others.
+    # The first consumer of a group does not have to wait for other consumers.
     "group.initial.rebalance.delay.ms": 0,
 }
 _DEFAULTS: Final[dict[str, object]] = {
@@ -46,7 +46,7 @@ _DEFAULTS: Final[dict[str, object]] = {
     "share.coordinator.state.topic.num.partitions": 1,
     "share.coordinator.state.topic.replication.factor": 1,
     "share.coordinator.state.topic.min.isr": 1,
-    # With the default, seven days, records with older timestamps disappear at some moment of five minutes.
+    # With the default, seven days, records with older timestamps would be deleted within five minutes.
     "log.retention.ms": -1,
     # The default is 128 MB.
     "log.cleaner.dedupe.buffer.size": 2_097_152,

@@ -36,7 +36,7 @@ def create_topic(bootstrap_servers: str, name: str, partitions: int, config: Map
     topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=as_texts(config))
     client = _admin_client(bootstrap_servers)
     _wait(client.create_topics([topic], operation_timeout=10))
-    # The controller answers before the broker has its record of the topic.
+    # The controller answers before the broker knows the topic.
     deadline = time.monotonic() + 30
     while not _has_leaders(client, name):
         if time.monotonic() > deadline:
@@ -89,7 +89,7 @@ def _is_ready(client: AdminClient) -> bool:
 
 
 def _has_leaders(client: AdminClient, topic: str) -> bool:
-    """Return whether the broker shows a leader of each partition of a topic; create nothing."""
+    """Return whether the broker shows a leader of each partition of a topic; do not create the topic."""
     [future] = client.describe_topics(TopicCollection([topic])).values()
     try:
         description = future.result(30)
