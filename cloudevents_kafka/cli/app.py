@@ -27,16 +27,16 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 # The line of each command in the list of commands. A command is the object `command` of its module.
 COMMANDS: Final = {
     "consume": "Read events and other records from topics.",
-    "produce": "Send events: JSON lines, or one from options.",
+    "produce": "Send events from JSON lines, or one event from options.",
     "stats": "Count the records of topics by type, source, verdict and more.",
     "topics": "List topics: partitions, first and last offsets, sizes.",
     "groups": "List consumer groups: members, offsets, lag; reset offsets.",
-    "replay": "Send dead letters back to where they came from.",
+    "replay": "Send dead letters back to their original topics.",
     "decode": "Explain a record: mode, attributes, broken rules.",
     "broker": "Run a local Kafka broker for trying things out.",
     "doctor": "Print what is installed, what is missing, and what would work.",
     "demo": "Run the library on a local Kafka and Spark.",
-    "pipeline": "Land topics of events in tables, with Spark.",
+    "pipeline": "Write the events of topics to tables, with Spark.",
     "report": "Write an HTML file about a topic, tables or a run.",
     "table": "Maintain tables: optimize, vacuum, replay their quarantine.",
     "spark-jar": "Write the jar of Spark's Java function.",
@@ -135,11 +135,11 @@ def app() -> None:
     Data goes to stdout, everything else to stderr. Exit codes: 0 success, 1 bad data,
     2 bad usage, 3 broker failure, 130 Ctrl-C.
 
-    Any librdkafka setting is accepted, from --profile NAME, then --config FILE, then the
-    environment (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later
-    ones override earlier ones. Output and errors show only values known to be harmless.
-    In addition sasl.oauthbearer.token.command is a command that prints a token for
-    SASL OAUTHBEARER; it runs again before the token expires.
+    Any librdkafka setting is accepted, from --profile NAME, then --config FILE, then the environment
+    (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; a later source overrides earlier
+    ones. Output and errors show only values that are known to be harmless. In addition, the value of
+    sasl.oauthbearer.token.command is a command that prints a token for SASL OAUTHBEARER. The command runs
+    again before the token expires.
 
     \b
     Completion, in .bashrc (zsh_source and fish_source for the other shells):

@@ -72,7 +72,7 @@ WRONG = [
     ),
     ("topics = [", "p.toml must be TOML: Invalid value (at end of document)"),
     ("out = 'a'\nto = x\n", "p.toml must be TOML: Invalid value (at line 2, column 6)"),
-    ("a = " + "[" * 100_000, "p.toml must be TOML: it has too many brackets in each other"),
+    ("a = " + "[" * 100_000, "p.toml must be TOML: its brackets are nested too deeply"),
     (None, "--options: cannot read none.toml: No such file or directory"),
 ]
 

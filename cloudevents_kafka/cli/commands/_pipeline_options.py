@@ -24,30 +24,30 @@ _SOURCE_SETTINGS: Final = (
     *("minPartitions", "groupIdPrefix", "minOffsetsPerTrigger", "maxTriggerDelay"),
     *("kafkaConsumer.", "fetchOffset.", "fetchoffset."),
 )
-# Settings that are options, too: on the command line either replaces the option of a file.
+# Settings that are also options. On the command line, the setting and the option replace a file's option.
 _SAME: Final = {
     "bootstrap.servers": "bootstrap_servers",
     "metadata.broker.list": "bootstrap_servers",
     "schema.registry.url": "schema_registry",
     "spark.master": "master",
 }
-# Rules of other options depend on these: with a reference to one, they are checked when it is read.
+# Rules of other options depend on these options. If one is a reference, rules are checked when it is read.
 _DECIDING: Final = ("to", "topic_pattern")
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """The options about output, which only the command has, not the pipeline."""
+    """The options for the output of the command, which are not options of the pipeline."""
 
     summary_json: Annotated[
         str | None,
         Option(
-            "Write the summary as JSON to a file, again after each batch; - for stdout, at the end.",
+            "Write the summary as JSON to a file after each batch, or with - to stdout at the end.",
             metavar="FILE",
             path="writes",
         ),
     ] = None
     quiet: Annotated[
-        bool, Option("Print no line for each batch, and none in each minute.", flags="-q --quiet")
+        bool, Option("Print no line for each batch, and no line each minute.", flags="-q --quiet")
     ] = False
 
 
@@ -111,7 +111,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
             raise BadUsage(settings.redact(self._place(str(error)))) from None
 
     def to_toml(self) -> str:
-        """Return an options file with these options; raise `BadUsage` for wrong ones and possible secrets."""
+        """Return an options file with these options; raise `BadUsage` for wrong options and secrets."""
         settings: Written = {
             **self.file.get(SETTINGS, {}),
             **settings_of_pairs((pair, "-X") for pair in self.pairs),
@@ -142,7 +142,7 @@ def _starting(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[st
 
 
 def _check(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
-    """Raise `ValueError` for options that are wrong regardless of references and of other sources."""
+    """Raise `ValueError` for options that are wrong for any values of references and of other sources."""
     source, spark = _starting(settings, ("kafka.",)), _starting(settings, ("spark.",))
     _checked({"out": "-", **options}, "-", kafka_options=source, conf=spark)
 

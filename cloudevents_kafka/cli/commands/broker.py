@@ -19,7 +19,7 @@ _CHECK_INTERVAL: Final = 0.5  # seconds
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The port.  [default: a free one]")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The port.  [default: a free port]")
 @click.option(
     "--topic",
     "topics",
@@ -31,9 +31,9 @@ _CHECK_INTERVAL: Final = 0.5  # seconds
 def command(port: int | None, topics: tuple[str, ...], data_dir: str | None) -> None:
     """Run a local Kafka broker for trying things out, until Ctrl-C.
 
-    The broker is Apache Kafka, one node, on 127.0.0.1 only. Prints its address once it
-    accepts connections. Downloads Kafka (45 MB) the first time; needs Java. The data is
-    deleted at the end, unless --data-dir is set.
+    The broker is Apache Kafka, one node, on 127.0.0.1 only. Prints its address when it accepts connections.
+    Downloads Kafka (45 MB) the first time; needs Java. The data is deleted at the end, unless --data-dir is
+    set.
 
     \b
     cloudevents-kafka broker --port 9092 --topic orders:3

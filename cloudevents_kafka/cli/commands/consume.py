@@ -37,7 +37,7 @@ from cloudevents_kafka.cli.terminal.text import print_message
 @group_option("Start at the committed offsets of this group, unless --from is set.")
 @click.option("--commit", is_flag=True, help="Commit the offsets of written records for the group.")
 @filter_options
-@click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and list them.")
+@click.option("--lenient", is_flag=True, help="Accept known mistakes of other producers, and list them.")
 @click.option(
     "--strict", is_flag=True, help="Stop at the first record that is not an event, with exit code 1."
 )
@@ -50,8 +50,8 @@ from cloudevents_kafka.cli.terminal.text import print_message
 @click.option(
     "--schema-registry",
     metavar="URL",
-    help="Decode data that serializers of this registry have framed; -X schema.registry.NAME=VALUE has "
-    "other settings of its client.",
+    help="Decode data that serializers of this schema registry wrote; -X schema.registry.NAME=VALUE sets "
+    "other options of the registry's client.",
 )
 def command(
     timeout: float,
@@ -68,9 +68,9 @@ def command(
 ) -> None:
     """Read events and other records from topics.
 
-    Reads up to the current end of the topics, without a consumer group, and commits
-    nothing. Each record is a JSON line that produce can send again byte for byte; a record
-    that is not an event has the reason in "error".
+    Reads up to the current end of the topics, without a consumer group, and commits nothing. Each record
+    becomes a JSON line, from which produce can send the same bytes again. If a record is not an event,
+    "error" contains the reason.
 
     \b
     POSITION, for --from and --until, in every partition:
@@ -78,14 +78,14 @@ def command(
       1741                  an offset
       -10                   the last 10 records
       -1h                   the first record of the last hour (s, m, h or d)
-      @2026-11-21           the first record from that day on, in UTC
-      @2026-11-21T12:00:00Z the first record from that time on (RFC 3339)
-      @1795262400000        the same, in ms since the epoch
+      @2026-11-21           the first record on or after that day (UTC)
+      @2026-11-21T12:00:00Z the first record at or after that time
+      @1795262400000        that time in ms since the epoch
       stored                the committed offset of --group
 
-    A TEMPLATE is Python's: its fields are topic, partition, offset, place, timestamp, key,
-    value, headers, mode, verdict, reason, clauses, data, the core attributes, and ce_NAME
-    for any attribute.
+    A TEMPLATE has the syntax of Python's str.format. Its fields are topic, partition, offset, place,
+    timestamp, key, value, headers, mode, verdict, reason, clauses, data, the core attributes, and ce_NAME for
+    the attribute NAME.
 
     \b
     cloudevents-kafka consume -b localhost:9092 -t orders --type 'order.*' -n 9
@@ -115,7 +115,7 @@ def command(
 def _registry(
     settings: Settings, url: str | None, interrupts: Interrupts
 ) -> tuple[Settings, RegistryData | None]:
-    """Return the settings without the settings of a schema registry, and the registry that these name."""
+    """Return the settings without those of a schema registry, and the registry if the settings name one."""
     settings, own = settings.split(REGISTRY)
     url = url or own.pop("url", None)
     return settings, RegistryData(url, own, interrupts) if url else None

@@ -49,7 +49,7 @@ Item = Decoded | Undecodable
 
 @click.command()
 @click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
-@header_option("One record: a header; null without =VALUE. Repeatable.")
+@header_option("One record: a header, with the value null if =VALUE is missing. Repeatable.")
 @click.option("-k", "--key", type=BYTES, metavar="TEXT", help="One record: its key.")
 @click.option("--value", type=BYTES, metavar="TEXT", help="One record: its value, as text.")
 @click.option("--value-hex", metavar="HEX", help="One record: its value, in hexadecimal digits.")
@@ -61,12 +61,12 @@ Item = Decoded | Undecodable
 def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **options: Any) -> None:
     """Explain a record: mode, attributes, broken rules.
 
-    Reads lines of consume, or {"key", "headers", "value"} with text, {"base64": …} or {"hex": …}, from FILES
-    or stdin; or one record from options. Prints the content mode and the reason for it, the attributes and
-    their types, every broken rule with its clause, the recommendations that the event does not follow, and
-    the result of lenient decoding. Data that does not match its content type is shown with the place of the
-    error. A line that is not a record is reported with its number and skipped. The exit code is 0 if all
-    records are events with valid data, else 1.
+    Reads JSON lines from FILES or stdin, or one record from options. A line is the output of consume, or an
+    object {"key", "headers", "value"} of texts, {"base64": …} or {"hex": …}. Prints the content mode and the
+    reason for it, the attributes and their types, every broken rule with its clause, the recommendations that
+    the event does not follow, and the result of lenient decoding. Data that does not match its content type
+    is shown with the place of the error. A line that is not a record is reported with its number and skipped.
+    The exit code is 0 if all records are events with valid data, else 1.
 
     \b
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 |
@@ -85,7 +85,7 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
 
 
 def _explain(record: Record | BadData, show: Callable[[Item, Item], None]) -> bool:
-    """Print the explanation of a record, or the error of a line; return whether it is a valid event."""
+    """Print the explanation of a record, or a line's error; return whether the record is a valid event."""
     if isinstance(record, BadData):
         record.show()
         return False

@@ -48,7 +48,7 @@ def command(count: int, seed: int, events: Path | None, out: Path | None) -> Non
 
     Sends the events of a small shop in every content mode and format, mixed with invalid
     records; reads them back; writes them to Parquet tables; and compares the counts and
-    contents. Keeps the tables, and stops all that it started. The exit code is 1 if a check
+    contents. Keeps the tables, and stops all programs that it started. The exit code is 1 if a check
     fails.
     """
     require("demo", packages("spark"), java, kafka_jars, connector)

@@ -56,7 +56,7 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "spark-jar": ("extra spark",),
     "protocol produce --compression": ("extra protocol",),
 }
-"""The parts that commands need; options that need further parts have entries of their own."""
+"""The parts that commands need; an option that needs more parts has a separate entry."""
 _BROKER: Final = "broker"
 _OF_BROKER: Final = frozenset({"consume", "produce", "topics", "groups", "stats", "replay", "pipeline"})
 """The commands that need the broker that -b names."""
@@ -85,11 +85,11 @@ def command(
     """Print what is installed, what is missing, and which commands would work here.
 
     Looks at packages, Java, and the jars in the cache; asks a broker and a schema registry if they are named.
-    Each problem is printed with what to do. Starts nothing, and fetches nothing without --fetch.
+    For each problem, it prints what to do. It starts nothing, and downloads jars only with --fetch.
 
-    With names of commands, --fetch fetches only what these commands need, without what their options
-    need. The exit code is 2 if one of them would not work. A command may be named with an option. The
-    exit code is 3 if the broker or the registry does not answer.
+    If commands are named, --fetch downloads only the jars that these commands need without options. A command
+    may be named together with an option, and then jars for the option are downloaded, too. The exit code is 2
+    if a named command would not work, and 3 if the broker or the registry does not answer.
 
     \b
     cloudevents-kafka doctor

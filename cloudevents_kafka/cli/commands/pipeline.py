@@ -65,34 +65,34 @@ def _removed_option(name: str) -> Callable[[_Command], _Command]:
 @click.option("-X", "options", metavar="NAME=VALUE", multiple=True, help="A setting, see above. Repeatable.")
 @config_option
 @click.option(
-    "--options", "options_file", type=FILE, metavar="FILE", help="Read options of a file of TOML, see above."
+    "--options", "options_file", type=FILE, metavar="FILE", help="Read options from a TOML file, see above."
 )
 @click.option(
-    "--print-options", is_flag=True, help="Print the file of these options, without secrets, and exit."
+    "--print-options", is_flag=True, help="Print these options as an options file, without secrets, and exit."
 )
 @struct_options(RunOptions)
 @click.pass_context
 def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
     """Write topics of CloudEvents to tables, each record exactly once.
 
-    OUT/events has the events, in folders by the date of the record; OUT/quarantine has the
-    other records, unchanged and with the reason. With --table these are a table of a catalog
-    and NAME_quarantine. --route puts events of some types into tables of their own, which are
-    next to these. Run the command again to continue after the last record, however the last
-    run ended. If a topic was deleted and created again, or the checkpoint belongs to another
-    OUT, the run ends with exit code 2: use a new OUT then.
+    Events are written to OUT/events, in folders by the date of the record. All other records are written to
+    OUT/quarantine, unchanged and with the reason. With --table NAME, these two tables are NAME and
+    NAME_quarantine in a catalog. --route writes events of some types to other tables next to these two. Run
+    the command again to continue after the last record, however the last run ended. If a topic was deleted
+    and created again, or the checkpoint belongs to another OUT, the run ends with exit code 2: then use a new
+    OUT.
 
-    --backfill fills gaps, such as the records before --from latest, up to the next offset of the
-    pipeline. The pipeline may run meanwhile with --to delta or iceberg.
+    --backfill writes records that are missing in the tables, such as those before --from latest, up to the
+    next offset of the pipeline. With --to delta or iceberg, the pipeline may run at the same time.
 
-    -X accepts the settings of the other commands for connecting to brokers
-    (security.protocol, sasl.username, ssl.ca.location …), settings of the Java client as
-    kafka.NAME=VALUE, and of Spark as spark.NAME=VALUE; NAME@=FILE reads a value from a
-    file. Errors show only values known to be harmless. Tokens of a command
-    (sasl.oauthbearer.token.command) must be JWTs, and need a Spark on this machine.
+    -X accepts the settings of the other commands for connecting to brokers (security.protocol, sasl.username,
+    ssl.ca.location …), settings of the Java client as kafka.NAME=VALUE, and settings of Spark as
+    spark.NAME=VALUE. NAME@=FILE reads a value from a file. Errors show only values that are known to be
+    harmless. If a command prints the tokens (sasl.oauthbearer.token.command), the tokens must be JWTs, and
+    Spark must run on this machine.
 
-    --options reads all of these from a file of TOML, by their names in Python, and settings
-    from its table [settings]; the command line wins. --print-options prints such a file.
+    --options reads all these options from a TOML file under their names in Python, and settings from the
+    table [settings] of this file. The command line overrides the file. --print-options prints such a file.
     """
     chosen = ChosenOptions.of(ctx)
     if print_options:
@@ -139,10 +139,10 @@ def _check_folder(options: pipeline.PipelineOptions) -> None:
 def _refuse_unknown_topics(
     settings: Settings, options: pipeline.PipelineOptions, interrupts: Interrupts
 ) -> None:
-    """Raise `BadUsage` if a topic does not exist, before Spark is started, which takes long.
+    """Raise `BadUsage` if a topic does not exist; Spark, whose start takes long, is not needed.
 
     Spark reports all other problems, since its client may use other settings. Topics are not checked here if
-    the pipeline's folder exists, because the notes of earlier runs in the folder say more about a topic that
+    the pipeline's folder exists, because the files of earlier runs in the folder say more about a topic that
     was deleted.
     """
     others, java = settings.split("kafka.")

@@ -63,12 +63,12 @@ class _Options(msgspec.Struct, kw_only=True):
     "-m",
     "--mode",
     type=click.Choice(["binary", "structured"]),
-    help="Content mode.  [default: that of the line, or binary]",
+    help="Content mode.  [default: the line's mode, or binary]",
 )
 @click.option(
     "--format",
     type=click.Choice(formats.writable()),
-    help="Event format of structured mode.  [default: that of the line, or json]",
+    help="Event format of structured mode.  [default: the line's format, or json]",
 )
 @click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The key of every record.")
 @click.option(
@@ -83,7 +83,7 @@ class _Options(msgspec.Struct, kw_only=True):
 @click.option("--keep-timestamps", is_flag=True, help="Send each line with its own timestamp.")
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Print where each record went, such as orders[0]@17, on stdout."
+    "-v", "--verbose", is_flag=True, help="Print each record's position, such as orders[0]@17, on stdout."
 )
 @click.option("--id", help="One event: its id.  [default: a new UUID]")
 @click.option("--source", help="One event: its source.")
@@ -107,7 +107,7 @@ class _Options(msgspec.Struct, kw_only=True):
     help="One event: an extension. Repeatable.",
 )
 def command(timeout: float, *, show_config: bool, **options: Any) -> None:
-    """Send events: JSON lines, or one from options.
+    """Send events from JSON lines, or one event from options.
 
     The lines of FILES or stdin are plain events (CloudEvents in the JSON format, one on
     each line) or the output of consume, which is sent again byte for byte: key, headers,

@@ -50,16 +50,21 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--to",
     metavar="TOPIC",
-    help="Send to this topic.  [default: where each came from]",
+    help="Send to this topic.  [default: the original topic of each]",
     shell_complete=complete_topics,
 )
-@click.option("--send", is_flag=True, help="Send them. Without it, only report what would be sent.")
+@click.option("--send", is_flag=True, help="Send the records. Without --send, only print what would be sent.")
 @range_options
-@click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Send at most N.")
-@group_option("Start after what was sent with this group before.")
-@click.option("--error", "errors", multiple=True, metavar="GLOB", help="Only those whose error matches.")
+@click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Send at most N dead letters.")
+@group_option("Start after the dead letters that were sent with this group before.")
 @click.option(
-    "--max-attempt", type=click.IntRange(min=1), metavar="N", help="Only those tried at most N times."
+    "--error", "errors", multiple=True, metavar="GLOB", help="Send only dead letters whose error matches."
+)
+@click.option(
+    "--max-attempt",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Send only dead letters with at most N tries.",
 )
 @filter_options
 @click.option(
@@ -70,16 +75,17 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
     help="Leave out these headers. Repeatable.",
 )
 def command(timeout: float, *, send: bool, show_config: bool, **options: Any) -> None:
-    """Send dead letters back to the topics that they came from, or to another.
+    """Send dead letters back to the topics that they came from, or to another topic.
 
     Without --send, this prints what would be sent, and sends nothing. A record is sent with its key, value
-    and headers; the headers of its failure stay, so that another failure counts the tries of this one.
-    --drop-header 'dlq_*' removes them. A dead letter whose value was left out, as it was too large, is not
-    sent. A dead letter is refused if its topic was deleted, or takes only smaller records. It stays where it
-    is, and the reason is printed. All others are sent, and the exit code is 1.
+    and headers. The headers about its failure are sent, too: if the record fails again, the number of its
+    tries is increased. --drop-header 'dlq_*' removes these headers. If the value of a dead letter was left
+    out because it was too large, the dead letter is not sent. A dead letter is refused if its topic was
+    deleted, or accepts only smaller records. A refused dead letter stays in its topic, and the reason is
+    printed. All other dead letters are sent, and the exit code is 1.
 
-    Reads up to the current end of the topic. Sends all that match each time it runs: pass
-    --group NAME to continue after what an earlier run with this group has read.
+    Reads up to the current end of the topic. Each run sends all dead letters that match, except with --group
+    NAME: a run then continues after the dead letters that an earlier run with this group has read.
 
     \b
     cloudevents-kafka replay -b localhost:9092 -t orders.dead
@@ -164,7 +170,7 @@ class _Replay:
     def _send(
         self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]
     ) -> dict[Partition, int]:
-        """Send records; return offsets none of which lies after a record that may be sent later."""
+        """Send records; return the offsets to commit, which are before each record that may be sent later."""
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0
             offsets[partition] = min(offset, offsets[partition])
@@ -218,7 +224,7 @@ class _Replay:
         if self._resender is not None and self._resender.refused:
             records = pluralize(self._resender.refused, "matching record was", "matching records were")
             yield (
-                f"{records} refused, see above, and stayed; mend the cause, then send them by their place "
+                f"{records} refused, see above, and stayed; correct the cause, then send them by position "
                 "(-p, --from, -n), without --group"
             )
         if self._without_value:

@@ -48,7 +48,7 @@ _OF_TABLES: Final = ("folder", "names", "master", "conf")
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @group_option("Show how far this group is behind.")
-@click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and count them.")
+@click.option("--lenient", is_flag=True, help="Accept known mistakes of other producers, and count them.")
 @click.option(
     "-o",
     "--out",
@@ -70,18 +70,18 @@ _OF_TABLES: Final = ("folder", "names", "master", "conf")
     default="report.html",
     show_default=True,
     metavar="FILE",
-    help="Where to write it; - is stdout.",
+    help="The file to write; - is stdout.",
 )
 def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> None:
     """Write one HTML file about a topic, tables, or a run of the pipeline.
 
-    It has events over time by type, sizes, keys, other records by verdict and clause with a
-    few samples, and lag, in figures and tables. It needs no other file, no script and no
-    network, and has at most 1 MB. Values that may be secrets are masked; data is not.
+    The file shows, in figures and tables, events over time by type, sizes, keys, and lag. For records that
+    are not events, it shows counts by verdict and clause, and a few samples. The file needs no other file, no
+    script and no network, and has at most 1 MB. Values that may be secrets are masked; data is not masked.
 
-    A topic is read up to its current end; POSITION is written as in consume. Tables are those that
-    a pipeline writes, of Parquet, Delta or Iceberg; Spark reads them, with -X spark.NAME=VALUE.
-    For tables and a run, lag is shown if -b is set.
+    A topic is read up to its current end; POSITION is written as in consume. Tables are the tables that a
+    pipeline writes, in Parquet, Delta or Iceberg. Spark reads the tables; -X spark.NAME=VALUE passes a
+    setting to Spark. For tables and a run, lag is shown if -b is set.
 
     \b
     cloudevents-kafka report -b localhost:9092 -t orders --group billing

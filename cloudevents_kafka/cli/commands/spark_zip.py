@@ -1,4 +1,4 @@
-"""``spark-zip``: write the package to a zip file for Spark's Python workers without the package."""
+"""``spark-zip``: write the package to a zip file, for Spark's Python workers that do not have the package."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cloudevents_kafka.cli.terminal.parameters import FILE
 def command(file: str) -> None:
     """Write this package to a zip, for Spark's Python workers that do not have it.
 
-    A job of decode_events needs the package where its Python workers run as soon as a
-    record is not a valid event in binary mode or JSON. Write the zip to FILE, and then either
+    If a record is not a valid event in binary mode or in JSON, a job of decode_events needs the package where
+    the job's Python workers run. Write the zip to FILE, and then either
 
     \b
     start Spark with --py-files FILE, or with the setting that this command prints

@@ -36,7 +36,7 @@ from cloudevents_kafka.counting import RecordCounts
 @click.option("-f", "--follow", is_flag=True, help="Count new records, too, until Ctrl-C.")
 @group_option("The group of the position 'stored'.")
 @filter_options
-@click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and count them.")
+@click.option("--lenient", is_flag=True, help="Accept known mistakes of other producers, and count them.")
 @listing_option
 def command(
     timeout: float,
@@ -47,11 +47,11 @@ def command(
     show_config: bool,
     **options: Any,
 ) -> None:
-    """Count the records of topics: events by type, source, mode and format, and others by verdict.
+    """Count the records of topics: events by type, source, mode and format; other records by verdict.
 
-    Has sizes, keys and times, too, for each topic. Reads up to the current end of the topics; POSITION
-    is written as in consume. At Ctrl-C, prints what has been counted so far. If there are many names,
-    it shows the most frequent ones, and the number of all others.
+    Also prints sizes, keys and times for each topic. Reads up to the current end of the topics; POSITION is
+    written as in consume. At Ctrl-C, prints the counts so far. If there are many names, the most frequent
+    names are shown, and the number of all others.
 
     \b
     cloudevents-kafka stats -b localhost:9092 -t orders

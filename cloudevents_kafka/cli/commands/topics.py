@@ -24,9 +24,9 @@ def command(
 ) -> None:
     """List topics: partitions, first and last offsets, sizes.
 
-    Prints one line for each topic, or one for each partition of the TOPICs that are named. The size is a
-    number of offsets. It is the number of records, unless some were compacted away, or the topic has markers
-    of transactions.
+    Prints one line for each topic, or one for each partition of the TOPICs that are named. The size is the
+    number of offsets. The number of records is smaller if records were removed by compaction, or if the topic
+    has markers of transactions.
 
     \b
     cloudevents-kafka topics -b localhost:9092
@@ -58,7 +58,7 @@ def command(
 
 
 def _range(marks: list[Watermarks]) -> list[object]:
-    """Return the first and last offset of partitions, and their size; no last offset if they are empty."""
+    """Return the first and last offset of partitions, and the size; empty ones have no last offset."""
     low, high = min((one.low for one in marks), default=0), max((one.high for one in marks), default=0)
     size = sum(one.high - one.low for one in marks)
     return [low, high - 1 if size else "", size]

@@ -92,4 +92,4 @@ def _order_events(random: Random, order: str) -> Iterator[tuple[str, int, Any, d
     yield "order.delivered", 12, {"order": order, "signed": random.random() < 0.5}, {}
     if random.random() < 0.05:
         yield "order.returned", 30, {"order": order, "reason": "broken"}, {}
-    yield "order.closed", 36, None, {}  # its type and subject have all the information
+    yield "order.closed", 36, None, {}  # the type and the subject contain all information

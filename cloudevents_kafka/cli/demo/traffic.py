@@ -147,7 +147,7 @@ def _next_encoding(event: Event, turn: int) -> Encoding:
         with suppress(EncodeError):
             to_record(event, mode=encoding.mode, format=encoding.format)
             return encoding
-    to_record(event)  # raises the reason
+    to_record(event)  # raises an error with the reason
     return ENCODINGS[0]
 
 

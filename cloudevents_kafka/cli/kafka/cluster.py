@@ -59,7 +59,7 @@ class ClusterView:
 
     def partitions(self, topic: str) -> list[int]:
         """Return the partitions of a topic. Raises `BadUsage` if the topic does not exist."""
-        topics = self.topics()  # a question about one topic may create it
+        topics = self.topics()  # a request about one topic could create the topic
         if topic not in topics:
             raise BadUsage(f"broker {self._session.address} has no topic {topic!r}{near(topic, topics)}")
         return topics[topic]
@@ -72,7 +72,10 @@ class ClusterView:
         return {one: Watermarks(low[one], high[one]) for one in partitions}
 
     def offsets_at(self, partitions: Sequence[Partition], time: int) -> dict[Partition, int]:
-        """Return, for partitions with such a record, the offset of the first record since a time in ms."""
+        """Return the offset of each partition's first record at or after a time in milliseconds.
+
+        Partitions without such a record are left out.
+        """
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is documented
 
         found = self._offsets(partitions, OffsetSpec.for_timestamp(time))

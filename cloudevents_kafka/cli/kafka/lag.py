@@ -25,7 +25,7 @@ class Lag(NamedTuple):
 
 
 def committed(consumer: Consumer, session: BrokerSession, topic: str) -> dict[tuple[str, int], int]:
-    """Return the offsets in a topic that the consumer's group has committed; -1001 if there is none."""
+    """Return the offsets in a topic that the consumer's group has committed; -1001 for a missing offset."""
     from confluent_kafka import TopicPartition
 
     partitions = [TopicPartition(topic, number) for number in session.partitions(consumer, topic)]

@@ -21,7 +21,7 @@ MECHANISMS: Final = ("sasl.mechanism", "sasl.mechanisms")
 OAUTH: Final = "OAUTHBEARER"
 
 _EXTENSIONS: Final = "sasl.oauthbearer.extensions"
-# What the client says of a token that it could not fetch; it tries again while it has an older one.
+# The client's error if it could not fetch a token; it uses an older token meanwhile, and tries again.
 _NO_TOKEN: Final = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105
 CHECK_ISSUER: Final = (
     "check that its issuer, audience and scope are those that the broker expects, and the clocks"

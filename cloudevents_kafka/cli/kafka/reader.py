@@ -1,8 +1,8 @@
 """Read a range of offsets from the partitions of topics, between positions such as ``-10`` or ``@time``.
 
 The end of each partition is looked up once, at the start. Reading of a partition is finished when its last
-offset has been read, or when the client reports the end of the partition: the last offsets may not belong to
-any record, because of transaction markers, aborted transactions or compaction.
+offset has been read, or when the client reports the end of the partition. The client's report is needed
+because, after transactions or compaction, the last offsets do not always belong to records.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _AGO: Final = re.compile(r"-[0-9]{1,9}[smhd]", re.ASCII)
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
 _BATCH: Final = 500
-_BATCH_SECONDS: Final = 0.1  # the time to gather a batch, and the longest delay with --follow
+_BATCH_SECONDS: Final = 0.1  # the time to collect a batch, and the longest delay with --follow
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -226,7 +226,7 @@ class RangeReader:
         self._session = session
         self._request = request
         self._begin = request.begin or Position("stored" if request.group else "earliest")
-        # The offset that the user asked for, which may not exist yet.
+        # The offset that the user asked for, even if it does not exist yet.
         self._first = self._begin.number if self._begin.kind == "offset" else 0
         # The offset before which reading ends, by topic and partition; None is endless.
         self._stops: dict[Partition, int | None] = {}
@@ -336,7 +336,7 @@ class RangeReader:
     def _last(
         self, number: int, found: dict[Partition, int], watermarks: Mapping[Partition, tuple[int, int]]
     ) -> dict[Partition, int]:
-        """Return the offsets before the last ``number`` records of each partition.
+        """Return the start offset for reading the last ``number`` records of each partition.
 
         Some offsets do not belong to a record, because of transaction markers, aborted transactions or
         compaction. So the method counts the records of the last offsets, and then the records of earlier
@@ -372,10 +372,10 @@ class RangeReader:
         self._consumer.resume([_to_client(one) for one in stops])  # a partition that is read is paused
 
     def _look_up(self, position: Position, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Return the broker's offset for a time, or the group's offset, for each partition that has one."""
+        """Return the broker's offset for a time, or the group's offset; leave out partitions without one."""
         timeout = self._session.timeout
         if position.kind == "time":
-            at = max(0, position.number)  # a broker takes negative times for its first or last offset
+            at = max(0, position.number)  # negative times would mean the first or the last offset
             times = [_to_client(partition, at) for partition in partitions]
             answers = self._consumer.offsets_for_times(times, timeout=timeout)
         elif position.kind == "stored":

@@ -1,4 +1,4 @@
-"""Settings as users write them, with references to files or variables in place of secrets.
+"""Settings as users write them, in which references to files or variables replace secrets.
 
 In TOML (profiles and options files), a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and a text that
 may be a secret is refused. In properties files, and with ``-X``, a reference is ``name@=file``.
@@ -31,7 +31,7 @@ FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
 """Settings whose names end with .file; in TOML, this last part ``file`` does not mark a reference."""
-# Settings whose names resemble those of secrets, by a word such as auth; a file may have their values.
+# Settings whose names look like names of secrets, because of a word such as auth. Files may contain them.
 _NO_SECRETS: Final = frozenset(
     {
         *(f"sasl.oauthbearer.{name}" for name in ("token.command", "extensions", "sub.claim.name")),
@@ -42,7 +42,7 @@ _NO_SECRETS: Final = frozenset(
         *(f"schema.registry.bearer.auth.{name}" for name in ("logical.cluster", "identity.pool.id")),
     }
 )
-# URLs of Azure have the name of a container where others have a login.
+# URLs of Azure contain the name of a container where other URLs contain a login.
 _CONTAINER: Final = re.compile(r"\b(?:abfs|wasb)s?://[a-z0-9$-]{1,63}@")
 
 
@@ -60,7 +60,7 @@ class Reference(msgspec.Struct, frozen=True):
         return None
 
     def read(self, shown: str, where: str, environment: Mapping[str, str]) -> str:
-        """Return the text; raise `BadUsage`, which names the setting as ``shown`` and no file."""
+        """Return the text; raise `BadUsage`, whose message contains ``shown``, but not the file's name."""
         if self.kind == "file":
             return read_value(self.name, f"{where}: {shown}")
         text = environment.get(self.name)
@@ -105,14 +105,14 @@ def settings_of_table(
 
 
 def settings_of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str | Reference]:
-    """Return the settings from pairs of a text, ``name=value`` or ``name@=file``, and its place."""
+    """Return the settings in pairs of a text (``name=value`` or ``name@=file``) and the text's source."""
     settings: dict[str, str | Reference] = {}
     for pair, where in pairs:
         name, equals, value = (part.strip() for part in pair.partition("="))
         from_file = name.endswith("@")
         name = name.removesuffix("@").strip()
         if not equals or not name:
-            # The text itself is not quoted: it may be a secret without its name.
+            # The text itself is not quoted: it may be a secret without a name.
             raise BadUsage(f"{where}: a setting must be name=value, or name@=path to read it from a file")
         check_name(name, where)
         settings[name] = Reference("file", value) if from_file else value
@@ -127,7 +127,7 @@ def may_be_secret(name: str, text: str) -> bool:
 
 
 def has_secret(text: str) -> bool:
-    """Return whether a text contains a login, a token or a key, as does a URL with a password."""
+    """Return whether a text contains a login, a token or a key, such as a URL with a password."""
     text = _CONTAINER.sub("abfs://", text)
     return mask_credentials(mask_assignments(text)) != text
 
@@ -145,7 +145,7 @@ def read_toml(path: str, failure: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise BadUsage(f"{path} must be TOML: {error}") from None
     except RecursionError:
-        raise BadUsage(f"{path} must be TOML: it has too many brackets in each other") from None
+        raise BadUsage(f"{path} must be TOML: its brackets are nested too deeply") from None
 
 
 def read_value(path: str, where: str) -> str:
@@ -159,7 +159,7 @@ def read_value(path: str, where: str) -> str:
 def read_file(path: str, failure: str, advice: str = "") -> str:
     """Return the text of a file; the message of an error does not contain the file's name."""
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8-sig")  # programs on Windows write a mark
+        return Path(path).expanduser().read_text(encoding="utf-8-sig")  # Windows writes a byte order mark
     except OSError as error:
         reason = error.strerror
     except UnicodeDecodeError:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
 
 _SIZE: Final = "a record must fit message.max.bytes of the client (-X), and max.message.bytes of the topic"
-# What to do about a record that is not taken, by `KafkaError.name()`.
+# What to do about a record that is not accepted, by `KafkaError.name()`.
 _ADVICE: Final = {
     **dict.fromkeys(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), _SIZE),
-    "INVALID_RECORD": "a compacted topic takes no record without a key: pass --key or --key-from",
-    "INVALID_TIMESTAMP": "the topic takes no time so far from its own: leave out --keep-timestamps",
+    "INVALID_RECORD": "a compacted topic does not accept records without a key: pass --key or --key-from",
+    "INVALID_TIMESTAMP": "the timestamp is too old or too new for the topic: leave out --keep-timestamps",
     "TOPIC_AUTHORIZATION_FAILED": ASK_FOR_PERMISSION,
 }
 _WAIT_SECONDS: Final = 0.2  # the longest call of the client, which signals do not end
@@ -54,7 +54,7 @@ class TopicSender:
 
     @property
     def unanswered(self) -> int:
-        """The number of records that the broker has not answered yet."""
+        """The number of records for which the broker has not sent an answer yet."""
         return self.sent - self.delivered - self.failed
 
     @property
@@ -90,8 +90,8 @@ class TopicSender:
         """Send a record to its topic; if the client's queue is full, wait.
 
         If ``on_answer`` is passed, it is called with the error of the record, or None; the record is then not
-        reported. Raises `BadUsage` if the topic or the partition does not exist, and `BrokerFailure` if no
-        broker answers within the timeout.
+        passed to ``report``. Raises `BadUsage` if the topic or the partition does not exist, and
+        `BrokerFailure` if no broker answers within the timeout.
         """
         self.check_topic(record.topic or "", record.partition)
 

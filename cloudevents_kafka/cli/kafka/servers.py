@@ -17,7 +17,7 @@ from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.primitives.web import open_url
 
-_WAITS: Final = 6  # of a whole answer, which may come byte by byte or by redirects
+_WAITS: Final = 6  # timeouts for a whole answer, which may come byte by byte or after redirects
 _ANSWER_LIMIT = 1 << 24  # bytes of the list of subjects
 
 

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 _CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do not end
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
-_NOTICE_SECONDS: Final = 1.0  # the waiting time after which a terminal shows it
+_NOTICE_SECONDS: Final = 1.0  # after this time, a terminal shows that the command waits
 _SYSLOG_INFO: Final = 6
-_CREATION_SECONDS: Final = 3.0  # the time for a broker to create a missing topic, if the user asks for it
-_REFUSED_SECONDS: Final = 0.5  # a name may have several addresses, of which one is tried after the other
+_CREATION_SECONDS: Final = 3.0  # the time to create a missing topic, if the user asks for this
+_REFUSED_SECONDS: Final = 0.5  # several addresses of a name are tried one after the other
 _REFUSED: Final = {"_TRANSPORT": "Connection refused", "_RESOLVE": ""}
 """Errors after which waiting longer is useless, each with a part of the error's text."""
 _Client = TypeVar("_Client", "AdminClient", "Consumer", "Producer")
 
-# Errors by `KafkaError.name()`, as librdkafka documents them: its codes would need the client here.
+# Errors by `KafkaError.name()`, as librdkafka documents them; error codes would need an import here.
 _LOGIN: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED")
 _PERMANENT: Final = (*_LOGIN, "_SSL", "_UNSUPPORTED_FEATURE")
 _UNREACHABLE: Final = ("_TRANSPORT", "_ALL_BROKERS_DOWN")
@@ -82,7 +82,7 @@ class _Log:
 class BrokerSession:
     """The settings, the timeout, the signals and the last error of one cluster.
 
-    The session's clients do not create topics, by any request, unless ``allow.auto.create.topics`` is set.
+    No request of the session's clients creates a topic, unless ``allow.auto.create.topics`` is set.
 
     ``address`` contains the addresses of the brokers, without credentials. ``on_lost`` is called when all
     brokers become unreachable; it is called again only after `mark_connected`. Raises `BadUsage` if the
@@ -130,7 +130,7 @@ class BrokerSession:
         raise BadUsage(f"the client does not accept these settings: {self._settings.redact(reason)}")
 
     def _check_token(self) -> None:
-        """Run the token command once now; the client would wait ten seconds and not report the reason."""
+        """Run the token command once; if it fails, the client would wait, and would not report the reason."""
         if self._tokens is None:
             return
         from cloudevents_kafka.clients.oauth import TokenError
@@ -142,20 +142,20 @@ class BrokerSession:
 
     def on_error(self, error: KafkaError) -> None:
         """Store an error of the client; the client calls this method as its ``error_cb``."""
-        # Without a new token the client goes on with the last one, and tries again.
+        # If the client receives no new token, it continues with the last token, and tries again.
         if error.name() in _PERMANENT and not (self._connected and has_no_token(error.str())):
             self._permanent_error = error
         if error.name() != "_ALL_BROKERS_DOWN":
             self._last_error = error
             return
-        self._last_error = self._last_error or error  # the error before it has the reason
+        self._last_error = self._last_error or error  # the previous error contains the reason
         if not self._lost:
             self._lost = True
             self._on_lost()
 
     @property
     def _is_refused(self) -> bool:
-        """Whether no process listens at any of the addresses, or no host in them is known."""
+        """Whether no process listens at the addresses, or no host name in them is known."""
         error = self._last_error
         if error is None or not self._lost or self._connected:
             return False
@@ -172,7 +172,7 @@ class BrokerSession:
         return self._connected
 
     def mark_connected(self) -> None:
-        """Record that a broker was reached, or was reached again."""
+        """Remember that a broker was reached, or was reached again."""
         self._connected = True
         self._lost = False
 
@@ -263,7 +263,7 @@ class BrokerSession:
             )
         if error.name() == "TOPIC_EXCEPTION":
             return BadUsage(f"a topic name must have letters, digits, '.', '_' and '-' only, got {topic!r}")
-        # Words between the name and the colon: 'auth': would look like the name of a secret, and its value.
+        # Words after the name are needed: 'auth': would look like the name of a secret before its value.
         refusal = self.failure(f"refuses topic {topic!r} to this client", error)
         refusal.is_of_topic = True
         return refusal
@@ -295,6 +295,6 @@ class BrokerSession:
 
 
 def is_transient(error: KafkaError) -> bool:
-    """Return whether an error may end by itself, because a topic is being created or a broker is away."""
+    """Return whether an error may be temporary: a topic is being created, or a broker cannot be reached."""
     names = ("LEADER_NOT_AVAILABLE", "_WAIT_CACHE", *_UNREACHABLE)
     return not error.fatal() and (error.retriable() or error.name() in names)

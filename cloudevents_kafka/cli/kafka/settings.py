@@ -99,7 +99,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of the first brokers. Raises `BadUsage` if there are none or with credentials."""
+        """The addresses of the first brokers. Raises `BadUsage` for none, or for credentials in one."""
         servers = self.named_servers
         if not servers:
             raise BadUsage(_NO_BROKER)
@@ -138,7 +138,7 @@ class Settings(msgspec.Struct, frozen=True):
             raise BadUsage("; ".join(texts))
 
     def with_defaults(self, name: str, settings: Mapping[str, str]) -> Settings:
-        """Return settings with a new source, which all present sources override.
+        """Return settings with an additional source, which all other sources override.
 
         The client's log is turned off unless ``debug`` is set.
         """
@@ -146,7 +146,7 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(((name, {**quiet, **settings}), *self.sources))
 
     def with_overrides(self, name: str, settings: Mapping[str, str]) -> Settings:
-        """Return settings with a new source, which overrides all present sources."""
+        """Return settings with an additional source, which overrides all other sources."""
         return Settings((*self.sources, (name, settings)))
 
     def without(self, name: str) -> Settings:
@@ -158,7 +158,7 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return the settings whose names have no such prefix, and the others without their prefix."""
+        """Return the settings whose names do not begin with ``prefix``, and the others without the prefix."""
         own = {name: value for name, value in self.effective.items() if name.startswith(prefix)}
         rest = self
         for name in own:
@@ -286,7 +286,7 @@ kafka_options: Final = option_group(
     click.option(
         "--show-config",
         is_flag=True,
-        help="Print the settings in force and exit; values not known to be harmless are masked.",
+        help="Print the settings in force and exit; values are masked unless known to be harmless.",
     ),
     timeout_option,
 )

@@ -43,7 +43,7 @@ def choose_topics(
         visible = [name for name in known if text.startswith(_INTERNAL) or not name.startswith(_INTERNAL)]
         found = [name for name in visible if regex.fullmatch(name)]
         if not found:
-            advice = near(text, visible) or "; check -t, and topics for their names"
+            advice = near(text, visible) or "; check -t; the command topics lists the names"
             raise BadUsage(f"broker {session.address} has no topic that matches {text!r}{advice}")
         chosen += found
     return list(dict.fromkeys(chosen))
@@ -101,7 +101,7 @@ topics_options: Final = option_group(
         shell_complete=complete_topics,
     ),
     click.option(
-        "--topic-pattern", type=RegexType(), metavar="REGEX", help="Read all topics whose whole names match."
+        "--topic-pattern", type=RegexType(), metavar="REGEX", help="Read all topics whose whole name matches."
     ),
 )
 

@@ -27,7 +27,7 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.visible import escape
 
 _STDIN: Final = "-"
-_CHUNK: Final = 64 * 1024  # bytes, which a pipe has
+_CHUNK: Final = 64 * 1024  # bytes, the size of a pipe
 _WAIT_SECONDS: Final = 0.02  # for input, between two calls of ``while_waiting``
 
 
@@ -85,16 +85,16 @@ def _lines(
 
 
 def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
-    """Return whether a stream has input or has ended, or the system cannot say; wait shortly for input."""
+    """Wait shortly for input; return whether there is input or the stream has ended, or True if unknown."""
     try:
         with interrupts.waiting():
             return bool(select.select([stream], [], [], _WAIT_SECONDS)[0])
-    except (OSError, ValueError):  # not a file of the system, or a pipe on Windows
+    except (OSError, ValueError):  # the stream is not a file of the system, or is a pipe on Windows
         return True
 
 
 def _refuse_utf16(text: bytes, name: str) -> None:
-    """Raise one `BadData` for a whole file in UTF-16, which PowerShell writes, not one for each line."""
+    """Raise one `BadData` for a file in UTF-16 (PowerShell writes it), instead of one for each line."""
     if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise BadData(
             f"{name}:1: the file must be UTF-8, got UTF-16; save it as UTF-8, or convert it by iconv"
@@ -109,7 +109,7 @@ def _refuse_long_document(text: bytes, name: str, path: str) -> None:
         file = "" if path == _STDIN else f" {name}"
         raise BadData(
             f"{name}:1: each line must be a JSON object, got JSON of several lines; "
-            f"put it on one line each first: jq -c {each}{file}"
+            f"first write each object on one line: jq -c {each}{file}"
         )
 
 

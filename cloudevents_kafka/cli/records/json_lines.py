@@ -21,19 +21,20 @@ since the epoch, or null.
 ``format`` is present if the mode is ``structured``. ``event`` is in the JSON event format; the text of its
 ``data`` is unchanged, except that line ends between tokens become spaces. JSON data that parsers refuse (a
 lone surrogate, or nested too deeply) is written as ``data_base64``. With --lenient, ``tolerated`` lists the
-problems that were tolerated, and ``left_out`` lists, in order, the names and complete values that were left
-out of the event: a value is text, or ``{"base64": …}`` if it is not UTF-8. For a record that is not an event,
-the line contains ``error`` instead of these members::
+problems that were tolerated. ``left_out`` lists, in order, the names and the complete values of attributes
+that were left out of the event. Such a value is text, or ``{"base64": …}`` if it is not UTF-8. For a record
+that is not an event, the line contains ``error`` instead of these members::
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
 
 With --schema-registry, ``decoded`` is the data, decoded with the registry's schema, or ``decode_error`` is
 the reason why the data cannot be decoded.
 
-`produce` sends the same bytes again, for any record. If the ``event`` of a line was edited, it differs from
-the line's record: then the edited event is sent, encoded like the record (mode, key, other headers). Tools
-such as jq convert numbers to doubles; this conversion alone does not count as an edit. A line without
-``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as additional headers.
+`produce` sends the same bytes again, for any record. If the ``event`` of a line differs from the line's
+record, it was edited. Then the edited event is sent, and it is encoded like the record (mode, key, other
+headers). Tools such as jq convert numbers to doubles; this conversion alone does not count as an edit. A line
+without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as additional
+headers.
 
 `produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
 lines are safe to print: control characters are escaped.
@@ -65,7 +66,7 @@ _event_format: Final = JsonFormat(text_data=True)
 _encode: Final = msgspec.json.Encoder().encode
 _decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode: Final = msgspec.json.Decoder().decode
-# In strings, control characters "MUST be escaped" (RFC 8259, 7): these bytes stand between tokens only.
+# In strings, control characters "MUST be escaped" (RFC 8259, 7): these bytes are only between tokens.
 _SPACES: Final = bytes.maketrans(b"\n\r\t", b"   ")
 _MAX_DEPTH: Final = 1_000
 """The deepest nesting of JSON in a line; since Python 3.14, msgspec reads more if the stack allows it."""
@@ -210,7 +211,10 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.event_text is None else restore_json_data(_event_format.decode(self.event_text))
 
     def has_text_of(self, event: Event) -> bool:
-        """Return whether the line's event and ``event`` have the same text; equal events may differ in it."""
+        """Return whether the line's event and ``event`` have the same text.
+
+        Equal events may have different texts.
+        """
         return self.event_text == bytes(event_json(event))
 
 

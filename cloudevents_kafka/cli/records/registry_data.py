@@ -1,4 +1,4 @@
-"""Decode data that a schema registry's serializers have framed, and return the data as JSON."""
+"""Decode data that a schema registry's serializers wrote, and return the data as JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RegistryData:
         self._readers: dict[str, _Read] = {}
 
     def __call__(self, item: Decoded) -> dict[str, Any]:
-        """Return ``decoded``, the data as JSON, or ``decode_error``; return {} for data without a frame."""
+        """Return ``decoded`` (data as JSON) or ``decode_error``; return {} for data without a schema id."""
         payload = item.event.payload or b""
         header = next((value for name, value in item.record.headers if name == _HEADER and value), None)
         if header is None and payload[:1] not in (b"\0", b"\1"):
@@ -101,7 +101,7 @@ class RegistryData:
 
 def _read_json(payload: bytes) -> Any:
     if not is_json(payload):
-        raise DataError("the data behind the id of its schema is not JSON")
+        raise DataError("the data after the id of its schema is not JSON")
     return msgspec.Raw(payload)
 
 

@@ -61,7 +61,7 @@ def _advice(name: str, text: str) -> str:
     """Return the option to use for a name that is not an attribute name."""
     first = re.split(r"[.\[]", name, maxsplit=1)[0]
     attribute = name.lower().removeprefix("ce_").removeprefix("ce-")
-    if first in _OF_RECORDS or first != name:  # a path, as into data
+    if first in _OF_RECORDS or first != name:  # a path, such as one into the data
         return f"pass {_OF_RECORDS.get(first, _OF_RECORDS['data'])}"
     if is_name(attribute) and attribute not in _OF_RECORDS:
         return f"write {attribute}={text}"
@@ -96,19 +96,19 @@ filter_options: Final = option_group(
         multiple=True,
         type=click.Choice(VERDICTS),
         metavar="VERDICT",
-        help=f"Only records with this verdict: {', '.join(VERDICTS)}; any-error is each except event. "
+        help=f"Only records with this verdict: {', '.join(VERDICTS)}; any-error is any except event. "
         "Repeatable.",
     ),
 )
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that a record must all meet; `filter_options` has options with the same names.
+    """Conditions, all of which a record must meet; `filter_options` has options with the same names.
 
     ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are lists of globs; at least one glob of
     each list that is not empty must match. ``where`` contains pairs of an attribute name and the attribute's
     exact text; ``headers`` contains pairs of a header name and a value, where None matches any value.
-    ``verdicts`` contains some of `VERDICTS`; one of these must match.
+    ``verdicts`` contains some of `VERDICTS`. If it is not empty, one of its verdicts must match.
     """
 
     types: Sequence[str] = ()

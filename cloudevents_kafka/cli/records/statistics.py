@@ -22,8 +22,8 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.record import Record
 
-_ROWS: Final = 10  # of each part, of text
-_LISTED: Final = 100  # of each part, in JSON
+_ROWS: Final = 10  # rows of each part, in text
+_LISTED: Final = 100  # names of each part, in JSON
 _TIMES: Final = 24  # bars
 _WIDTH: Final = 80
 _BLOCKS: Final = " ▏▎▍▌▋▊▉█"

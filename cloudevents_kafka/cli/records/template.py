@@ -94,7 +94,7 @@ def _check(text: str, fields: Sequence[tuple[str, str, str | None]], values: Map
     """Raise `ValueError` unless a template contains fields, with known names and bounded formats."""
     if not fields:
         verbs = _VERB.sub(lambda verb: f"{{{_VERBS[verb[1]]}}}", text)
-        line = verbs.removesuffix("\\n")  # each record has a line
+        line = verbs.removesuffix("\\n")  # each record is on a separate line anyway
         advice = f"write {line!r}; " if verbs != text else ""
         raise ValueError(
             f"a template must have a field in braces, such as {{offset}}, got {text!r}; {advice}"
@@ -112,7 +112,7 @@ def _check_field(name: str) -> None:
 
 
 def _check_format(name: str, spec: str, value: object) -> None:
-    """Raise `ValueError` if a format does not suit a value, or makes a long line or a character."""
+    """Raise `ValueError` if a format does not suit a value, makes a long line, or has the code c."""
     if "{" in spec or "}" in spec:
         raise ValueError(f"the format of {name!r} must not have a field in it, got {spec!r}; write a number")
     long = [digits for digits in _DIGITS.findall(spec) if len(digits) > 9 or int(digits) > _MOST]

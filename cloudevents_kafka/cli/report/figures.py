@@ -23,7 +23,7 @@ def bars(
     """Return a drawing of stacked bars; with ``rows``, bars lie below each other, with the first on top."""
     import pygal
 
-    # Python 3.11 warns at each later import of pygal's finder of maps, which no later Python calls.
+    # pygal adds a finder of its maps, for which Python 3.11 warns at each later import.
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
     # XML takes fewer characters than HTML.
     labels = [escape(name[:_LONGEST]).encode("ascii", "backslashreplace").decode() for name in names]

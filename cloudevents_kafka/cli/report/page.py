@@ -16,12 +16,12 @@ from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import MASK, is_secret_name
 
-_ROWS: Final = 40  # of a table
+_ROWS: Final = 40  # rows of a table
 _BARS: Final = 48
 _COLORS: Final = 8  # one for each of the most frequent types, and one for all others
-_KINDS: Final = 12  # of other records that have samples
-_HEADERS: Final = 6  # of a sample
-# Sizes of bars, in milliseconds, and what is shown of the time of each.
+_KINDS: Final = 12  # of errors with samples of their records
+_HEADERS: Final = 6  # headers of a sample
+# Units for the width of bars: milliseconds, name, and the part of a time's text that is shown.
 _UNITS: Final = (
     (86_400_000, "day", slice(10)),
     (3_600_000, "hour", slice(5, 16)),

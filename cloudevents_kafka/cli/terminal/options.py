@@ -39,7 +39,7 @@ class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no g
 
 
 class _Switch(click.Option):
-    """A flag with an opposite flag, which is needed only with an options file; the help does not show it."""
+    """A flag with an opposite flag; only an options file makes the opposite necessary, so help omits it."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the names and the help."""

@@ -48,7 +48,7 @@ class Interrupts:
             self._waiting = False
 
     def check(self, *signals: int) -> None:
-        """Raise `Interrupted` if one of ``signals`` has arrived; if there are none, after any signal."""
+        """Raise `Interrupted` if one of ``signals`` has arrived; by default, if any signal has arrived."""
         if self._number and (self._number in signals or not signals):
             raise Interrupted(self._number)
 

@@ -63,7 +63,7 @@ class _AsciiText(io.TextIOWrapper):
     def __init__(self, stream: io.TextIOWrapper) -> None:
         modes = {name: getattr(stream, name) for name in ("line_buffering", "write_through")}
         super().__init__(stream.buffer, "latin-1", **modes)
-        self._stream = stream  # closes the buffer when nothing refers to it
+        self._stream = stream  # the stream would close its buffer if nothing referred to the stream
 
     def write(self, text: str) -> int:
         """Write text, and return the text's length."""
@@ -83,7 +83,7 @@ def _escaping(stream: TextIO) -> TextIO:
 
 
 def _open_null(flags: int, mode: str) -> TextIO:
-    """Return a stream on the null device; its descriptor is the lowest free one, which is the closed one."""
+    """Return a stream on the null device; its descriptor is the lowest free one: the closed stream's."""
     return open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]  # it is text
 
 

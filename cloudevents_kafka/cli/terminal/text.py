@@ -18,7 +18,7 @@ from cloudevents_kafka.primitives.visible import UNSAFE, escape
 _NOT_ASCII: Final = re.compile("[^\n -~]")
 _STYLE: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 _FIRST_COLUMN: Final = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
-_NEAR: Final = 0.7  # the least share of letters in common
+_NEAR: Final = 0.7  # the smallest share of common letters
 _WIDTH: Final = 80  # of a terminal that does not say its width
 Style = Literal["heading", "name", "type", "value", "good", "header", "dim", "error", "warning"]
 _STYLES: Final[dict[Style, dict[str, Any]]] = {

@@ -84,7 +84,7 @@ def _owners(group: Group) -> dict[Partition, Any]:
 
 
 def _rows(group: Group) -> Iterator[list[object]]:
-    """Yield a row for each partition that a group has committed or that one of its members reads."""
+    """Yield a row for each partition that has a committed offset of a group or is read by a member."""
     owners = _owners(group)
     for one in sorted({*group.lags, *owners}):
         owner, lag = owners.get(one), group.lags.get(one)

@@ -30,7 +30,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 @topic_option("The topic.")
 @partitions_option("Change only these.")
 @click.option("--to", "position", type=PositionType(), metavar="POSITION", help="The new offsets.")
-@click.option("--apply", is_flag=True, help="Commit them. Without it, only report what would change.")
+@click.option("--apply", is_flag=True, help="Commit the offsets. Without --apply, only print the changes.")
 @listing_option
 def command(
     group: str | None,

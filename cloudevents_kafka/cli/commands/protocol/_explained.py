@@ -24,16 +24,16 @@ _MAX_TEXT: Final = 80
 _AT: Final = 6
 """The width of the column with positions."""
 _LEAST: Final = 40
-"""The smallest number of columns to which the width of a tree is fitted."""
+"""The smallest width of a tree, in columns."""
 _SHOWN: Final = 500
-"""The number of first fields, and of last fields, that are printed of a frame with problems."""
+"""In a frame with problems, this number of fields is printed at the start, and the same number at the end."""
 _SHOWN_PROBLEMS: Final = 20
 _SHOWN_BYTES: Final = 256
-"""The number of bytes that are printed of a field in a frame with problems."""
+"""In a frame with problems, at most this number of bytes of a field is printed."""
 
 
 class Frame(NamedTuple):
-    """The explanation of a frame, the frame's position, and the members of a capture that describe it."""
+    """The explanation of a frame, its position, and the members of a capture that describe the frame."""
 
     where: str
     capture: dict[str, Any]
@@ -42,7 +42,7 @@ class Frame(NamedTuple):
 
 @dataclass
 class Allowance:
-    """The number of characters that may still be printed for frames with problems, and of skipped frames."""
+    """The number of characters that may still be printed for frames with problems; counts skipped frames."""
 
     left: int = 1 << 20
     refused: int = 0
@@ -188,7 +188,7 @@ def _tree(frame: explain.ExplainedFrame, where: str, width: int) -> Iterator[str
 
 
 def _nodes(frame: explain.ExplainedFrame) -> Iterator[_Node]:
-    """Yield the fields of a frame; the headings of the structures that begin with a field precede it."""
+    """Yield the fields of a frame; before a field, yield headings for the structures that begin with it."""
     open_: list[str] = []
     within = ""
     for field in frame.fields:

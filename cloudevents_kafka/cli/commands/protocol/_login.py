@@ -59,7 +59,7 @@ _DEFAULTS: Final = {
 }
 _NO_TOKEN: Final = "there is no token"  # noqa: S105  # words of the client's error
 _LIMIT: Final = 1 << 20  # bytes of an answer of a token endpoint
-_SHOWN: Final = 300  # characters of the error that it sends
+_SHOWN: Final = 300  # characters of an endpoint's error in a message
 
 
 class Login(NamedTuple):
@@ -100,7 +100,7 @@ def _check(settings: Settings) -> None:
     unused += [name for name, value in settings.effective.items() if _is_refused(name, value)]
     if unused:
         names = ", ".join(mask_name(name) for name in dict.fromkeys(unused))
-        raise BadUsage(f"the client of these commands does not have {names}; leave it out")
+        raise BadUsage(f"these commands do not support {names}; leave it out")
 
 
 def _is_refused(name: str, value: str) -> bool:
@@ -108,7 +108,7 @@ def _is_refused(name: str, value: str) -> bool:
 
 
 def _trusted(effective: Mapping[str, str], name: str) -> ssl.SSLContext | None:
-    """Return a TLS context with the certificates in the file that a setting names; None if it is not set."""
+    """Return a TLS context with the certificates in the file that a setting names; None if not set."""
     if not (path := effective.get(name)):
         return None
     try:

@@ -18,8 +18,8 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.schema import Versions
 
 _NOT_LISTED: Final = (
-    "does not list its API versions, as brokers 0.8 and 0.9 do not; "
-    "the versions that these have in common are shown (groups since 0.9)"
+    "does not list its API versions (brokers 0.8 and 0.9 never list them); "
+    "the versions that both of these brokers support are shown (groups since 0.9)"
 )
 
 
@@ -29,8 +29,8 @@ _NOT_LISTED: Final = (
 def command(connection: ConnectionOptions, output: str) -> None:
     """Print the API versions that a broker supports.
 
-    Prints for each API its key and name, the versions that the broker supports, those that
-    this library declares, those that its client uses, and the one that the client picks.
+    For each API, prints the key, the name, the versions that the broker supports, the versions that this
+    library declares, the versions that this library's client can use, and the version that the client picks.
 
     \b
     cloudevents-kafka protocol api-versions -b localhost:9092

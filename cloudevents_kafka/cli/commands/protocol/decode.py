@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.v07.messages import RESPONSES, RequestType
 
 _MAX_MESSAGES: Final = 20
-"""The number of errors of lines that are printed; more are only counted, as input may not be frames."""
+"""The number of lines whose errors are printed; all further errors are only counted."""
 _LINE_RULE: Final = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
 
 Explain = Callable[[bytes], explain.ExplainedFrame]
@@ -63,19 +63,17 @@ def command(
     """Explain frames field by field: position, bytes, path, type, value.
 
     On a terminal, fields are an indented tree, each on one line that fits the width; a
-    value that does not fit ends with "…". Elsewhere they are a table with whole paths.
+    value that does not fit ends with "…". Elsewhere, fields are a table with full paths.
 
-    FILE, or stdin, has one frame on each line, in hexadecimal digits, with or without its
-    size field (# starts a comment). Or it is a capture, as --trace and Client(trace=…) write
-    it; its responses are decoded in the version of their requests. Other responses do not
-    say which API they belong to: set --response with --api and --version, or with --v07
-    only --api.
+    FILE, or stdin, has one frame on each line, in hexadecimal digits, with or without the size field (#
+    starts a comment). Or FILE is a capture that --trace or Client(trace=…) wrote: each response is decoded in
+    the version of its request. Responses that are not in a capture do not say which API they belong to: set
+    --response with --api and --version, or with --v07 only --api.
 
-    Compressed records are decompressed; their positions count from the start of the
-    decompressed bytes. Of a malformed frame, the readable fields are printed, then the
-    position and the reason of the error; the exit code is then 1. Of many fields, those in
-    the middle are left out, of long ones all but 256 bytes, and of malformed frames those
-    after the first MiB of output.
+    Compressed records are decompressed; their positions count from the start of the decompressed bytes. If a
+    frame is malformed, its readable fields are printed, then the position and the reason of the error. The
+    exit code is then 1. If a malformed frame has many fields, those in the middle are left out; fields are
+    cut to 256 bytes. After 1 MiB of output for malformed frames, further malformed frames are left out.
 
     \b
     cloudevents-kafka protocol decode --hex 0000000a00120000000000070000

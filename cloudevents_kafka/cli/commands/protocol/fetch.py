@@ -55,14 +55,14 @@ def command(
 ) -> None:
     """Read records with the pure-Python client.
 
-    Reads one PARTITION of TOPIC, or all, up to its current end; joins no group and commits
+    Reads one PARTITION of TOPIC, or all partitions, up to the current end. Joins no group, and commits
     nothing. Records are printed without decoding events.
 
     \b
     cloudevents-kafka protocol fetch -b localhost:9092 orders --from earliest -n 3
     """
     if begin.kind == "stored":
-        raise click.UsageError("--from must not be stored: it needs a group, and this command joins none")
+        raise click.UsageError("--from must not be stored: it needs a group, and this command joins no group")
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         for number, record in enumerate(_read(client, connection, topic, partition, begin), 1):
             if output == "json":

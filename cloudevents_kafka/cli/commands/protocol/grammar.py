@@ -22,9 +22,9 @@ from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 def command(name: str | None, versions: tuple[str, ...]) -> None:
     """Print the grammar of a message, in the notation of the 0.8 guide.
 
-    NAME is a message, such as MetadataResponse, or an API, for both of its messages;
-    without NAME, all names are listed. VERSIONS are numbers or ranges, such as 0 or 3-5;
-    the default is all versions, with equal ones grouped.
+    NAME is a message, such as MetadataResponse, or an API: then both messages of the API are printed. Without
+    NAME, all names are listed. VERSIONS are numbers or ranges, such as 0 or 3-5. By default, all versions are
+    printed; versions with equal grammars are grouped.
 
     \b
     cloudevents-kafka protocol grammar MetadataRequest 0

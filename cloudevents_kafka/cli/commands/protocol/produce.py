@@ -35,7 +35,7 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 @click.argument("topic", shell_complete=complete_topics)
 @click.argument("value", type=BYTES, default="-")
 @click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The key of the record.")
-@header_option("Add a header; null without =VALUE. Repeatable.")
+@header_option("Add a header, with the value null if =VALUE is missing. Repeatable.")
 @click.option("--null", is_flag=True, help="Send a null value, a tombstone.")
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Send to this partition.")
 @click.option(
@@ -55,8 +55,8 @@ def command(
 ) -> None:
     """Send a record with the pure-Python client.
 
-    VALUE is text; without it, or with -, the value is all bytes of stdin. Prints the
-    topic, partition and offset of the record once the broker has it.
+    VALUE is text. Without VALUE, or with -, the value is all bytes of stdin. Prints the topic, partition and
+    offset of the record when the broker has stored it.
 
     \b
     cloudevents-kafka protocol produce -b localhost:9092 orders --key c-7 hello

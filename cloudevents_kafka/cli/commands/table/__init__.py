@@ -14,7 +14,7 @@ from cloudevents_kafka.cli.app import LazyGroup
 COMMANDS: Final = {
     "optimize": "Join small files into larger ones.",
     "vacuum": "Delete files that no recent version needs.",
-    "replay": "Read the quarantine again, and land what is an event now.",
+    "replay": "Read the quarantine again, and write what is an event now.",
 }
 
 
@@ -22,6 +22,6 @@ COMMANDS: Final = {
 def command() -> None:
     """Maintain the tables that the pipeline writes.
 
-    Each batch adds files to tables of Delta and Iceberg, and each commit a version. Run
+    Each batch adds files to tables of Delta and Iceberg, and each commit adds a version. Run
     "optimize" and "vacuum" regularly, for example once a day.
     """

@@ -39,7 +39,7 @@ table_options = option_group(
         "options",
         metavar="NAME=VALUE",
         multiple=True,
-        help="A setting of Spark, such as that of a catalog. Repeatable.",
+        help="A setting of Spark, such as a setting of a catalog. Repeatable.",
     ),
 )
 
@@ -81,7 +81,7 @@ def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
 
 
 def _formats(options: dict[str, Any]) -> Iterator[Check]:
-    """Yield the checks of the table formats; none for a wrong folder, which the action reports."""
+    """Yield the checks of the table formats; the action itself reports a wrong folder."""
     from cloudevents_kafka.spark.pipeline import WrongTable
     from cloudevents_kafka.spark.pipeline.maintenance import needed_formats
 

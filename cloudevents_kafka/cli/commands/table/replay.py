@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.udf import Mend
 
 _mend: Final = click.option(
-    "--mend", metavar="MODULE:FUNCTION", help="A Python function from Record to Record, or to None."
+    "--mend", metavar="MODULE:FUNCTION", help="A Python function that returns a changed Record, or None."
 )
 _json: Final = click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 
@@ -46,18 +46,18 @@ _json: Final = click.option("--json", "as_json", is_flag=True, help="Print the c
 def command(
     ctx: click.Context, /, out: str, mend: str | None, settings: tuple[str, ...], *, as_json: bool, **_: Any
 ) -> None:
-    """Read records of the quarantine again, and land those that are events now.
+    """Read records of the quarantine again, and write those that are events now to tables.
 
-    A record is chosen if it matches all options from --verdict to --where. This version of the library reads
-    it, after the function of --mend has changed it; a record for which the function returns None stays in the
-    quarantine. The module of the function may be in the working directory. Data is read by the schemas of the
-    pipeline's last batch, or by the schemas of --schema.
+    A record is chosen if it matches all options from --verdict to --where. The function of --mend may change
+    the record, and then this version of the library reads it. If the function returns None, the record stays
+    in the quarantine. The module of the function may be in the working directory. Data is read by the schemas
+    of the pipeline's last batch, or by the schemas of --schema.
 
-    Without --apply the command only counts what would land, by verdict and reason. With --apply events land
-    in their table, each record once, with the topic, partition, offset and timestamp of the record.
-    OUT/quarantine_replays has the outcome of each record. The next replay leaves out records that have
-    landed, and tries the others again. If the command was killed, run it again: it first finishes the replay
-    that was killed.
+    Without --apply, the command only counts the records that would land in tables, by verdict and reason.
+    With --apply, each event is written once to its table, with the topic, partition, offset and timestamp of
+    the record. OUT/quarantine_replays contains the outcome of each record. The next replay leaves out records
+    that have landed, and tries all others again. If the command was killed, run it again: it first finishes
+    the replay that was killed.
 
     A pipeline may run at the same time with Delta and Iceberg, but not with Parquet.
     """

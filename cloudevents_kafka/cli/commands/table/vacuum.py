@@ -24,10 +24,10 @@ def command(**options: Any) -> None:
 
     Runs the format's own procedure: VACUUM for Delta, expire_snapshots and
     remove_orphan_files for Iceberg. Prints the number of files of each table in storage
-    before and after. The pipeline still knows what has landed.
+    before and after. The pipeline still knows which records it has written.
 
-    Readers of a deleted version fail: keep the hours that your longest query takes.
-    If there are more than 1,000 versions, it keeps the newest 1,000 and those of the last hour.
+    Readers of a deleted version fail: keep at least as many hours as your longest query takes. If there are
+    more than 1,000 versions, the command keeps the newest 1,000 and all versions of the last hour.
     """
     from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
 

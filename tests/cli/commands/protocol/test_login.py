@@ -84,7 +84,7 @@ def test_a_command_is_a_function_of_the_client():
 @each(
     ("settings", "words"),
     [
-        (["group.id=g"], "the client of these commands does not have group.id; leave it out"),
+        (["group.id=g"], "these commands do not support group.id; leave it out"),
         (["ssl.certificate.location=/x"], "does not have ssl.certificate.location"),
         (["enable.ssl.certificate.verification=false"], "does not have enable.ssl.certificate.verification"),
         (["security.protocol=tls"], "security.protocol must be one of plaintext, ssl, "),
