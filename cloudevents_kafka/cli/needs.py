@@ -169,7 +169,7 @@ def _jars(
     except CloudEventsKafkaError as error:
         return Finding(problem=f"the jars of {name}: {error}")
     if not jars:
-        advice = "the first command that needs them fetches them, or: cloudevents-kafka doctor --fetch"
+        advice = "the first command that needs the jars fetches them, or: cloudevents-kafka doctor --fetch"
         return Finding(problem=f"the jars of {name}: {advice}", later=True)
     size = sum(jar.stat().st_size for jar in jars) / 1e6
     return Finding(f"{name}: {pluralize(len(jars), 'jar')}, {size:.0f} MB, in {jars[0].parent}")

@@ -157,7 +157,7 @@ def _resolved(field: Field, value: Any, path: str, environment: Mapping[str, str
     except (ValueError, KeyError):
         # The text is not quoted: it may be a secret.
         raise BadUsage(
-            f"{path}: {field.name} must be {_words(field)}: its reference has other text"
+            f"{path}: {field.name} must be {_words(field)}, but its reference contains other text"
         ) from None
 
 

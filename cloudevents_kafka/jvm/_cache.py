@@ -35,8 +35,8 @@ class CacheNotWritable(CloudEventsKafkaError):
     def __str__(self) -> str:
         return (
             f"the cache folder must be one that this user can write to, got {cache_folder()} "
-            f"({self.args[0]}); set {CACHE_VARIABLE} to another one, or copy into it the cache folder of a "
-            "machine that has what is missing"
+            f"({self.args[0]}); set {CACHE_VARIABLE} to another folder, or copy the missing files into it "
+            "from the cache folder of another machine"
         )
 
 

@@ -129,8 +129,8 @@ def _fetch(request: JarRequest, folder: Path, progress: Progress) -> None:
     repository = find_repository()
     if repository.url.lower().startswith("http:"):
         warnings.warn(
-            f"the Maven repository {mask_url(repository.url)} is read by http: its answers can be changed on "
-            f"the way, except for the jars whose checksums this package has; use an https URL in "
+            f"the Maven repository {mask_url(repository.url)} is read by http, so its answers can be changed "
+            f"on the way; only the jars whose checksums this package contains are safe; use an https URL in "
             f"{MIRROR_VARIABLE}",
             PlainHttp,
             stacklevel=4,  # the caller of resolve

@@ -149,7 +149,7 @@ def test_a_cache_that_cannot_be_written(monkeypatch):
     assert problem.startswith(
         "the jars of Kafka 4.3.1: the cache folder must be one that this user can write to, got"
     )
-    assert f"/proc/cache (No such file or directory); set {CACHE_VARIABLE} to another one" in problem
+    assert f"/proc/cache (No such file or directory); set {CACHE_VARIABLE} to another folder" in problem
 
 
 @pytest.mark.usefixtures("bare")

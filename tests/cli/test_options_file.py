@@ -129,8 +129,11 @@ def test_references():
         "interval": 2.5,
     }
     for changed, message in [
-        ({"MOST": SECRET}, "p.toml: max_records must be a whole number: its reference has other text"),
-        ({"ONCE": "1"}, "p.toml: once must be true or false: its reference has other text"),
+        (
+            {"MOST": SECRET},
+            "p.toml: max_records must be a whole number, but its reference contains other text",
+        ),
+        ({"ONCE": "1"}, "p.toml: once must be true or false, but its reference contains other text"),
     ]:
         with pytest.raises(BadUsage) as caught:
             resolve(found, FIELDS, "p.toml", {**there, **changed})

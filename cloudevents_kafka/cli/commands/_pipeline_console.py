@@ -19,7 +19,7 @@ _HEARTBEAT_SECONDS: Final = 60.0
 
 
 class Console:
-    """The output of a run on stderr: lines for batches and warnings, and a line each minute without them."""
+    """The output of a run on stderr: lines for batches and warnings, or at least one line each minute."""
 
     def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
         self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet

@@ -1,4 +1,4 @@
-"""Lag: the distance of a reader of topics, such as a group or a pipeline, from the partitions' ends."""
+"""Lag: how many offsets a reader of topics, such as a group or a pipeline, is behind the end."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _ADVICE: Final = {
     "INVALID_TIMESTAMP": "the timestamp is too old or too new for the topic: leave out --keep-timestamps",
     "TOPIC_AUTHORIZATION_FAILED": ASK_FOR_PERMISSION,
 }
-_WAIT_SECONDS: Final = 0.2  # the longest call of the client, which signals do not end
+_WAIT_SECONDS: Final = 0.2  # the maximum time of a client's call, which a signal does not end
 
 
 class TopicSender:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
     from confluent_kafka.admin import AdminClient
 
-_CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do not end
+_CALL_SECONDS: Final = 0.5  # the maximum time of a client's call, which a signal does not end
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # after this time, a terminal shows that the command waits
 _SYSLOG_INFO: Final = 6

@@ -1,4 +1,4 @@
-"""The verdict of the commands on a record, which is the verdict of a consumer that also reads the data."""
+"""How the commands decide whether a record is a valid event: like a consumer that also reads the data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from cloudevents_kafka.errors import BrokenData, DataError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
-_REGISTRY_HINT = "a schema registry has framed it: consume --schema-registry URL decodes it"
+_REGISTRY_HINT = "a serializer of a schema registry wrote it; consume --schema-registry URL decodes it"
 
 
 def read(record: Record, *, lenient: bool = False, by_registry: bool = False) -> Decoded | Undecodable:
     """Return the result of `decode`, or a `BrokenData` if the data does not match its content type.
 
-    JSON without a Python value, such as a lone surrogate, is valid. With ``by_registry``, data that was
-    framed for a schema registry is not checked.
+    JSON without a Python value, such as a lone surrogate, is valid. With ``by_registry``, data that a schema
+    registry's serializer may have written is not checked.
     """
     item = decode(record, lenient=lenient)
     if not isinstance(item, Decoded) or (by_registry and _is_framed(item.event)):

@@ -67,7 +67,7 @@ def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
 
 
 def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> Record:
-    """Return the record of an event, encoded like the record in the line, or as ``overrides`` demands."""
+    """Return the record of an event, encoded like the record in the line, or as ``overrides`` says."""
     record = line.record
     if event is None:
         # K-07: null is an event "with no data", too, so a missing value is not null.

@@ -1,4 +1,4 @@
-"""HTML as a tree in which text is never markup, and masked, escaped, shortened text from records."""
+"""HTML as a tree in which text is never markup; text from records is masked, escaped and shortened."""
 
 from __future__ import annotations
 

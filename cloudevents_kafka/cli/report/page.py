@@ -1,4 +1,4 @@
-"""The page about records: figures with tables, and samples; lists are bounded so that 1 MB suffices."""
+"""The page about records: figures, tables and samples; long lists are cut, so 1 MB suffices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cloudevents_kafka.primitives.redaction import MASK, is_secret_name
 _ROWS: Final = 40  # rows of a table
 _BARS: Final = 48
 _COLORS: Final = 8  # one for each of the most frequent types, and one for all others
-_KINDS: Final = 12  # of errors with samples of their records
+_KINDS: Final = 12  # errors whose records have samples
 _HEADERS: Final = 6  # headers of a sample
 # Units for the width of bars: milliseconds, name, and the part of a time's text that is shown.
 _UNITS: Final = (

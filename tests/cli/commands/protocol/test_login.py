@@ -85,8 +85,8 @@ def test_a_command_is_a_function_of_the_client():
     ("settings", "words"),
     [
         (["group.id=g"], "these commands do not support group.id; leave it out"),
-        (["ssl.certificate.location=/x"], "does not have ssl.certificate.location"),
-        (["enable.ssl.certificate.verification=false"], "does not have enable.ssl.certificate.verification"),
+        (["ssl.certificate.location=/x"], "do not support ssl.certificate.location"),
+        (["enable.ssl.certificate.verification=false"], "do not support enable.ssl.certificate.verification"),
         (["security.protocol=tls"], "security.protocol must be one of plaintext, ssl, "),
         (["security.protocol=ssl", "ssl.ca.location=/nowhere"], "ssl.ca.location: cannot read certificates"),
         (pairs(OIDC, sasl_mechanism="GSSAPI"), "sasl.mechanism must be one of PLAIN, SCRAM-SHA-256, "),
