@@ -13,7 +13,7 @@ from typing import Any
 
 
 def writer_schema(schema: Any) -> Any:
-    """Return a schema without defaults and without invalid decimals; schemas are decoded JSON.
+    """Return a schema, which is decoded JSON, without its defaults and without invalid decimals.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_writers import writer_schema

@@ -1,4 +1,4 @@
-"""Counts of any records in bounded memory; the pipeline and the command line use these counts.
+"""Counts of records, in bounded memory; the pipeline and the command line use these counts.
 
 `Labels` counts by label, and `TimeHistogram` counts by time; the docstrings of their modules say how exact
 the counts are. `RecordCounts` combines all counts of the records.

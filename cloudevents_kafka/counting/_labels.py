@@ -65,7 +65,7 @@ def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
 
 
 def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str, int]:
-    """Return at most ``most`` counts, by the rules of this module; `OTHERS` is the sum of the others."""
+    """Return at most ``most`` counts by this module's rules; `OTHERS` is the sum of all other counts."""
     if len(counts) <= most:
         return dict(counts)
     kept = _most_of({label: count for label, count in counts.items() if label != OTHERS}, most - 1)

@@ -47,7 +47,7 @@ def check_cache() -> None:
     if not nearest.is_dir():
         raise CacheNotWritable(f"{nearest} is a file")
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise CacheNotWritable(f"this user may not write to {nearest}")
+        raise CacheNotWritable(f"this user is not allowed to write to {nearest}")
 
 
 @contextmanager

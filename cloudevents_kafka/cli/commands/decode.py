@@ -65,8 +65,8 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
     object {"key", "headers", "value"} of texts, {"base64": …} or {"hex": …}. Prints the content mode and the
     reason for it, the attributes and their types, every broken rule with its clause, the recommendations that
     the event does not follow, and the result of lenient decoding. Data that does not match its content type
-    is shown with the place of the error. A line that is not a record is reported with its number and skipped.
-    The exit code is 0 if all records are events with valid data, else 1.
+    is shown with the position of the error. A line that is not a record is reported with its number and
+    skipped. The exit code is 0 if all records are events with valid data, else 1.
 
     \b
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 |

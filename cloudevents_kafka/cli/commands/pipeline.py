@@ -77,10 +77,10 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
 
     Events are written to OUT/events, in folders by the date of the record. All other records are written to
     OUT/quarantine, unchanged and with the reason. With --table NAME, these two tables are NAME and
-    NAME_quarantine in a catalog. --route writes events of some types to other tables next to these two. Run
-    the command again to continue after the last record, however the last run ended. If a topic was deleted
-    and created again, or the checkpoint belongs to another OUT, the run ends with exit code 2: then use a new
-    OUT.
+    NAME_quarantine in a catalog. --route writes events of some types to other tables next to these two. To
+    continue after the last record, run the command again, even if the last run was killed. If a topic was
+    deleted and created again, or the checkpoint belongs to another OUT, the run ends with exit code 2: then
+    use a new OUT.
 
     --backfill writes records that are missing in the tables, such as those before --from latest, up to the
     next offset of the pipeline. With --to delta or iceberg, the pipeline may run at the same time.
@@ -129,7 +129,7 @@ def _require(values: dict[str, Any]) -> None:
 
 
 def _check_folder(options: pipeline.PipelineOptions) -> None:
-    """Raise `BadUsage` if a folder does not suit the tables, even if no broker answers."""
+    """Raise `BadUsage` if a folder does not suit the tables; this check does not need a broker."""
     try:
         check_renames(options)
     except pipeline.WrongStore as error:

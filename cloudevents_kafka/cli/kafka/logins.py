@@ -1,4 +1,4 @@
-"""Logins of the client: tokens that a command prints, and advice what to check if a login fails."""
+"""Logins of the client: tokens that a command prints, and advice about what to check if a login fails."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Topics, their partitions (all partitions if empty), and the start and end positions of reading.
 
     Without ``begin``, reading starts at the offsets of the group, or at the start of each partition.
-    ``topics`` may contain globs, and all topics whose names match ``topic_pattern`` are read as well.
+    ``topics`` may contain globs. In addition, all topics whose names match ``topic_pattern`` are read.
     """
 
     topics: tuple[str, ...]

@@ -59,7 +59,7 @@ class TopicSender:
 
     @property
     def advice(self) -> str:
-        """Advice about the records that were not delivered, after a semicolon; empty if unknown."""
+        """A semicolon and advice about the records that were not delivered, or an empty text."""
         known = [advice for name, advice in _ADVICE.items() if name in self._errors]
         return "".join(f"; {advice}" for advice in dict.fromkeys(known))
 

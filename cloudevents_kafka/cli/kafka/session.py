@@ -1,8 +1,8 @@
 """A session with a cluster: confluent-kafka's clients, their errors, and a limit for waiting.
 
 The clients do not write a log (``log_level`` 0). They pass their errors to a callback; the session combines
-these errors into one message with the broker's address, the cause and advice what to check. Only the client's
-log says why a connection was closed, so the session reads the log.
+these errors into one message with the broker's address, the cause and advice about what to check. Only the
+client's log says why a connection was closed, so the session reads the log.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ConnectionsRefused(BrokerFailure):
 
 
 class TopicNotAllowed(BrokerFailure):
-    """The user may not describe a topic."""
+    """The user is not allowed to describe a topic."""
 
 
 class _Log:
@@ -215,8 +215,8 @@ class BrokerSession:
     def partitions(self, client: AdminClient | Consumer | Producer, topic: str) -> list[int]:
         """Return the partitions of a topic, sorted by number.
 
-        Raises `BadUsage` if the topic does not exist, `TopicNotAllowed` if the user may not describe it, and
-        `BrokerFailure` if the broker does not answer.
+        Raises `BadUsage` if the topic does not exist, `TopicNotAllowed` if the user is not allowed to
+        describe the topic, and `BrokerFailure` if the broker does not answer.
         """
         created = self._settings.effective.get(CREATE_TOPICS) == "true"
         grace_ends = time.monotonic() + _CREATION_SECONDS * created

@@ -99,7 +99,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of the first brokers. Raises `BadUsage` for none, or for credentials in one."""
+        """The addresses of the first brokers. Raises `BadUsage` if they are missing or have credentials."""
         servers = self.named_servers
         if not servers:
             raise BadUsage(_NO_BROKER)
@@ -158,7 +158,10 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return the settings whose names do not begin with ``prefix``, and the others without the prefix."""
+        """Return the settings whose names do not begin with ``prefix``, and the values of all others.
+
+        In the dictionary of the others, the names do not contain the prefix.
+        """
         own = {name: value for name, value in self.effective.items() if name.startswith(prefix)}
         rest = self
         for name in own:

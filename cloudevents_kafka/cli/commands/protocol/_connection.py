@@ -94,7 +94,7 @@ def _check_allowed(found: MetadataResponse, options: ConnectionOptions) -> None:
 
 
 def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> CommandError:
-    """Return the error that ends the command, with advice what to check."""
+    """Return the error that ends the command, with advice about what to check."""
     cause = error.__cause__ if isinstance(error.__cause__, protocol.BrokerError) else error
     text = f"broker {options.broker}: {error}"
     if isinstance(cause, protocol.BrokerError) and cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
