@@ -45,8 +45,8 @@ class RecordCounts:
 
     Labels are cut to `MAX_KEY_LENGTH` characters.
 
-    ``errors`` counts the records that are not events by verdict and first clause, such as ``broken-event
-    R-02``; ``samples`` contains a few records for each verdict and clause. ``tolerated`` counts, by clause,
+    ``errors`` counts, by verdict and first clause (such as ``broken-event R-02``), the records that are not
+    events. ``samples`` contains a few records for each verdict and clause. ``tolerated`` counts, by clause,
     the broken rules of events that were read leniently. ``sizes`` counts records by the number of bits in
     their size, and ``size`` is the sum of all sizes. The size of an event is the size of its data; the size
     of any other record is the size of its value. ``times`` counts the timestamps of records by event type.

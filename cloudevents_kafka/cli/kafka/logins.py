@@ -24,7 +24,7 @@ _EXTENSIONS: Final = "sasl.oauthbearer.extensions"
 # The client's error if it could not fetch a token; it uses an older token meanwhile, and tries again.
 _NO_TOKEN: Final = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105
 CHECK_ISSUER: Final = (
-    "check that its issuer, audience and scope are those that the broker expects, and the clocks"
+    "check that its issuer, audience and scope are those that the broker expects, and check the clocks"
 )
 """Advice about a token that a broker refuses."""
 _NO_SOURCE: Final = (

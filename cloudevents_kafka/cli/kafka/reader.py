@@ -149,7 +149,7 @@ range_options: Final = option_group(
 
 
 def consumer_settings(settings: Settings, command: str, group: str | None) -> Settings:
-    """Return the settings for a command's consumer, which commits only if the command requests it."""
+    """Return the settings for a command's consumer, which does not commit offsets automatically."""
     overrides = {
         "enable.auto.commit": "false",
         "enable.partition.eof": "true",

@@ -158,9 +158,9 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return the settings whose names do not begin with ``prefix``, and the values of all others.
+        """Return all other settings, and a dictionary of the settings whose names begin with ``prefix``.
 
-        In the dictionary of the others, the names do not contain the prefix.
+        The names in the dictionary do not contain the prefix.
         """
         own = {name: value for name, value in self.effective.items() if name.startswith(prefix)}
         rest = self

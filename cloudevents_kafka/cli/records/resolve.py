@@ -70,7 +70,7 @@ def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> R
     """Return the record of an event, encoded like the record in the line, or as ``overrides`` says."""
     record = line.record
     if event is None:
-        # K-07: null is an event "with no data", too, so a missing value is not null.
+        # K-07: null is an event "with no data", too, so a missing value is not read as null.
         raise EncodeError('the line must have "event" or "value" (null for a tombstone)')
     mode = overrides.mode
     if mode is None and not line.exact:

@@ -72,8 +72,8 @@ def command(
 
     Compressed records are decompressed; their positions count from the start of the decompressed bytes. If a
     frame is malformed, its readable fields are printed, then the position and the reason of the error. The
-    exit code is then 1. If a malformed frame has many fields, those in the middle are left out; fields are
-    cut to 256 bytes. After 1 MiB of output for malformed frames, further malformed frames are left out.
+    exit code is then 1. If a malformed frame has many fields, those in the middle are left out. Long fields
+    are cut to 256 bytes. After 1 MiB of output for malformed frames, further malformed frames are left out.
 
     \b
     cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
