@@ -98,7 +98,7 @@ def register_extension(
     if not isinstance(type, AttributeType):
         raise TypeError(f"the type of {name} must be an AttributeType, got {preview(type)}")
     if not (accepts is None or callable(accepts)) or not isinstance(rule, str):
-        raise TypeError(f"for {name}, accepts must be a function of the value, and rule a str")
+        raise TypeError(f"for {name}, accepts must be a function of the value, and rule must be a str")
     is_list = isinstance(needs, Collection) and not isinstance(needs, str)
     if not is_list or not all(isinstance(needed, str) for needed in needs):
         raise TypeError(f"for {name}, needs must be a list of names, got {preview(needs)}")

@@ -2,11 +2,10 @@
 
 A generated function contains code for each field of a layout. One call of `struct` decodes or encodes
 adjacent fields of fixed width, and structures in arrays are decoded inline. The function makes only the
-checks that limit its work and memory. For anything else, the function falls back to the interpreter, which
-locates the error in the same bytes or message. In arrays, the interpreter begins at the last element that the
-function has reached, so that an invalid frame costs no more than a valid frame. Only the errors in
-`FALLBACKS` and `_ENCODE_FALLBACKS` lead to the interpreter. Any other error of generated code is a bug, and
-propagates.
+checks that limit its work and memory. If the function raises one of the errors in `FALLBACKS` and
+`_ENCODE_FALLBACKS`, the module `interpreter` reads the same bytes or message again, and locates the error. In
+arrays, `interpreter` begins at the last element that the function has reached, so that an invalid frame costs
+no more than a valid frame. Any other error of generated code is a bug, and propagates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Messages and message sets of Kafka 0.7. A set is a range of the log's bytes.
+"""Messages and message sets of Kafka 0.7. A message set is a range of the bytes of a log.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Where a first run begins to read: after offsets that have landed, or at the offsets of ``start``."""
+"""The offsets at which a new checkpoint begins: those of ``start``, or those after the rows of the tables."""
 
 from __future__ import annotations
 
