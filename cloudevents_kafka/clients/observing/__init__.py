@@ -2,7 +2,8 @@
 
 `_protocol` defines the methods of an observer. Only functions of the module `calls` use these methods. A
 client imports this module only if observers were passed to the client. `opentelemetry`, with the names in
-`_conventions`, makes spans, and `prometheus` makes metrics."""
+`_conventions`, makes spans, and `prometheus` makes metrics.
+"""
 
 from cloudevents_kafka.clients.observing._protocol import Notice, Observer
 

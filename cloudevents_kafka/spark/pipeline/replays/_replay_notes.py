@@ -71,7 +71,7 @@ class ReplayNotes:
             return msgspec.json.decode(self._store.read(path), type=ReplayNote)
         except msgspec.MsgspecError as error:
             raise notes.WrongCheckpoint(
-                f"{self._store.url(path)} must be the description of a replay in JSON, got: {error}. Restore the file"
+                f"{self._store.url(path)} must describe a replay in JSON, got: {error}. Restore the file"
             ) from error
 
     def decide(self, note: ReplayNote) -> None:
