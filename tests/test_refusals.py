@@ -67,7 +67,7 @@ MUST_BE: dict[str, tuple[Any, type[Exception], str]] = {
     "item.data": (lambda: item().data, AttributeError, "no attribute 'data'; it is item.event.data"),
     "item.type": (lambda: item().type, AttributeError, "no attribute 'type'; it is item.event.type"),
     "item.key": (lambda: item().key, AttributeError, "no attribute 'key'; it is item.record.key"),
-    "an extension": (lambda: EVENT.partitionkey, AttributeError, "is event['partitionkey']"),  # type: ignore[attr-defined]
+    "an extension": (lambda: EVENT.partitionkey, AttributeError, "an extension with event['partitionkey']"),  # type: ignore[attr-defined]
     "subject": (
         lambda: setattr(EVENT, "subject", "x"),
         AttributeError,

@@ -124,5 +124,5 @@ def test_other_objects_are_refused(read: Any, thing: Any, error: Any, expected: 
 @each("thing", [None, "text", b"bytes"])
 def test_other_objects_are_not_sniffed(thing: Any) -> None:
     """None and texts are refused with the message of Record.of."""
-    with pytest.raises(TypeError, match="a Kafka record must have value"):
+    with pytest.raises(TypeError, match="a Kafka record must have a method value"):
         sniff(thing)

@@ -31,7 +31,7 @@ def ids(events: EventConsumer[Any], *, batches: bool = False) -> list[str]:
     return [item.event.id for item in islice(found, 2) if isinstance(item, Decoded)]
 
 
-_OF_CLIENT, _OF_FINAL = (ConsumeError.__doc__ or "").split("Final errors are")
+_OF_CLIENT, _OF_FINAL = (ConsumeError.__doc__ or "").split("All other errors are final")
 NAMES = sorted(set(re.findall(r"\b(?:_[A-Z_]+|[A-Z]+_[A-Z_]+)\b", _OF_CLIENT)))
 """The errors that the client mends, as a user reads them."""
 

@@ -421,7 +421,7 @@ def test_partitions_of_others_are_not_committed(monkeypatch: pytest.MonkeyPatch)
             "on_failure must be 'fail', 'skip', a DeadLetters or a function, got 'ignore'",
         ),
         ({"tries": 0}, ValueError, "tries must be at least 1"),
-        ({"backoff": -1}, ValueError, "backoff from 0"),
+        ({"backoff": -1}, ValueError, "backoff at least 0"),
         ({"concurrency": 0}, ValueError, "concurrency must be at least 1"),
         ({"stop_timeout": -1}, ValueError, "stop_timeout must be at least 0"),
         ({"max_ahead": 0}, ValueError, "max_ahead must be at least 1, got 0"),

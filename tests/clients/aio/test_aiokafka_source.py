@@ -421,7 +421,7 @@ def test_a_subscription_of_the_client_is_warned_of(caplog: pytest.LogCaptureFixt
         client.member_id = "member-1"  # type: ignore[attr-defined]  # of its coordinator
         async with AsyncEventConsumer(client) as events:
             await events.run(append_to([]), idle_timeout=0.1)
-        assert caplog.text.count("the consumer was subscribed on its client") == 1
+        assert caplog.text.count("the consumer was subscribed with a method of its client") == 1
 
     run(work())
 

@@ -131,7 +131,7 @@ def test_summary_as_text() -> None:
     assert "total in the tables: 4 events, 2 quarantined, of 6 records" in text
     assert "\x1b" not in text
     assert [line.split() for line in text.splitlines() if "was read as" in line] == [
-        [*["a", "name", "was", "read", "as", "another", "one"], clause, "1"] for clause in ("K-05", "N-01")
+        [*["a", "name", "was", "read", "as", "another", "name"], clause, "1"] for clause in ("K-05", "N-01")
     ]
     assert "\\x1b[2J" in text
     assert [line.split() for line in text.splitlines() if "t[0]" in line] == [
