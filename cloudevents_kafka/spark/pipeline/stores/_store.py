@@ -339,7 +339,7 @@ class HadoopStore(Store):
     def create(self, path: str, content: bytes) -> None:
         folder, _, name = path.rpartition("/")
         with _hadoop_explained("create", self.url(path)):
-            draft = self._path(f"{folder}/_draft.{name}")  # HDFS and object stores rename in one step
+            draft = self._path(f"{folder}/_draft.{name}")  # readers see the whole file or no file
             stream = self._fs.create(draft, True)
             stream.write(content)
             stream.close()
