@@ -14,8 +14,8 @@ module imports neither a Kafka client, nor asyncio, nor Spark. Read the package 
   traces and metrics;
 * `protocol`: Kafka's protocol and a client; `testing`: a local Kafka broker and fake clients for tests;
 * `spark`: DataFrames and a pipeline; `cli`: the command-line program;
-* `primitives`: small parts, such as the masking of secrets; `jvm`: functions that find Java and download
-  jars.
+* `primitives`: small modules, such as a module that masks secrets; `jvm`: functions that find Java and
+  download jars.
 """
 
 from __future__ import annotations

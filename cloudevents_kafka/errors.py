@@ -31,11 +31,11 @@
         ├── TopicChanged                 a topic is missing, or was deleted and created again
         └── ThresholdCrossed             a threshold has ended the run of a pipeline
 
-This module defines `DecodeError` and its subclasses; `problems` defines `Problem` and the classes above
-`DecodeError` in this list. `extensions`, `clients` and `spark.pipeline` define and raise `SigningError` and
-the classes below `SigningError`. `cli`, `jvm`, `oauth`, `sdk`, `spark` and `testing` define further
-exceptions. Inside the library, `binding` and `formats` raise private subclasses of `InvalidEvent`; users
-receive a `BrokenEvent` instead. The exceptions of `protocol` have another base class, `ProtocolError`.
+This module defines `DecodeError` and its subclasses; the module `problems` defines `Problem` and the classes
+above `DecodeError` in this list. `extensions`, `clients` and `spark.pipeline` define and raise `SigningError`
+and the classes below `SigningError`. The packages `cli`, `jvm`, `oauth`, `sdk`, `spark` and `testing` define
+further exceptions. Inside the library, `binding` and `formats` raise private subclasses of `InvalidEvent`;
+users receive a `BrokenEvent` instead. The exceptions of `protocol` have another base class, `ProtocolError`.
 
 An error lists all rules that an event breaks, each as a `Problem`. A message may contain the attributes of an
 event, but never the event's data, because data must not be logged (D-07).
@@ -85,7 +85,7 @@ class DecodeError(CloudEventsKafkaError):
     is advice for the user, or None. ``verdict`` is ``not-an-event``, ``broken-event``, ``broken-data``,
     ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the broken clauses, without duplicates.
     ``problems`` lists the broken rules of a `BrokenEvent`, and of a `NotAnEvent` whose value lenient reading
-    tried to read as JSON. It is empty for other errors.
+    tried to read as JSON. For other errors, ``problems`` is empty.
 
     Examples:
         >>> from cloudevents_kafka import DecodeError, Record, from_record

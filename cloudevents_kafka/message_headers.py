@@ -40,11 +40,12 @@ class UnreadHeaders(list[tuple[str, bytes | None]]):
 def headers_of(message: Any) -> Any:
     """Return a message's headers, [] if it has none, or `UnreadHeaders` if the client cannot return them.
 
-    Only this function calls ``headers()`` of a message. It calls ``headers()`` once, and checks that the
-    returned list is complete before other code uses the list. If a header name is not UTF-8, the first call
-    of confluent-kafka's ``headers()`` fails, and the message then contains a list with a gap in place of the
-    name. Each later call returns that list, and Python crashes when it reads the pair with the gap. The
-    user's code may already have made the first call.
+    Only this function calls ``headers()`` of a message. `headers_of` calls ``headers()`` once, and checks
+    that the returned list is complete before other code uses the list. If a header name is not UTF-8, the
+    first call of confluent-kafka's ``headers()`` fails, and the message keeps an incomplete list, in which
+    this name is missing. Each later call of ``headers()`` returns the incomplete list, and Python crashes
+    when it reads the pair without a name. The user's code may already have made the first call of
+    ``headers()``.
     """
     try:
         headers = _call_headers(message)

@@ -1,4 +1,4 @@
-"""`Record`: a Kafka record, as all parts of this library use it.
+"""`Record`: a Kafka record, which all packages of this library use.
 
 In keys, values and headers, None and ``b""`` differ: None is Kafka's null (a record with a null value is a
 tombstone), and ``b""`` is an empty value. Headers are ordered; a header name may occur more than once, and
@@ -135,7 +135,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, source: RecordInput) -> Record:
-        """Return the record of a client's message; the methods and attributes of the message show its kind.
+        """Return the record of a client's message; the message's methods and attributes show the client.
 
         Accepts a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or `protocol` record
         (attributes), a Spark ``Row``, a mapping, or a `Record`. Raises `TypeError` for other objects, such as
@@ -165,7 +165,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def wire_size(self) -> int:
         """Return the size in bytes of an uncompressed Kafka 0.11 batch that contains only this record.
 
-        The size includes the key, the value, the headers, and the fields that Kafka adds to them. The
+        The size includes the key, the value, the headers, and the fields that Kafka adds to each record. The
         complete produce request is only a few bytes larger.
 
         Examples:
@@ -243,7 +243,7 @@ def _not_a_pair(number: int, got: str) -> TypeError:
 
 
 def with_bytes_headers(record: Record) -> Record:
-    """Return a record whose header values are bytes or None; return the same record if it already is one."""
+    """Return a record whose header values are bytes or None; return the same record if nothing changes."""
     if _HEADER_TYPES.issuperset(map(type, map(_value_of, record.headers))):
         return record
     return msgspec.structs.replace(record, headers=to_headers(record.headers))

@@ -1,8 +1,8 @@
 """The documented extensions of CloudEvents: the types and rules of their attributes.
 
 Each extension is described in its own document, next to the core specification. This module contains the
-rules that a single event can break: the types, and the constraints at the level MUST. `extensions` contains
-functions for the duties of programs, and for recommendations.
+rules that a single event can break: the types, and the constraints at the level MUST. The package
+`extensions` contains functions for the rules that programs must follow, and for recommendations.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Attributes = Mapping[str, AttributeValue]
 class Rule(msgspec.Struct, frozen=True):
     """A constraint on a value, alone or together with other attributes of the same event.
 
-    ``check`` takes the typed value and all attributes of the event, and returns whether the value obeys the
-    rule that ``text`` describes.
+    ``check`` is called with the typed value and all attributes of the event, and returns whether the value
+    obeys the rule that ``text`` describes.
     """
 
     text: str
@@ -84,7 +84,7 @@ _BAM: Final = ("bamtxid", "bampid", "bamptxid", "bamptxsid")
 def _document(
     clause: str, required: tuple[str, ...], **attributes: tuple[AttributeType, *tuple[Rule, ...]]
 ) -> dict[str, Extension]:
-    """Return the attributes of one document; each attribute needs the ``required`` attributes."""
+    """Return the attributes of one extension document; each attribute needs the ``required`` attributes."""
     return {
         name: Extension(type_, tuple(rules), tuple(needed for needed in required if needed != name), clause)
         for name, (type_, *rules) in attributes.items()

@@ -77,10 +77,10 @@ def register_extension(
     """Register the type of an extension attribute in this process.
 
     ``event[name]`` then has that type in every mode and format. An event is invalid if the value has another
-    type, if ``accepts`` returns false or raises an exception, or if one of the attributes in ``needs`` is
-    missing. ``rule`` is the text that describes ``accepts`` in error messages. Registering a name again
-    replaces the earlier registration of the name. Raises `ValueError` if the name or a name in ``needs`` is
-    invalid, and `TypeError` if an argument has a wrong type.
+    type, if the function ``accepts`` returns false or raises an exception, or if one of the attributes in
+    ``needs`` is missing. In error messages, the text ``rule`` describes the values that ``accepts`` allows.
+    Registering a name again replaces the earlier registration of the name. Raises `ValueError` if the name or
+    a name in ``needs`` is invalid, and `TypeError` if an argument has a wrong type.
 
     Examples:
         >>> from cloudevents_kafka import AttributeType, Event, InvalidEvent, register_extension
@@ -170,7 +170,7 @@ def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None =
 def parse_values(
     attributes: dict[str, AttributeValue], table: ExtensionTable | None = None
 ) -> dict[str, AttributeValue]:
-    """Return attributes with values of their known types; return the same dictionary if all are texts."""
+    """Return attributes with values of their types; return the same dictionary if all values are texts."""
     table = table or current.table
     constrained = table.constrained & attributes.keys()
     if not constrained:

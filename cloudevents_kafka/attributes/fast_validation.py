@@ -1,7 +1,7 @@
 """A fast check that accepts only valid events.
 
-`accept` decides in one pass whether attributes obey all rules; `validation` finds the rules that invalid
-attributes break. Valid names, and valid values that occur in many events, are cached.
+The function `accept` decides in one pass whether attributes obey all rules; the module `validation` finds the
+rules that invalid attributes break. Valid names, and valid values that occur in many events, are cached.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def are_valid_texts(  # a call by position is faster
     """Return whether attributes obey the rules of the core specification.
 
     The first three arguments are the same as in `accept`; ``valid_type`` says whether ``datacontenttype`` is
-    known to be a valid media type. `accept_names` checks names and extensions.
+    known to be a valid media type. The function `accept_names` checks names and extensions.
     """
     # JSON escapes all ASCII control characters (T-06) except DEL; an escape makes the text longer.
     if joined and not (
@@ -126,7 +126,7 @@ def _is_schema(text: str) -> bool:
 
 
 def accept_names(attributes: dict[str, Any], table: ExtensionTable) -> bool:
-    """Return whether names are valid and extensions obey their rules; cache the names without rules."""
+    """Return whether names are valid and extensions obey their rules; cache the names that have no rules."""
     text_names, checks = table.text_names, table.checks
     for name in attributes:
         if name in text_names:

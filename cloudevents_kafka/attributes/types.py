@@ -120,10 +120,11 @@ def _write_binary(value: bytes) -> str:
 class TypeRow(msgspec.Struct, frozen=True):
     """The properties of one of the seven types.
 
-    ``python`` is the Python class of the values. ``write`` returns the canonical text of a value, and
-    ``parse`` returns the value of a canonical text; ``parse`` is None if the value is the text itself.
-    ``accepts`` returns whether a String is a valid text of the type; ``accepts`` is None if every String is
-    valid. ``clause`` and ``rule`` appear in the error for a value of another type.
+    ``python`` is the Python class of the values. The function ``write`` returns the canonical text of a
+    value, and the function ``parse`` returns the value of a canonical text; ``parse`` is None if the value is
+    the text itself. The function ``accepts`` returns whether a String is a valid text of the type;
+    ``accepts`` is None if every String is valid. ``clause`` and ``rule`` appear in the error for a value of
+    another type.
     """
 
     kind: AttributeType

@@ -1,6 +1,6 @@
 """The rules for the attributes of an event, and the problems of attributes that break these rules.
 
-`fast_validation` decides whether attributes have any problem; this module finds the problems.
+The module `fast_validation` only decides whether attributes have problems; this module finds the problems.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def validate(
     """Return attributes with values of their types, and a list of all problems of an event.
 
     ``form_problems`` are problems in the form of the record or value, such as a repeated name; these problems
-    come first in the result. If a form problem or ``unreadable`` names an absent attribute, this attribute
-    was sent, so it is not reported as missing.
+    come first in the result. An absent attribute is not reported as missing if ``form_problems`` or
+    ``unreadable`` names it, because the attribute was sent in a wrong form.
     """
     table = current.table
     attributes = parse_values(attributes, table)

@@ -106,7 +106,7 @@ def _read_uncached(headers: Headers, table: ExtensionTable, *, lenient: bool) ->
 
 
 def _remove_copy(attributes: dict[str, Any]) -> bool:
-    """Remove ce_datacontenttype; return whether it was absent or a copy of content-type (K-04)."""
+    """Remove ce_datacontenttype; return whether this header was absent, or a copy of content-type (K-04)."""
     if CONTENT_TYPE_COPY not in attributes:
         return True
     copy: str = attributes.pop(CONTENT_TYPE_COPY)

@@ -37,7 +37,7 @@ _TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"}
 
 
 class _Foreign(dict[str, bool]):
-    """A cache from header names to booleans: True for a foreign name, which resembles no event header."""
+    """A cache that maps header names to booleans: True for a name that does not resemble an event header."""
 
     def __missing__(self, name: str) -> bool:
         return remember(self, name, exact_name(name) is None)
@@ -172,7 +172,7 @@ def _record_like(like: RecordInput) -> Record:
 def _encode_like(
     event: Event, like: Record, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and value of an event that was read from ``like``, or that replaces that event."""
+    """Return the headers and value of an event that was read from ``like``, or of a changed event."""
     sniffed = sniff(like.headers)
     is_like = format in {None, sniffed.format} and mode in {None, sniffed.mode}
     if is_like and sniffed.mode == "binary":
@@ -198,11 +198,12 @@ def _encode_like(
 
 
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
-    """Return the headers and value of an event in binary mode, or None if ``like`` must be read first.
+    """Return the headers and value of an event in binary mode, or None if ``like`` must be decoded first.
 
-    ``like`` is not read if two conditions are true. First, each header of ``like`` either does not belong to
-    an event, or has the name of a header of ``event`` and occurs once. Second, the values of the headers with
-    such names equal the values in the event, or differ in a way that shows that the event was changed.
+    ``like`` is not decoded if two conditions are true. The first condition is that each header of ``like``
+    either does not belong to an event, or has the name of a header of ``event`` and occurs once. The second
+    condition is that these event headers have the same values in ``like`` and in ``event``, or values that
+    show that the event was changed.
     """
     written, value = encode_binary(event)
     new = dict(written)
@@ -250,7 +251,7 @@ def _unchanged(like: Record) -> tuple[Headers, bytes | None]:
 def _encode_like_deviating(
     event: Event, item: Decoded, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and value of an event that was possibly read leniently from a record."""
+    """Return the headers and value of an event that lenient reading may have read from a record."""
     from cloudevents_kafka.binding._forward import keep_left_out  # few records deviate
 
     like, origin = item.record, item
@@ -276,8 +277,8 @@ def _encode_like_deviating(
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:
     """Return the headers of ``like``, in which written headers replace headers with the same names.
 
-    Written headers with new names are last. The null header of an absent attribute stays if the content mode
-    is the same. A copy of the content-type stays if it equals the written content-type.
+    Written headers with new names are last. The null header of an absent attribute is kept if the content
+    mode is the same. A copy of the content-type stays if it equals the written content-type.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))

@@ -1,8 +1,8 @@
-"""Write a changed event into the record from which lenient reading read it; keep the left-out values.
+"""Write a changed event into its record, which was read leniently; keep the left-out values.
 
 Several headers or members may stand for one attribute. Only one of these headers or members was read. The new
 value of the attribute replaces this header or member, and is written under the exact name. Headers and
-members that were left out stay, even if no attribute has their name. If an attribute was read and then
+members that were left out are kept, even if no attribute has their name. If an attribute was read and then
 removed from the event, all headers or members that stand for the attribute are removed.
 """
 
@@ -47,7 +47,7 @@ def keep_left_out(written: Record, event: Event, origin: Decoded) -> tuple[Heade
 
 
 def _is_quoted(headers: Headers) -> bool:
-    """Return whether all values are in quotation marks, as the value of the specversion shows."""
+    """Return whether the specversion, and therefore each header value, is in quotation marks."""
     names = (_attribute_in(name) for name, _ in headers)
     places = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, headers, strict=True))
     return (headers[places["specversion"]][1] or b"").startswith(b'"')
@@ -100,7 +100,10 @@ def _stays(
     is_read: bool,
     is_exact: bool,
 ) -> bool:
-    """Return whether a header or member stays: it is not of the event, or it was left out and not replaced.
+    """Return whether a header or a member of the original record is kept in the changed record.
+
+    A header or a member is kept if it does not belong to the event, or if it was left out of the event and no
+    new value replaces it.
 
     ``before`` contains the names of the attributes in the event that was read, and ``new`` contains the names
     of the attributes in the changed event.
@@ -123,7 +126,8 @@ def _attribute_in(header: str) -> str | None:
 def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int]:
     """Return a dictionary from attributes to the index of the header or member that was read.
 
-    ``found`` yields, for each header or member, its attribute, its name, and whether it has a value.
+    ``found`` yields three values for each header or member: the attribute, the name, and whether there is a
+    value.
     """
     ranks: dict[str, tuple[bool, bool, bool, int]] = {}
     for index, (attribute, name, has_value) in enumerate(found):
@@ -149,7 +153,7 @@ def _merge_structured(written: Headers, like: Headers) -> Headers:
 
 
 def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
-    """Return a structured value that also contains the parts of the original value that reading left out."""
+    """Return ``value`` after adding the attributes that lenient reading left out of the event."""
     came = origin.record.value or b""
     before, new = raw_parts(origin.event)[0], raw_parts(event)[0]
     if origin.format == _JSON:
@@ -168,7 +172,7 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
 
 
 def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
-    """Yield the unchanged members of a JSON object, except members from which an attribute was read."""
+    """Yield, unchanged, the members of a JSON object that were not read as attributes."""
     members = [(name, value[start:end]) for name, start, end in find_members(value)]
     members = [(name, text) for name, text in members if name not in _NOT_ATTRIBUTES and text != _NULL]
     for index in _left_out([name for name, _ in members], before, new):
@@ -177,7 +181,7 @@ def _left_out_members(value: bytes, before: Collection[str], new: Collection[str
 
 
 def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str]) -> Iterator[int]:
-    """Yield the indexes of the names that stay in the value, because no attribute was read from them."""
+    """Yield the index of each name that was not read as an attribute and is therefore kept."""
     attributes = [name if is_name(name) else fold_name(name) for name in names]
     places = _read_places((attribute, name, True) for attribute, name in zip(attributes, names, strict=True))
     for index, (name, attribute) in enumerate(zip(names, attributes, strict=True)):

@@ -41,7 +41,7 @@ def attribute_of(header: str) -> str | None:
 
 
 def exact_name(header: str) -> str | None:
-    """Return the header name of the binding that a header's name equals or nearly equals, or None."""
+    """Return the binding's header name that a header's name equals or nearly equals, or None."""
     folded = str(header).lower()
     if prefix := OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[prefix.end() :]

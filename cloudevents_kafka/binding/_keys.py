@@ -17,7 +17,7 @@ KeyMapper = Callable[[Event], str | bytes | None]
 """A function that returns the key for an event: bytes, a str, or None for no key."""
 
 ReverseKeyMapper = Callable[[Event, Record], Event]
-"""A function that takes an event and its record, and returns the event that the receiver gets."""
+"""A function that is called with an event and its record, and returns the event for the receiver."""
 
 
 def partition_key(event: Event) -> str | None:

@@ -1,7 +1,7 @@
 """The reader of valid records, which makes one pass over the headers and one pass over the value.
 
-Strict and lenient reading share this reader. It decides only whether a record is valid. For invalid records,
-the steps of `_decode` find out what is wrong.
+Strict and lenient reading share this reader. This module decides only whether a record is valid. For invalid
+records, the steps of `_decode` find out what is wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cloudevents_kafka.record import Headers, Record
 
 
 class _EventTypes(dict[bytes, MediaType | None]):
-    """A cache from content-type headers to media types; None if a header does not name a CloudEvents type."""
+    """A cache that maps content-type headers to media types, or to None for types other than CloudEvents."""
 
     def __missing__(self, value: bytes) -> MediaType | None:
         media = _structured_type([(CONTENT_TYPE, value)])
@@ -38,7 +38,7 @@ _event_types: Final = _EventTypes()
 
 
 def read_valid(record: Record, lenient: bool) -> Event | Unread:  # noqa: FBT001  # a call by position is faster
-    """Return the event of a valid record, or the parts that were read of an invalid record.
+    """Return the event of a valid record, or the readable parts of an invalid record.
 
     With ``lenient``, a header whose name nearly matches a header name of binary mode makes a record invalid
     too: strict reading ignores such a header, and lenient reading treats it as an attribute. Each value is

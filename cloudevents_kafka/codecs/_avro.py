@@ -93,15 +93,15 @@ class _Datum(bytes):
 
 
 _Step = Callable[[_Datum, int, int], int]
-"""A function that takes a datum, an index and a depth, and returns the index after the value."""
+"""A function that is called with a datum, an index and a depth, and returns the index after the value."""
 
 
 class _Compiled(NamedTuple):
-    """The step function of a schema, and the size of the schema's values.
+    """The step function of a schema, which skips one value, and the size of the schema's values.
 
-    The step function skips one value. ``size`` is the size of a value in bytes if all values of the schema
-    have the same size. ``empties`` is the number of values that take no bytes in each value, except those in
-    arrays, maps and unions.
+    ``size`` is the size of a value in bytes if all values of the schema have the same size. ``empties`` says
+    how many values that take no bytes are in one value of the schema; values in arrays, maps and unions are
+    not counted.
     """
 
     step: _Step
@@ -110,7 +110,7 @@ class _Compiled(NamedTuple):
 
 
 class AvroLimits:
-    """The limits for one schema, which fastavro has parsed, and for the named schemas it refers to."""
+    """The limits for the data of a schema that fastavro has parsed; ``named`` contains its named schemas."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any]) -> None:
         self._named = named
@@ -199,7 +199,10 @@ class AvroLimits:
 
 
 def _fixed(size: int, empties: int | None = None) -> _Compiled:
-    """Return the step over values of a fixed size; by default, only a value of size 0 counts as empty."""
+    """Return the step function for values of a fixed size.
+
+    By default, only a value of size 0 is counted as a value that takes no bytes.
+    """
     number = int(size == 0) if empties is None else empties
 
     def fixed(datum: _Datum, at: int, _: int) -> int:
@@ -211,7 +214,11 @@ def _fixed(size: int, empties: int | None = None) -> _Compiled:
 
 
 def _paid(branch: _Compiled) -> _Step:
-    """Return the step over a branch of a union; a null is not counted, as its branch number takes a byte."""
+    """Return the step function for a branch of a union.
+
+    A null in a union is not counted as a value that takes no bytes, because the number of its branch takes a
+    byte.
+    """
     return (lambda _, at, __: at) if branch.size == 0 and branch.empties == 1 else branch.step
 
 

@@ -1,10 +1,10 @@
 """Decoders of Avro's binary encoding for untrusted bytes, for the types in the schemas of events.
 
-A reader is a function that takes a datum, an index and a depth, and returns the value at the index and the
-index after the value; most readers ignore the depth. A reader raises `MalformedDatum` for a length that
-exceeds the rest of the datum, `IndexError` if the datum ends too early, and `OverflowError` or
-`UnicodeDecodeError` for invalid integers and strings. `read_datum` raises `MalformedDatum` for all these
-errors.
+A reader is a function with three arguments: a datum, an index and a depth. The reader returns the value at
+the index, and the index after the value. Most readers do not use the depth. A reader raises `MalformedDatum`
+for a length that exceeds the rest of the datum, `IndexError` if the datum ends too early, and `OverflowError`
+or `UnicodeDecodeError` for invalid integers and strings. The function `read_datum` raises `MalformedDatum`
+for all these errors.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read_count(datum: bytes, at: int) -> tuple[int, int]:
 
 
 def read_bytes(datum: bytes, at: int, _: int = 0) -> tuple[bytes, int]:
-    """Return bytes, which are preceded by their length."""
+    """Return bytes that follow the encoding of their length."""
     # Decoded here instead of by `zigzag`: measured, an event is read in 10 % less time.
     size = datum[at]
     if size & 0x81:  # longer than one byte, or negative
@@ -104,7 +104,7 @@ def union_reader(*branches: Reader[Any]) -> Reader[Any]:
 
 
 def read_attributes(datum: bytes, at: int, read_value: Reader[Any]) -> tuple[list[tuple[str, Any]], int]:
-    """Return a map of attributes as (name, value) pairs, in which a name may occur more than once."""
+    """Return the attributes in a map as (name, value) pairs; a name may occur more than once."""
     pairs: list[tuple[str, Any]] = []
     length = len(datum)
     count, at = read_count(datum, at)

@@ -1,9 +1,9 @@
 """The budget of one Avro datum: limits for the number of values that its bytes may encode.
 
 A few bytes may encode any number of values that take no bytes: nulls, ``fixed`` of size 0, and records that
-consist of such values. So an array of a million such values is short, and so are nested records whose number
-doubles at each level. One budget applies to one complete datum. Values that take no bytes are counted in
-groups, with the help of the schema. Each other value counts as one step.
+consist of such values. For example, a few bytes may encode an array of a million nulls, or nested records
+whose number doubles at each level. One budget applies to one complete datum. Values that take no bytes are
+counted in groups, with the help of the schema. Every other value counts as one step.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final
 from cloudevents_kafka.codecs.avro_binary import MalformedDatum
 
 MAX_EMPTY_ITEMS: Final = 65_536
-"""The maximum number of values that take no bytes; a datum with more bytes may have one for each byte."""
+"""The maximum number of values that take no bytes; a larger datum may contain one for each byte."""
 FREE_STEPS: Final = 16_384
 STEPS_PER_BYTE: Final = 32
-"""A datum may have `FREE_STEPS` values, and `STEPS_PER_BYTE` more for each byte, as records are nested."""
+"""The number of values for each byte of a datum, in addition to `FREE_STEPS`; records may be nested."""
 _FREE_OUTPUT: Final = 1 << 20
 
 
@@ -36,7 +36,7 @@ class Budget:
         self._output = _FREE_OUTPUT + STEPS_PER_BYTE * size
 
     def spend_empties(self, count: int) -> None:
-        """Count values that take up 0 bytes; raise `BeyondBudget` if the datum has too many."""
+        """Count values that take no bytes; raise `BeyondBudget` if the datum has too many of them."""
         self._empties -= count
         if self._empties < 0:
             most = max(MAX_EMPTY_ITEMS, self._size)
@@ -50,7 +50,7 @@ class Budget:
             raise BeyondBudget(f"at most {most} values, for its {self._size} bytes")
 
     def spend_output(self, size: int) -> None:
-        """Count the bytes that a reader schema's defaults add; raise `BeyondBudget` if there are too many."""
+        """Count the bytes that default values of a schema add; raise `BeyondBudget` if there are too many."""
         self._output -= size
         if self._output < 0:
             most = _FREE_OUTPUT + STEPS_PER_BYTE * self._size

@@ -61,7 +61,7 @@ def _dotted_field(field: Any, space: str, names: set[str]) -> Any:
 
 
 def _space_of(name: str, space: str) -> str:
-    """Return the namespace of a name that is used within a namespace."""
+    """Return the namespace of a name; a name without a dot is in the namespace ``space``."""
     return name.rpartition(".")[0] if "." in name else space
 
 

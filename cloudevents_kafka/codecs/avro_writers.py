@@ -33,7 +33,7 @@ def writer_schema(schema: Any) -> Any:
 
 
 def _kept(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the members of one part of a schema, without the members to remove."""
+    """Yield the members of a schema's object, except a default and an invalid logical type."""
     is_wrong = schema.get("logicalType") == "decimal" and not _is_decimal(schema)
     left_out = ("default", "logicalType") if is_wrong else ("default",)
     yield from (pair for pair in schema.items() if pair[0] not in left_out)

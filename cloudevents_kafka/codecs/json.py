@@ -110,7 +110,7 @@ def is_parsable(text: bytes) -> bool:
 
 
 def is_json(text: bytes) -> bool:
-    """Return whether the bytes are one JSON text in UTF-8, even if it cannot be decoded to a Python value."""
+    """Return whether the bytes are one JSON text in UTF-8, even one that has no Python value."""
     return is_parsable(text) or (is_utf8(text) and is_json_text(text))
 
 

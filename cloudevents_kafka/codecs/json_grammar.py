@@ -58,9 +58,9 @@ def find_lone_surrogate(text: bytes) -> int | None:
 
 
 def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | None:
-    """Return the text of an object with some members set to 0, and the members' former texts by name.
+    """Return a JSON object in which 0 replaces the values of members, and the replaced values by name.
 
-    The length of the text does not change. If a member is repeated, the last of its texts is returned. The
+    The length of the text does not change. If a name is repeated, the last of its values is returned. The
     result is None if the text is not a JSON object according to the grammar.
     """
     blank, texts = bytearray(text), {}
@@ -75,7 +75,7 @@ def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | 
 
 
 def find_members(text: bytes) -> list[tuple[str, int, int]]:
-    """Return, for each member of an object, the name, and the start and the end of the value.
+    """Return the name of each member of a JSON object, and the start and the end of the member's value.
 
     The members are in order, and a name may occur more than once. The list is empty for a text that is not an
     object.

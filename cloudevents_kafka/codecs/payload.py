@@ -2,8 +2,8 @@
 
 An event stores its data as bytes, which are called the payload. If an event was read from a format that
 contained the data as a JSON value or as a text, the kind of the payload is JSON or text. Other formats then
-also write the data as a JSON value or as a text. If the format contained bytes, the kind is bytes; it is not
-guessed from the bytes.
+also write the data as a JSON value or as a text. If the format contained bytes, the kind is bytes; the kind
+is not guessed from the bytes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def implies_utf8_json(content_type: str | None) -> bool:
 
 
 def implied_type(content_type: str | None, kind: DataKind) -> str | None:
-    """Return the content type of data; for a JSON value without one, return ``application/json`` (J-09)."""
+    """Return the content type of data, or ``application/json`` for JSON without a content type (J-09)."""
     return "application/json" if content_type is None and kind is _JSON else content_type
 
 
@@ -119,8 +119,8 @@ def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> 
     """Return JSON text in the form of the argument ``data`` of `to_payload`.
 
     If the content type is JSON, the result is a `msgspec.Raw`, which `to_payload` copies; otherwise, it is
-    the text. If a codec encodes data of the content type, the text is returned, so that the codec receives
-    it.
+    the text. If a registered codec encodes such data, the result is the text itself, so that the codec
+    receives a str.
     """
     if not (content_type is None or isinstance(content_type, str)) or not implies_json(content_type):
         return text

@@ -1,11 +1,11 @@
 """The registry of codecs, which finds a codec by media type, event type and schema.
 
-If no codec is registered, `payload` decodes JSON and text, and other data stays bytes. A registered codec has
-precedence over `payload`. If several codecs match, a codec for the whole media type is used before a codec
-for its suffix (``+avro``). Among the codecs for one media type, or for one suffix, a codec for the event's
-``type`` or ``dataschema`` is used before a codec for all events. Parameters and case of the media type are
-ignored. A codec converts the payload for ``event.data``; ``event.payload`` is always the bytes. A codec
-consists of two functions::
+If no codec is registered, the module `payload` decodes JSON and text, and other data stays bytes. A
+registered codec has precedence over `payload`. If several codecs match, a codec for the whole media type is
+used before a codec for its suffix (``+avro``). Among the codecs for one media type, or for one suffix, a
+codec for the event's ``type`` or ``dataschema`` is used before a codec for all events. Parameters and case of
+the media type are ignored. A codec converts the payload for ``event.data``; ``event.payload`` is always the
+bytes. A codec consists of two functions::
 
     register_codec("application/cbor", Codec(cbor2.loads, cbor2.dumps))
 """
@@ -28,8 +28,8 @@ from cloudevents_kafka.problems import DataError
 class Codec(msgspec.Struct, frozen=True):
     """Two functions: one converts payload bytes to a value, and one converts a value to payload bytes.
 
-    If one of the functions is missing, data is converted in this direction as if there were no codec. If a
-    function raises an exception, a `DataError` is raised with that exception as its cause. The message of the
+    If one of the functions is None, its conversion is done as if no codec were registered. If a function
+    raises an exception, a `DataError` is raised with that exception as its cause. The message of the
     `DataError` contains the text of the exception only if the exception is itself a `DataError`; so the text
     of a `DataError` that a codec raises should not contain data.
 
@@ -120,7 +120,10 @@ def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | N
 
 
 def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
-    """Return the bytes of a user's function. Raises `DataError` if it raises, or does not return bytes."""
+    """Return the bytes that a user's function returns.
+
+    Raises `DataError` if the function raises an exception, or does not return bytes.
+    """
     payload = _call(encode, value, f"{_kind_of(value)} cannot be written as {{}}", content_type)
     if not isinstance(payload, bytes | bytearray | memoryview):
         raise DataError(f"the codec for {_describe(content_type)} must return bytes, got {_kind_of(payload)}")

@@ -5,12 +5,13 @@ and merging:
 
 1. The sum of the labels' counts and of the count ``others`` equals the sum of all numbers that were added.
 2. The count of a label is never larger than the exact count, and is at most ``others / (most + 1)`` smaller
-   than the exact count. So each label whose share is larger than 1 in ``most + 1`` has a count.
+   than the exact count. So each label whose share of the sum is larger than ``1 / (most + 1)`` has a count.
 3. If there are at most ``most`` different labels, all counts are exact, and ``others`` is 0.
 
 The algorithm was published by Misra and Gries (1982), and by Agarwal et al., Mergeable summaries (2012). If
 there are too many labels, the labels with the smallest counts are removed, and each remaining count is
-reduced by the largest of the removed counts. So, each time, at least ``most + 1`` labels lose this amount.
+reduced by the largest of the removed counts. So each removal reduces the counts of at least ``most + 1``
+labels by this amount.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Labels(Generic[_Label]):
 
 
 def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
-    """Return at most ``most`` of the counts, each reduced by the highest count that is left out."""
+    """Return at most ``most`` of the counts, each reduced by the highest of the removed counts."""
     if len(counts) <= most:
         return dict(counts)
     cut = nlargest(most + 1, counts.values())[-1]
@@ -73,7 +74,7 @@ def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str,
 
 
 def limit_nested(labels: _Nested, most: int = MAX_LABELS) -> dict[str, dict[str, int]]:
-    """Return at most ``most`` labels, each with at most ``most`` counts; the sum of all counts stays."""
+    """Return at most ``most`` labels, each with at most ``most`` counts; the total does not change."""
     limited = {outer: limit_labels(inner, most) for outer, inner in labels.items()}
     if len(limited) <= most:
         return limited

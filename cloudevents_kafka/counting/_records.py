@@ -100,7 +100,7 @@ class RecordCounts:
             self.times.add(timestamp, type_)
 
     def add_sample(self, error: str, reason: str, record: Record, size: int) -> None:
-        """Store a record as a sample, unless its error has enough samples."""
+        """Store a record as a sample, unless enough samples of the same error are stored."""
         if error in self.samples or len(self.samples) < MOST_SAMPLED:
             samples = self.samples.setdefault(error, [])
             if len(samples) < SAMPLES:

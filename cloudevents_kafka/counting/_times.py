@@ -27,7 +27,7 @@ _AWAY: Final = 2
 
 
 class TimeWindow(NamedTuple):
-    """Adjacent bins, their first millisecond and width, and the numbers of times before and after them."""
+    """Adjacent bins, the first millisecond, the width of a bin, and the counts of earlier and later times."""
 
     start: int
     width: int
@@ -37,7 +37,10 @@ class TimeWindow(NamedTuple):
 
 
 class TimeHistogram:
-    """The numbers of times, in ms since the epoch, by label and bin; the module's docstring has the rules."""
+    """Counts of times by label and bin; the times are in milliseconds since the epoch.
+
+    The module's docstring states the rules for the counts.
+    """
 
     def __init__(self, width: int = WIDTHS[0]) -> None:
         self.width = width
@@ -80,7 +83,7 @@ class TimeHistogram:
 
 
 def _span(times: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first and last of the sorted ``times``, except a few times that are far from all others."""
+    """Return the first and the last of the sorted ``times``, without a few times far from all other times."""
     if not times:
         return 0, -1
     sums = list(accumulate(count for _, count in times))

@@ -1,8 +1,8 @@
 """Event: an immutable CloudEvent that decodes its data on first access.
 
 An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. An event contains only the attributes
-that were set. It stores the exact bytes of the payload and the text of ``time``. An event that was read from
-a structured record also stores the record's value, so that the same bytes are written again.
+that were set. An event stores the exact bytes of the payload and the exact text of ``time``. An event that
+was read from a structured record also stores the record's value, so that the same bytes are written again.
 """
 
 from __future__ import annotations
@@ -293,11 +293,12 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._data  # type: ignore[no-any-return]  # a reader's type is known to its caller
 
     def read_with(self, read: Callable[[Event], T]) -> Event[T]:
-        """Return an equal event whose ``data`` is the result of ``read``, a function that takes the event.
+        """Return an equal event whose ``data`` is the result of ``read(event)``.
 
-        ``read`` has precedence over codecs. An event that `replace` returns also uses ``read`` if it has the
-        same data. A pickled copy does not use ``read``. ``read`` is not called for an event without data. If
-        ``read`` raises an exception, reading ``data`` raises a `DataError`.
+        The function ``read`` has precedence over codecs. An event that the method `replace` returns also uses
+        the function ``read``, if the event has the same data. A pickled copy of the event does not use the
+        function ``read``. The function ``read`` is not called for an event without data. If the function
+        ``read`` raises an exception, access to ``data`` raises a `DataError`.
         """
         event = unchecked_event(self._attributes, self._payload, self._kind, self._encoded)
         event._reader = read
@@ -309,7 +310,7 @@ class Event(SdkMethods, Generic[DataT_co]):
 
         If ``data`` is not passed, the payload stays the same, even if ``datacontenttype`` changes. If lenient
         reading accepted an invalid value, this value also stays, unless a new value of the attribute is
-        passed. Raises `InvalidEvent` if the changed event breaks a rule in any other way.
+        passed. Raises `InvalidEvent` if the changed event breaks any other rule.
         """
         event = _new(type(self))
         changed = {**self._attributes, **attributes}
@@ -325,7 +326,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._with_reader(event)
 
     def _with_reader(self, event: Event) -> Event:
-        """Return ``event``, which has the same data, with the function that `read_with` received, if any."""
+        """Return ``event``; if `read_with` was called on this event, ``event`` uses the same function."""
         return event.read_with(self._reader) if hasattr(self, "_reader") else event
 
     __replace__ = replace
@@ -387,8 +388,8 @@ def unchecked_event(
     """Return an event with attributes that are known to be valid; the attributes are not checked.
 
     Formats and readers create events with this function, after they have validated the attributes. The event
-    uses the dictionary itself, not a copy. ``encoded`` is a pair of the name of the event format and the
-    structured value from which the event was read, or None.
+    uses the dictionary itself, not a copy. ``encoded`` is None, or a pair: the name of the event format, and
+    the structured value from which the event was read.
     """
     event = _new(Event)
     event._attributes = attributes
@@ -405,7 +406,10 @@ def has_reader(event: Event) -> bool:
 
 
 def origin_of(event: Event) -> Event | None:
-    """Return this event, or the event before `replace`, if it was read from a structured value; else None."""
+    """Return the event that was read from a structured value: this event, or the event before `replace`.
+
+    The result is None if neither event was read from a structured value.
+    """
     return event if event._encoded is not None else getattr(event, "_origin", None)
 
 

@@ -1,4 +1,4 @@
-"""The official SDK's events: reading their attributes and data, and the methods of ``BaseCloudEvent``.
+"""Functions that read the official SDK's events, and the methods of the SDK's ``BaseCloudEvent``.
 
 Any object with the methods ``get_attributes()`` and ``get_data()`` is accepted as an event of the SDK's
 version 1 or 2.

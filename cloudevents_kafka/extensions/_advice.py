@@ -1,4 +1,4 @@
-"""A check that finds the recommendations of the extension documents that an event does not follow.
+"""A check whether an event follows the recommendations of the extension documents.
 
 The recommendations are the SHOULD and RECOMMENDED rules, and the MUST rules that apply only to producers:
 rules about OPC UA, signatures and the authorization context. No event is refused because it does not follow a

@@ -63,8 +63,8 @@ def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: boo
     The size of an event is the size of its record without a key, in the content mode in which the record is
     larger (S-03). A smaller event, or an event without data, is returned unchanged. With ``keep``, the
     returned event also contains the data. An existing ``dataref`` is replaced. A signature of the event
-    becomes valid again when a receiver has fetched the data. Raises the exceptions of ``store``, and
-    `DataError` if ``store`` does not return a reference.
+    becomes valid again when a receiver has fetched the data. Raises the exceptions of the function ``store``,
+    and `DataError` if ``store`` does not return a reference.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -91,7 +91,8 @@ def fetch_data(event: Event, fetch: Fetch) -> Event:
 
     An event is returned unchanged if it has no ``dataref``, or if its data equals the fetched data, byte for
     byte or as JSON. Raises `DataError` if the event's data differs from the fetched data (X-04: the two must
-    be identical) or if ``fetch`` does not return bytes. Exceptions of ``fetch`` are raised unchanged.
+    be identical) or if ``fetch`` does not return bytes. Exceptions of the function ``fetch`` are raised
+    unchanged.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -132,7 +133,7 @@ def has_json(event: Event) -> bool:
 
 
 def decode_event_json(event: Event, data: bytes) -> Any:
-    """Return the JSON value of data with an event's content type. Raises `DataError` if it is not JSON."""
+    """Return the JSON value of data with an event's content type. Raises `DataError` for other data."""
     return decode_json(to_utf8(data, event.datacontenttype))
 
 

@@ -3,9 +3,9 @@
 The names ``traceparent`` and ``tracestate`` have two meanings. As attributes of the event (extension
 distributed-tracing), ``traceparent`` and ``tracestate`` identify the trace in which the event originated.
 Programs that forward the event do not change these attributes. As headers of the record (W3C Trace Context),
-``traceparent`` and ``tracestate`` identify one hop, which is one delivery from a producer to a consumer. Each
-producer sets these headers. `start_trace` returns the attributes and the headers for the first producer, and
-`with_hop_trace` sets the headers in a program that forwards records.
+``traceparent`` and ``tracestate`` identify one delivery from a producer to a consumer (a hop). Each producer
+sets these headers. The function `start_trace` returns the attributes and the headers for the first producer,
+and the function `with_hop_trace` sets the headers in a program that forwards records.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_traceparent(text: str) -> bool:
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A position in a trace: the ``traceparent``, and the ``tracestate`` if there is one.
+    """A trace context (W3C): the ``traceparent``, and the ``tracestate`` if there is one.
 
     Examples:
         >>> from cloudevents_kafka.extensions import Trace
@@ -68,7 +68,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @classmethod
     def begin(cls, *, sampled: bool = True) -> Trace:
-        """Return the first position of a new trace with random ids."""
+        """Return the context of a new trace with random ids."""
         return cls(f"00-{_random_id(16)}-{_random_id(8)}-{_RANDOM | sampled:02x}")
 
     @classmethod
@@ -78,12 +78,12 @@ class Trace(msgspec.Struct, frozen=True):
 
     @property
     def trace_id(self) -> str:
-        """The id that all positions of the trace share, as 32 hexadecimal digits."""
+        """The id of the whole trace, as 32 hexadecimal digits."""
         return self.traceparent[3:35]
 
     @property
     def parent_id(self) -> str:
-        """The id of this position, as 16 hexadecimal digits."""
+        """The id of the caller's span in the trace, as 16 hexadecimal digits."""
         return self.traceparent[36:52]
 
     @property
@@ -101,7 +101,7 @@ class Trace(msgspec.Struct, frozen=True):
         return int(self.traceparent[53:55], 16)
 
     def child(self) -> Trace:
-        """Return the next position of the trace, in version 00, with the flags that version 00 defines."""
+        """Return the same trace with a new random parent id, in version 00, without unknown flags."""
         flags = self._flags & (_SAMPLED | _RANDOM)
         return Trace(f"00-{self.trace_id}-{_random_id(8)}-{flags:02x}", self.tracestate)
 
@@ -126,7 +126,7 @@ def origin_trace(event: Event) -> Trace | None:
 
 
 def hop_trace(record: RecordInput) -> Trace | None:
-    """Return the trace of the hop that delivered a record, from the headers of the record, or None.
+    """Return the trace of a record's last delivery, which the headers of the record contain, or None.
 
     If a record has several ``traceparent`` headers, the trace is ambiguous, and the result is None.
 
@@ -145,11 +145,11 @@ def hop_trace(record: RecordInput) -> Trace | None:
 
 
 def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Headers]:
-    """Return the event with the trace in which it originates, and the headers of the event's first hop.
+    """Return the event with attributes for its trace, and trace headers for the event's first delivery.
 
     The attributes of an event that already has a ``traceparent`` are not changed (extension
-    distributed-tracing). ``trace`` is the position of the first hop; by default, it is the trace of the
-    event, or a new trace.
+    distributed-tracing). The headers contain ``trace``. By default, ``trace`` is the trace in the attributes
+    of the event, or a new trace.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -167,7 +167,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
 
 def with_hop_trace(record: RecordInput, trace: Trace) -> Record:
-    """Return the record with headers for a new hop, which replace the headers of the last hop.
+    """Return the record with the headers of ``trace``, which replace the headers of the record's last trace.
 
     Examples:
         >>> from cloudevents_kafka import Event, to_record

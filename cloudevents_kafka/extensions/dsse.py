@@ -1,8 +1,9 @@
 """The signature of an event, which is a DSSE envelope with digests of the event as its payload.
 
 A DSSE 1.0.2 signature (protocol and envelope) covers the exact bytes of a payload, and the type of the
-payload. Here the payload is a JSON object of digests (extension verifiability). Each digest is the SHA-256 of
-the concatenated digests of several values; an absent value has the same digest as an empty value.
+payload. In the signature of an event, the payload is a JSON object of digests (extension verifiability). Each
+digest is the SHA-256 of the concatenated digests of several values; an absent value has the same digest as an
+empty value.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.primitives.preview import preview
 
 Signer = Callable[[bytes], bytes]
-"""A function that takes a message and returns its signature."""
+"""A function that returns the signature of a message."""
 
 Verifier = Callable[[bytes, bytes], bool]
 """A function that returns True if a signature is valid for a message: ``verifier(message, signature)``."""
@@ -132,7 +133,7 @@ def digest_event(event: Event, names: Sequence[str]) -> Material:
 
 
 def read_material(payload: bytes) -> Material:
-    """Return the digests in a JSON object. Raises `ValueError` if it is malformed or breaks a rule."""
+    """Return the digests in a JSON object. Raises `ValueError` if the object breaks a rule."""
     try:
         material = _decode_material(payload.decode())  # as in `read_envelope`
     except RecursionError:

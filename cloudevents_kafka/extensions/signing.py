@@ -1,10 +1,11 @@
 """Sign and verify events (extension verifiability).
 
-`sign` writes digests of an event, signed with the user's key, to the event's ``dssematerial``; `verify`
-compares a received event with these digests. A signature covers the core attributes, the exact bytes of the
-data, and the named extensions. Times are signed in UTC, without fractions of a second. A signature does not
-distinguish an absent attribute from an empty attribute, and does not show whether an event was omitted or
-sent twice. The JSON format removes white space around JSON data, so a signature of such data becomes invalid.
+The function `sign` writes digests of an event, signed with the user's key, to the event's ``dssematerial``;
+the function `verify` compares a received event with these digests. A signature covers the core attributes,
+the exact bytes of the data, and the named extensions. Times are signed in UTC, without fractions of a second.
+A signature does not distinguish an absent attribute from an empty attribute, and does not show whether an
+event was omitted or sent twice. The JSON format removes white space around JSON data, so a signature of such
+data becomes invalid.
 """
 
 from __future__ import annotations
@@ -102,11 +103,11 @@ class Verification(msgspec.Struct, frozen=True):
 def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
     """Return the event with a signature, which replaces an existing signature.
 
-    ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers. The signature also
-    covers ``extensions``; each of these must be absent, have a documented or registered type, or have a value
-    that is not a text. If JSON data has no content type, ``application/json`` is added, because the signature
-    covers the content type and most event formats write it. Raises `SigningError`, exceptions of ``key``, and
-    `TypeError` if ``key`` does not return bytes.
+    The function ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers. The
+    signature also covers ``extensions``; each of these extensions must be absent, have a documented or
+    registered type, or have a value that is not a text. If JSON data has no content type,
+    ``application/json`` is added, because the signature covers the content type and most event formats write
+    it. Raises `SigningError`, exceptions of ``key``, and `TypeError` if ``key`` does not return bytes.
 
     Examples:
         >>> import hmac
@@ -154,11 +155,11 @@ def verify(
 ) -> Verification:
     """Return the verified parts of an event.
 
-    ``keys`` contains the keys that may sign such an event: it maps the id of a key to a verifier, a function
-    that takes a message and a signature. An unsigned event is an error unless ``required`` is False, since
-    any intermediary can remove a signature. Raises `VerificationError` if the event must be discarded, and
-    `ValueError` if ``behaviour`` is unknown. Exceptions of a verifier are raised unchanged: such an exception
-    does not mean that the event is wrong.
+    ``keys`` maps the id of each key that may sign such an event to a verifier: a function with the arguments
+    message and signature. An unsigned event is an error unless ``required`` is False, since any intermediary
+    can remove a signature. Raises `VerificationError` if the event must be discarded, and `ValueError` if
+    ``behaviour`` is unknown. Exceptions of a verifier are raised unchanged: such an exception does not mean
+    that the event is wrong.
 
     Examples:
         >>> import hmac
@@ -197,7 +198,7 @@ def verify(
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:
-    """Return an event that was made from a received event; remove its signature if it has become invalid.
+    """Return an event that was made from a received event; remove a signature that has become invalid.
 
     The signature is removed if an attribute or data that it covers has changed. After the removal, `sign` the
     event with your key, or send it unsigned.
@@ -229,7 +230,10 @@ def _read_signature(content: object, event: Event) -> dsse.Envelope:
 
 
 def _verify_digests(event: Event, material: dsse.Material, behaviour: Behaviour) -> Scope:
-    """Return the parts whose digests match the event. Raises `ValueError` if a digest does not match."""
+    """Compare an event with its signed digests, and return which parts of the event are verified.
+
+    Raises `ValueError` if a digest does not match.
+    """
     if material.core != dsse.core_digest(event):
         raise ValueError("its core attributes or data have changed since it was signed")
     if material.ext is msgspec.UNSET or behaviour == "core-only":

@@ -1,6 +1,7 @@
-"""Reading Protobuf events: the attributes and the data in the fields of a message.
+"""Functions that read Protobuf events: the attributes and the data in the fields of a message.
 
-`read` uses `protobuf_decoder`, and finds every problem of an event. `_protobuf_scanner` reads valid events.
+The function `read` uses `protobuf_decoder`, and finds every problem of an event. The module
+`_protobuf_scanner` reads valid events.
 """
 
 from __future__ import annotations

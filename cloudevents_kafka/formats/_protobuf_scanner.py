@@ -1,8 +1,8 @@
 """A reader of ``io.cloudevents.v1.CloudEvent`` messages with the field order that serializers use.
 
 Serializers write first the required attributes in the order of their field numbers, then the entries of the
-map, and then the data. `read_valid` reads such a message in one pass; `_protobuf_reader.read` reads all other
-messages.
+map, and then the data. The function `read_valid` reads such a message in one pass; the function
+`_protobuf_reader.read` reads all other messages.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _read_required(value: bytes, text: str) -> tuple[dict[str, Any], int]:
 def _read_entries(
     value: bytes, text: str, at: int, attributes: dict[str, Any]
 ) -> tuple[dict[str, AttributeType], int]:
-    """Read the attributes in the map into ``attributes``.
+    """Read the attributes in the map, and add these attributes to ``attributes``.
 
     Return the types of the extensions whose field is not ce_string, and the index after the map.
     """
@@ -148,8 +148,9 @@ def _is_right(name: str, value: Any, attribute_type: AttributeType) -> bool:
 def _read_entry(value: bytes, at: int, text_at: int) -> tuple[str, AttributeType | None, int, int]:
     """Return the name and type of the entry at an index, and the start and end of the entry's text.
 
-    If the value is a number, the number starts one byte before the returned start. The type is None if the
-    text is the value of the attribute. An entry is cached if its text starts at ``text_at``.
+    If the value is a number, the returned start is the index after the number's first byte. The type is None
+    if the text is the value of the attribute. The entry is cached if the text starts at the index
+    ``text_at``.
     """
     entry_at = at
     size, at = varint.decode(value, at + 1)

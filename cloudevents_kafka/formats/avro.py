@@ -176,7 +176,7 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
 
 
 def read(datum: bytes) -> _Datum:
-    """Return the attributes, in order and with repeats, and the data as bytes, None or a JSON value.
+    """Return the attributes in order, also repeated ones, and the data as bytes, None or a JSON value.
 
     Raises `MalformedDatum` if the bytes are not a datum of the schema.
     """

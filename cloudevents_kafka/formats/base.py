@@ -33,7 +33,7 @@ class BaseFormat(ABC):
         return self._encode(event, attributes)
 
     def decode(self, value: bytes) -> Event:
-        """Return the event in a value.
+        """Return the event that a value contains.
 
         Raises `InvalidEvent` if the value is not a valid event; the error lists all problems.
         """
@@ -45,7 +45,7 @@ class BaseFormat(ABC):
 
     @abstractmethod
     def _decode(self, value: bytes) -> Event:
-        """Return the event in a value, which must be bytes."""
+        """Return the event that ``value`` contains; ``value`` must be bytes."""
 
 
 class InvalidAttributes(InvalidEvent):
@@ -68,7 +68,7 @@ def build_event(
     wire: tuple[str, bytes],
     form_problems: Sequence[Problem],
 ) -> Event:
-    """Return the event in a structured value; ``wire`` is the format's name and the value.
+    """Return the event in a structured value; ``wire`` contains the format's name and the value.
 
     Raises `InvalidEvent`, or its subclass `InvalidAttributes` if only attributes are wrong. The error lists
     all problems.

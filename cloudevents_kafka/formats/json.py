@@ -1,8 +1,8 @@
 """The JSON event format, ``application/cloudevents+json``.
 
 Neither reading nor writing changes the exact text of ``data``: white space, escapes and digits are preserved,
-and data is parsed into Python values only if it is accessed. This module contains the writer; `json_reader`
-reads valid events, and `json_decoder` finds the problems of invalid events.
+and data is parsed into Python values only when the data is accessed. This module contains the writer;
+`json_reader` reads valid events, and `json_decoder` finds the problems of invalid events.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class JsonFormat:
         return b'"data_base64":"%b"' % b2a_base64(payload, newline=False)
 
     def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
-        """Return JSON from which the same bytes are read, or None if they must be written as base64."""
+        """Return JSON that is read as the same payload, or None if the payload must be written as base64."""
         media = media_type(content_type)
         if media.is_utf8_json:
             return payload if is_json(payload) else None

@@ -33,7 +33,7 @@ class Envelope(msgspec.Struct, frozen=True):
     ``attributes`` contains the values of all members that are not null, except ``data`` and ``data_base64``;
     ``texts`` contains the JSON texts of the same members. ``data`` is the JSON text of the member ``data``,
     even if this text is null, and ``encoded`` is the JSON text of ``data_base64``. ``problems`` lists
-    repeated names. If several members have the same name, the last of these members counts; ``earlier``
+    repeated names. If several members have the same name, the last of these members is used; ``earlier``
     contains the names and the JSON texts of the earlier members.
     """
 
@@ -104,9 +104,9 @@ def member_value(text: bytes) -> Any:
 def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, bytes]]:
     """Return each member that a later member of the same name replaces (N-05), with its JSON text.
 
-    If no name is repeated and no name contains escapes, then the quotation marks of the document are the
-    quotation marks of the values, and two for each name. If the document contains another number of quotation
-    marks, a slower parser reads it.
+    If no name is repeated and no name contains escapes, the number of quotation marks in the document is the
+    number of quotation marks in the values, plus two for each name. If the document contains another number
+    of quotation marks, a slower parser reads the document.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []

@@ -59,8 +59,9 @@ _Decode = Callable[[bytes], dict[str, Any]]
 class _Expected(NamedTuple):
     """The names and types that a reader expects; the object never changes, so threads may share it.
 
-    ``read`` reads members that have the types in ``types``; ``read_scalars`` reads members that have the same
-    names and any scalar type; ``typed`` contains the names of the members that are not always texts.
+    The function ``read`` reads members that have the types in ``types``; the function ``read_scalars`` reads
+    members that have the same names and any scalar type; ``typed`` contains the names of the members that are
+    not always texts.
     """
 
     read: _Decode
@@ -70,7 +71,7 @@ class _Expected(NamedTuple):
 
 
 class JsonReader:
-    """A reader that adapts to the records that it reads, because the records of a topic are alike.
+    """A reader that expects the members of earlier records, because the records of a topic are similar.
 
     The reader remembers the names in earlier events, and the names whose values were not texts. A call reads
     `_expected` only once, and replaces `_expected` with a single assignment. So threads may share a reader,
@@ -84,7 +85,7 @@ class JsonReader:
         self._expected = _expect(dict.fromkeys(_CORE, str))
 
     def read(self, value: bytes) -> Event | Envelope | None:
-        """Return the event in a JSON object, or the object's members if they break rules.
+        """Return the event in a JSON object, or the object's members if the members break rules.
 
         The result is None if the value is not an object, or if only a slower reader can read the value.
         Members that have a known type may be Python values instead of texts.
@@ -113,7 +114,7 @@ class JsonReader:
         return _envelope(attributes, data, encoded)
 
     def split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str]:
-        """Return the attributes, data, data_base64, and the joined texts of the attributes for `accept`.
+        """Return the attributes, data, data_base64, and the concatenation of the attributes' texts.
 
         The attributes may break rules. Raises one of the `REFUSED` exceptions if the value is malformed, or
         if only a slower reader can read the value.
@@ -157,7 +158,7 @@ class JsonReader:
         return attributes, data, encoded, joined
 
     def _read_unknown(self, value: bytes, data: bytes | None) -> tuple[dict[str, Any], Any]:
-        """Return the attributes, whose names may be unknown, and data_base64; remember the names."""
+        """Return the attributes, even those with unknown names, and data_base64; remember the names."""
         members = value if data is None else _blank_data(value, data)
         attributes: dict[str, Any] = _read_any_names(members)
         names = len(attributes)
@@ -170,10 +171,10 @@ class JsonReader:
         return attributes, attributes.pop("data_base64", None)
 
     def _know(self, members: dict[str, Any]) -> None:
-        """Expect members with these names and types from now on; forget earlier names if there are too many.
+        """Add these members to the expected members; forget the earlier ones if there are too many.
 
-        A change of the expected names takes as long as reading tens of events. So, after some changes, only
-        every nth call changes the names, and n grows with the number of changes.
+        A change of the expected names takes as long as reading tens of events. So, after many changes, only
+        every nth call of this method changes the expected names; each change increases n.
         """
         self._calls += 1
         if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:
@@ -194,7 +195,7 @@ class JsonReader:
 
 
 def _envelope(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> Envelope | None:
-    """Return members with scalar values, or None if there is data_base64, which was already decoded."""
+    """Return an `Envelope`, or None if there is data_base64, because only its decoded value is known."""
     return None if encoded is not None else Envelope(attributes, {}, data, None, [])
 
 
@@ -253,7 +254,7 @@ def read_payload(
 
 
 def _without(value: bytes, data: bytes) -> bytes:
-    """Return an object without its data, or without a text that has the same characters as the data."""
+    """Return a JSON object without its data, or without another text that equals the data."""
     if value.endswith(data, 0, -2):  # indented
         return value[: -2 - len(data)]
     start = value.find(_DATA) + len(_DATA)
@@ -282,7 +283,7 @@ def _count_quotes(members: bytes) -> int:
 
 
 def _count_outer_quotes(members: bytes, joined: str) -> int:
-    """Return the number of quotation marks around texts; ``joined`` contains the marks within texts."""
+    """Return the number of quotation marks around texts; ``joined`` is the concatenation of these texts."""
     return _count_quotes(members) if b"u0022" in members else members.count(_QUOTE) - joined.count('"')
 
 

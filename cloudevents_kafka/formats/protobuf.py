@@ -9,7 +9,7 @@ If the data is a Protobuf message, the payload of the event is the serialized ``
 content type is read as JSON, because the Java SDK writes JSON in this way. If such a text is not valid JSON,
 it is read as bytes.
 
-A changed event loses:
+When a changed event is written, these parts are lost:
 
 * the UTC offset of a Timestamp. The instant does not change: if seconds and nanoseconds cannot express the
   instant, such as a leap second, `EncodeError` is raised;

@@ -55,7 +55,7 @@ class MalformedMessage(ValueError):
 
 
 def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], list[tuple[str, bytes]]]:
-    """Return the required attributes, the attributes in the map, and the data fields, all with repeats.
+    """Return the required attributes, the attributes in the map, and the data fields, also repeated ones.
 
     Raises `MalformedMessage` if the bytes are not a valid message.
     """

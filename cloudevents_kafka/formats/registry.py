@@ -17,9 +17,10 @@ from cloudevents_kafka.primitives.plural import with_article
 class Format(Protocol):
     """An event format, which consists of two functions without side effects.
 
-    ``encode`` raises `EncodeError` if the format cannot represent the event. ``decode`` raises `InvalidEvent`
-    for bytes that are not a valid event, and no other exception. If a registered format or its factory raises
-    any other exception, callers receive one of these two errors with that exception as its cause.
+    The method ``encode`` raises `EncodeError` if the format cannot represent the event. The method ``decode``
+    raises `InvalidEvent` for bytes that are not a valid event, and no other exception. If a registered format
+    or its factory raises any other exception, callers receive one of these two errors with that exception as
+    its cause.
 
     Examples:
         >>> import json
@@ -43,7 +44,7 @@ class Format(Protocol):
         """Return an event as a value."""
 
     def decode(self, value: bytes) -> Event:
-        """Return the event in a value."""
+        """Return the event that a value contains."""
 
 
 def _create_built_in(module: str, name: str) -> Format:
@@ -89,7 +90,7 @@ def writable() -> tuple[str, ...]:
 
 
 def find(name: str | None) -> Format | None:
-    """Return a format, or None if it is not registered; the format's factory may raise any exception."""
+    """Return a format, or None if the format is not registered; its factory may raise any exception."""
     form = _formats.get(name)  # type: ignore[arg-type]  # a dictionary has no key None
     return _create(name) if form is None and name is not None else form
 

@@ -1,8 +1,9 @@
 """Java and jar files, which the local Kafka and Spark need.
 
-`find_java` returns a suitable Java on this machine. `resolve` returns the jars for Maven coordinates from the
-user's cache; each jar is downloaded once and compared with a checksum. `resolve` needs neither Maven nor
-Java. `cached` returns the same jars as `resolve`, but never downloads jars.
+The function `find_java` returns a suitable Java on this machine. The function `resolve` returns the jars for
+Maven coordinates from the user's cache; each jar is downloaded once and compared with a checksum. The
+function `resolve` needs neither Maven nor Java. The function `cached` returns the same jars as `resolve`, but
+never downloads jars.
 
 Read `_jars` first, then `_coordinates` (the listed jars), `_repository` (the choice of the Maven repository),
 `_web` and `_checksums` (the download and its checks), `_resolver` (jars that are not listed) and `_cache`;

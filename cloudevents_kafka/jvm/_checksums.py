@@ -61,7 +61,7 @@ def check_jar(path: Path, coordinate: Coordinate, repository: Repository) -> Non
 
 
 def _find_checksum(coordinate: Coordinate, repository: Repository) -> tuple[str, str, str]:
-    """Return the algorithm and the digest of a jar's checksum, and its source: "package" or "repository"."""
+    """Return the algorithm and the digest of a jar's checksum, and the source, "package" or "repository"."""
     if coordinate in pinned_checksums():
         return "sha256", pinned_checksums()[coordinate], "package"
     for algorithm in ALGORITHMS:

@@ -1,4 +1,4 @@
-"""Maven coordinates, requests for jars, and the listed sets of jars that answer requests.
+"""Maven coordinates, requests for jars, and the lists of the jars for some requests.
 
 The parts of a coordinate become names of files and folders. Therefore a pattern limits each part: ``/``,
 ``..``, wildcards and version ranges are not allowed, and a part has at most 100 characters.
@@ -90,7 +90,7 @@ class JarRequest(msgspec.Struct, frozen=True):
 
     @property
     def folder_name(self) -> str:
-        """The name of the request's folder in the cache, which contains a hash of the request."""
+        """The name of the request's folder in the cache; the name contains a hash of the request."""
         first = Coordinate.parse(self.coordinates[0])
         digest = hashlib.sha256(msgspec.json.encode(self)).hexdigest()
         return f"{first.artifact}-{first.version}-{digest[:8]}"
@@ -100,7 +100,7 @@ class JarRequest(msgspec.Struct, frozen=True):
 def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
     """Return the jars for each request in ``jar_sets.toml``, with their SHA-256 checksums.
 
-    The file contains a set of jars for each version of Kafka, of Spark's Kafka connector, of Delta and of
+    The file contains a list of jars for each version of Kafka, of Spark's Kafka connector, of Delta and of
     Iceberg that the package offers. ``tests/support/pin_jars.py`` writes the file.
     """
     text = (files("cloudevents_kafka.jvm") / FILE_NAME).read_text(encoding="utf-8")
@@ -114,5 +114,5 @@ def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
 
 @cache
 def pinned_checksums() -> Mapping[Coordinate, str]:
-    """Return the SHA-256 checksums of all jars in all sets."""
+    """Return the SHA-256 checksums of all jars in ``jar_sets.toml``."""
     return {jar: digest for jars in jar_sets().values() for jar, digest in jars.items()}

@@ -49,10 +49,10 @@ def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[
     """Return the jars of ``coordinates`` and of all their dependencies, sorted by name.
 
     A coordinate is ``group:artifact:version``, an exclusion ``group:artifact``. The jars are read from the
-    cache, or else downloaded. The file ``jar_sets.toml`` lists the jars for some sets of coordinates; for all
-    other coordinates, jgo resolves the dependencies. Each jar must have the SHA-256 checksum that the package
-    lists, or else the checksum that the repository publishes. Damaged jars are downloaded again. Several
-    processes may call this function at the same time.
+    cache, or else downloaded. The file ``jar_sets.toml`` lists the jars for some combinations of coordinates;
+    for all other coordinates, jgo resolves the dependencies. Each jar must have the SHA-256 checksum that the
+    package lists, or else the checksum that the repository publishes. Damaged jars are downloaded again.
+    Several processes may call this function at the same time.
 
     Raises `NoJars` if the download fails, `CacheNotWritable` if the cache folder cannot be written, and
     `ValueError` if a coordinate or an exclusion is malformed. Warns with `PlainHttp` if the repository does

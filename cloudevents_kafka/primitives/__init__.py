@@ -1,9 +1,10 @@
-"""Small parts that several packages need; these parts do not import other parts of the library.
+"""Small modules that several packages need; these modules do not import other packages of the library.
 
-`varint` and `zigzag` implement the two variable-length encodings of integers, `epoch` defines the start of
-Unix time, and `bounded` limits the size of caches. `plural` joins numbers and nouns for messages, and
-`preview` shortens values for messages. `closing` closes objects at the end of with-blocks, `visible` escapes
-characters that a terminal would obey or hide, and `text_table` aligns tables. `locks` contains the lock for
-registrations, `options` describes options as fields of structs, `clauses` lists the sections of the
-specifications, and `web` opens all URLs.
+The modules `varint` and `zigzag` implement the two variable-length encodings of integers, the module `epoch`
+defines the start of Unix time, and the module `bounded` limits the size of caches. The module `plural` joins
+numbers and nouns for messages, and the module `preview` shortens values for messages. The module `closing`
+closes objects at the end of with-blocks, the module `visible` escapes characters that a terminal would obey
+or hide, and the module `text_table` aligns tables. The module `locks` contains the lock for registrations,
+the module `options` describes options as fields of structs, the module `clauses` lists the sections of the
+specifications, and the module `web` opens all URLs.
 """

@@ -36,7 +36,7 @@ def remember_text(cache: set[str], text: str) -> None:
 
 
 class Window(OrderedDict[K, V]):
-    """A dictionary of the entries that were set last; if it is full, a new entry removes the oldest entry."""
+    """A dictionary of the last entries; if the dictionary is full, a new entry removes the oldest entry."""
 
     def __init__(self, max_entries: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The number of forks that led to this process; a forked child does not have its parent's threads."""
+"""The number of forks before this process; a forked child does not have its parent's threads."""
 
 from __future__ import annotations
 

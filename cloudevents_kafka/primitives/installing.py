@@ -1,7 +1,7 @@
 """The command that installs the package with pip, for messages and documentation pages.
 
 The package is not yet in the package index, and anybody could register its name there. So all messages and
-pages take the command from this module, and no other place contains it.
+pages get the command from this module, and only this module contains the command.
 """
 
 from __future__ import annotations

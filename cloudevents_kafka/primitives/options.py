@@ -1,8 +1,9 @@
 """`Option`: the help, the flags and the allowed values of a field in a struct of options.
 
 The fields of a struct have types such as ``Annotated[type, Option(…)]``, so the name, the type, the default,
-the help, the flag and the check of an option are in one place. `fields_of` returns the fields. The checks of
-the struct, the flags of the command line, and the options in files are derived from these fields.
+the help, the flag and the check of an option are in one place. The function `fields_of` returns the fields.
+The checks of the struct, the flags of the command line, and the options in files are derived from these
+fields.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ Form = Literal["value", "list", "table"]
 class Option(msgspec.Struct, frozen=True):
     """The description of a field for users; ``flags`` are its flags, by default ``--name-of-the-field``.
 
-    ``check`` takes the name of the field and a value that is not None, and raises `ValueError` for a wrong
-    value. ``check`` must be defined as a function in a module: in a lambda within an annotation, msgspec does
-    not find the names of the module. ``least`` is the lowest number that is allowed. ``instead`` maps a value
-    that was removed to advice for the error message. ``parse`` converts a text in a list or a table to a
-    value of the struct. ``path`` says whether the program "reads" or "writes" the file that the value names.
-    If ``of_settings`` is True, the option does not have a flag: its entries are settings, which are set under
-    their own names.
+    ``check`` is called with the name of the field and a value that is not None, and raises `ValueError` for a
+    wrong value. ``check`` must be a function of a module, not a lambda in an annotation, because msgspec does
+    not find the names that such a lambda uses. ``least`` is the lowest number that is allowed. ``instead``
+    maps a value that was removed to advice for the error message. ``parse`` converts a text in a list or a
+    table to a value of the struct. ``path`` says whether the program "reads" or "writes" the file that the
+    value names. If ``of_settings`` is True, the option does not have a flag: its entries are settings, which
+    are set under their own names.
     """
 
     help: str = ""

@@ -103,7 +103,7 @@ def _mask_login(match: re.Match[str]) -> str:
 
 
 def mask_url(url: str) -> str:
-    """Return a URL in which secrets are masked; a password in it may contain white space and quotes."""
+    """Return a URL in which secrets are masked; a password in the URL may contain white space and quotes."""
     scheme, has_scheme, rest = url.partition("://")
     if not has_scheme:
         user, _, password = url.partition(":")
@@ -134,7 +134,7 @@ def mask_setting(name: str, value: str) -> str:
 
 
 def mask_name(name: str) -> str:
-    """Return a setting's name, or `MASK` if it does not resemble the name of a setting.
+    """Return a setting's name, or `MASK` if the name does not look like the name of a setting.
 
     A user may have written a secret in place of a name: base64 may end with ``=``, which also ends a name.
     """
@@ -242,7 +242,7 @@ def _hosts(value: str) -> str:
 
 
 def _pieces(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield each secret part of a value, as clients print it, with the text that replaces this part."""
+    """Yield each secret part of a value, in the forms that clients print, and the text that replaces it."""
     replacement, is_secret = mask_setting(name, value), is_secret_name(name)
     shortest = _MIN_LENGTH_OF_SPARK if name.startswith("spark.") and not is_secret else _MIN_LENGTH
     if replacement == value or len(value) < shortest or (_is_plain(value) and not is_secret):

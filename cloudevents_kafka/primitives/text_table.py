@@ -8,7 +8,7 @@ from cloudevents_kafka.primitives.visible import escape
 
 
 def format_table(header: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> str:
-    """Return a table as text; columns of numbers are aligned to the right, and others to the left."""
+    """Return a table as text; columns of numbers are aligned to the right, and other columns to the left."""
     lines = [*([header] if header else []), *([escape(cell) for cell in row] for row in rows)]
     columns = [_align(cells, has_header=header is not None) for cells in zip(*lines, strict=True)]
     return "\n".join("  " + "  ".join(line).rstrip() for line in zip(*columns, strict=True))

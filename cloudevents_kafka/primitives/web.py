@@ -82,7 +82,7 @@ def open_url(
 ) -> Answer:
     """Return the answer to a GET request, or to a POST request with a ``form``.
 
-    ``login`` is ``user:password``; without ``login``, the login in the URL is sent, percent-decoded.
+    ``login`` is ``user:password``; without ``login``, the login in the URL is percent-decoded and sent.
     ``timeout`` limits each wait, in seconds. Raises `HTTPError` for a status other than 2xx, and
     `RefusedRedirect` for a redirect from https to http or to another scheme, for a redirect that would send
     the form again, and after too many redirects. The function may also raise `InvalidURL`, `OSError` or
@@ -133,7 +133,7 @@ def _bare_request(parts: SplitResult, form: bytes | None = None) -> urllib.reque
 
 
 def split_url(url: str) -> SplitResult:
-    """Return the parts of a valid URL; for others, raise `InvalidURL` without the URL in its message."""
+    """Return the parts of a URL; raise `InvalidURL` without the URL in its message if the URL is invalid."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in _SCHEMES and parts.hostname and parts.port != 0

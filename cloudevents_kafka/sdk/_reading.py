@@ -1,9 +1,9 @@
 """The attributes and the data of a message, as the SDK reads them.
 
 The SDK checks only a few attributes or none. So `texts_in` (binary mode) and `members_in` (structured mode)
-do not check anything: they return the text of each attribute's header, or the value of each member. If one
-of these functions returns None, the module `binding` reads the message. `binding` knows all event formats,
-and its errors say what is wrong.
+do not check anything: they return the text of each attribute's header, or the value of each member. If one of
+these functions returns None, the module `binding` reads the message. The module `binding` knows all event
+formats, and the errors of this module say what is wrong.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 class _Names(dict[str, str | None]):
-    """A cache from header names, in any case, to the names of the headers' attributes, or None."""
+    """A cache that maps header names, in any case, to the names of the headers' attributes, or to None."""
 
     def __missing__(self, header: str) -> str | None:
         folded = str(header).lower()
@@ -196,7 +196,7 @@ def read_structured(record: Record, content_type: str | None) -> Event | None:
 
 
 def _read(record: Record, headers: Headers) -> Event:
-    """Return the event of a record that is read with other headers; an error contains the record itself."""
+    """Return the event of a record that is read with other headers; an error contains the original record."""
     try:
         return from_record(structs.replace(record, headers=headers))
     except DecodeError as error:

@@ -1,7 +1,7 @@
 """Write the attributes and the data of an event of the official SDK.
 
-`accepted` and `write_binary` write a valid event in one pass. For an invalid event, this module tries to
-create an `Event`, and the error of `Event` lists all problems.
+The functions `accepted` and `write_binary` write a valid event in one pass. For an invalid event, this module
+tries to create an `Event`, and the error of `Event` lists all problems.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def write_binary(
 ) -> tuple[dict[str, bytes], bytes | None]:
     """Return the headers and value of an event in binary mode; raise an error that lists all problems.
 
-    ``values`` is the result of `accepted` for the attributes. With ``quotes``, a text with a JSON content
-    type becomes a JSON string, even if the text is valid JSON.
+    ``values`` is the result of the function `accepted` for ``attributes``. With ``quotes``, a text with a
+    JSON content type becomes a JSON string, even if the text is valid JSON.
     """
     if values is not None:
         content_type = values.get("datacontenttype")
@@ -144,7 +144,7 @@ def event_of(event: Any) -> Event:
 
 
 def event_with(attributes: Mapping[str, Any], data: Any) -> Event:
-    """Return an `Event` with these attributes and this data, which is created as in `event_of`."""
+    """Return an `Event` that is created as in `event_of`, from these attributes and this data."""
     changed = dict(attributes)
     if isinstance(key := changed.get(_KEY), str | bytes):
         changed[_KEY] = key_text(key)  # None if the key cannot be an attribute (K-14)

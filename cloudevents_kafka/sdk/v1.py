@@ -115,10 +115,10 @@ def from_binary(
 ) -> http.CloudEvent | AnyCloudEvent:
     """Return the SDK's event from a message in binary mode.
 
-    ``data_unmarshaller`` reads the value, if there is a value. By default, the value is read as JSON. If it
-    is not JSON, and the content type is not a JSON type, the value is read as text or bytes. ``event_type``
-    is the class of the event. If the event has no ``partitionkey``, the message's key becomes its
-    ``partitionkey``; no other attribute is added. Raises a `DecodeError` that is also the SDK's
+    ``data_unmarshaller`` reads the value, if there is a value. By default, the value is read as JSON. If the
+    value is not JSON, and the content type is not a JSON type, the value is read as text or bytes.
+    ``event_type`` is the class of the event. If the event has no ``partitionkey``, the message's key becomes
+    its ``partitionkey``; no other attribute is added. Raises a `DecodeError` that is also the SDK's
     ``MissingRequiredFields`` and ``DataUnmarshallerError``.
 
     Examples:

@@ -58,7 +58,7 @@ REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 
 
 class _Names(dict[str, tuple[str, Problem | None] | None]):
-    """A cache from a header name to the exact name and the problem of the spelling; None for other headers.
+    """A cache that maps a header name to the exact name and the problem of the spelling, or to None.
 
     The exact name is ``""`` if the header is left out because of the problem.
     """
@@ -83,14 +83,14 @@ def _exact_name(name: str) -> tuple[str, Problem | None] | None:
 
 
 class _Attributes(dict[str, str]):
-    """A cache from the exact name of a header to the name of its attribute."""
+    """A cache that maps the exact name of a header to the name of the header's attribute."""
 
     def __missing__(self, header: str) -> str:
         return remember(self, header, name_in(header))
 
 
 class _Copies(dict[bytes, Problem]):
-    """A cache from a ce_datacontenttype to the problem that is reported if it is used as content-type."""
+    """A cache that maps a ce_datacontenttype to the problem that is reported if it is the content-type."""
 
     def __missing__(self, copy: bytes) -> Problem:
         problem = Problem("datacontenttype", *COPY, preview(copy))
@@ -218,7 +218,7 @@ def _earlier(name: str, value: bytes) -> LeftOut:
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
-    """Return whether a record with all required ``ce_`` headers becomes structured by this content type."""
+    """Return whether there are all required ``ce_`` headers, and the content type is of structured mode."""
     media = media_type(_bare_content_type(content_type).decode("utf-8", "replace"))
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 
@@ -258,8 +258,8 @@ def _unquoted(value: bytes) -> bytes | None:
 def _bare_content_type(value: bytes) -> bytes:
     """Return a content type without the quotation marks and blanks around it.
 
-    The value is returned unchanged if it does not start with a quotation mark or a blank, or if it would not
-    be a content type without them.
+    The value is returned unchanged if it does not start with a quotation mark or a blank, or if the text
+    between these characters is not a content type.
     """
     if not value.startswith((b'"', b" ", b"\t")):
         return value
@@ -327,7 +327,7 @@ def add_headers(event: Event, values: dict[str, bytes], report: Leniency) -> Eve
 def _select_valid(
     attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
 ) -> dict[str, Any]:
-    """Return the additional attributes with which an event stays valid; report the other ones in ``more``."""
+    """Return the attributes in ``more`` that keep the event valid, and report the attributes that do not."""
     broken = {problem.attribute: problem for problem in validate({**attributes, **more})[1]}
     if not (more and broken):
         return more

@@ -47,7 +47,7 @@ _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
 
 
 class _Renamings(dict[tuple[str, ...], _Renaming | None]):
-    """A cache from member names to a renaming, or to None if several names stand for one attribute.
+    """A cache that maps member names to a renaming, or to None if several names stand for one attribute.
 
     A renaming contains the names of attributes, the problems of names that were read as another name, and the
     problems of names that are left out. A name is left out if it does not stand for an attribute, or if the
@@ -61,7 +61,7 @@ class _Renamings(dict[tuple[str, ...], _Renaming | None]):
 
 
 class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
-    """A cache from a content-type that names no event format to its problem and the data's content type."""
+    """A cache that maps a content-type without an event format to a problem and the data's content type."""
 
     def __missing__(self, content_type: bytes | None) -> tuple[Problem, str | None]:
         if content_type is None:
@@ -202,7 +202,7 @@ def correct_named(
 def _read_data(
     envelope: Envelope, content_type: AttributeValue | None, tolerated: list[Problem]
 ) -> tuple[bytes | None, DataKind]:
-    """Return the data of an event; JSON that should be a string, or does not fit the charset, stays JSON."""
+    """Return the data of an event; JSON that should be a string, or has a wrong charset, is kept as JSON."""
     data = envelope.data
     try:
         return read_data(data, envelope.encoded, content_type)
@@ -270,7 +270,7 @@ def _identity(value: Any) -> tuple[type, Any]:
 
 
 def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    """Return members and the broken rules; JSON text replaces each value that no attribute can have.
+    """Return members, and the rules that they break; JSON text replaces values that no attribute can have.
 
     Invalid values of REQUIRED attributes are not replaced, because such a record is refused.
     """
@@ -289,7 +289,7 @@ def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str
 
 
 def _stands_for(name: str, members: Mapping[str, Any]) -> str:
-    """Return the attribute for a member's name; the name itself if another member has the exact name."""
+    """Return the attribute for a member's name, or the name itself if another member has the exact name."""
     folded = None if is_name(name) else fold_name(name)
     return name if folded is None or folded in members else folded
 

@@ -96,7 +96,7 @@ def _may_be_quoted(unread: dict[str, Any] | Envelope) -> bool:
 
 
 def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Found:
-    """Return the event from attributes that break rules; the record's headers have exact names."""
+    """Return the event of a record whose attributes break rules and whose headers have exact names."""
     report = Leniency()
     if isinstance(known, Envelope):
         return correct_envelope(known, report), tuple(report.tolerated)

@@ -100,7 +100,7 @@ def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str,
 
 
 def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
-    """Cache a text's correction if no other attribute affects it and the text may occur again.
+    """Cache the correction of a text that may occur again, if no other attribute affects the correction.
 
     A correction contains the problem, the corrected value (None if the attribute is left out), and a valid
     value that `accept` checks in place of the corrected value.
@@ -149,7 +149,7 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
 
 
 def _corrected(name: str, text: str) -> AttributeValue | None:
-    """Return the value of a quoted text, a time with a space, or ``True`` or ``False``; None for others."""
+    """Return the value of a quoted text, of a time with a space, or of ``True`` or ``False``, else None."""
     given = text
     if len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
         text = text[1:-1]
@@ -161,7 +161,7 @@ def _corrected(name: str, text: str) -> AttributeValue | None:
 
 
 def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> str:
-    """Return the text of a scalar value; if the value has a wrong type, store the text in its place."""
+    """Return the text of a scalar value; if the value has a wrong type, replace the value by the text."""
     text = canonical_text(value)
     if not problem.clause.startswith(_EXTENSION_CLAUSES):
         attributes[name] = text

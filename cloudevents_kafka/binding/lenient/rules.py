@@ -29,9 +29,9 @@ NESTED: Final = ("is an object or a list: read as its JSON text", "J-03")
 class Leniency(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
-    ``may_be_valid`` is used for records with a header whose name was corrected or occurs more than once: it
-    is true if the other headers may form a valid event in binary mode. ``is_repeated`` is true if several
-    headers have the same name, or nearly the same name.
+    ``may_be_valid`` is used for records with a header whose name was corrected or occurs more than once:
+    ``may_be_valid`` is true if the other headers may form a valid event in binary mode. ``is_repeated`` is
+    true if several headers have the same name, or nearly the same name.
     """
 
     tolerated: list[Problem] = []
@@ -40,7 +40,7 @@ class Leniency(msgspec.Struct):
     is_repeated: bool = False
 
     def of_content_type(self) -> Leniency:
-        """Return a report of only the content-type header, or of the header that replaces it."""
+        """Return a report that is only about the content-type header, or about its replacement."""
         return Leniency(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
 
 
@@ -59,8 +59,8 @@ def _content_type_problems(problems: list[Problem]) -> list[Problem]:
 def leave_out(problem: Problem, value: AttributeValue | None, *, rule: str | None = None) -> LeftOut:
     """Return the report of an attribute, header or member that is left out, with its complete value.
 
-    If the value is bytes, it is a header value; UTF-8 bytes are stored as a text. The rule of the report is
-    the problem's rule followed by `LEFT_OUT`, unless another rule is passed.
+    A value of the type bytes is a header value; if the bytes are UTF-8, they are stored as a text. The rule
+    of the report is the problem's rule followed by `LEFT_OUT`, unless another rule is passed.
     """
     if isinstance(value, bytes):
         value = text_or_bytes(value)

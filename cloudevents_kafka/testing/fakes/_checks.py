@@ -97,7 +97,7 @@ def check_places(places: Iterable[TopicPartition] | None) -> None:
 
 
 def check_message(message: Any) -> None:
-    """Raise `TypeError` unless an object is a message; if the message is an error, raise this error."""
+    """Raise `TypeError` unless an object is a message; if the message contains an error, raise this error."""
     if not callable(getattr(message, "error", None)):
         raise TypeError("expected confluent_kafka.cimpl.Message")
     if (error := message.error()) is not None:

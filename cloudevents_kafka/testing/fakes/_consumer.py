@@ -52,7 +52,7 @@ class FakeConsumer(Closing):
     When the fake subscribes to topics, it joins its group. All partitions of the topics are assigned to the
     fake, except partitions without messages. The fake refuses the same calls and arguments as the real
     client. ``offsets`` maps a topic and partition to the group's committed offset; pass ``offsets`` to the
-    next consumer to simulate a restart. `fail_next` makes reads return errors.
+    next consumer to simulate a restart. The method `fail_next` makes the next reads return errors.
 
     Examples:
         >>> from cloudevents_kafka.testing import FakeConsumer, FakeMessage
@@ -93,7 +93,7 @@ class FakeConsumer(Closing):
         self._closed = False
 
     def fail_next(self, *codes: str) -> None:
-        """Make the next reads return errors: for each of these error names, one message with this error.
+        """Make the next reads return errors: one message for each error name in ``codes``.
 
         Examples:
             >>> fake = FakeConsumer()
@@ -131,8 +131,8 @@ class FakeConsumer(Closing):
     def rebalance(self, *, lost: bool = False) -> None:
         """Revoke all partitions, as if another member joined; the next read assigns the partitions again.
 
-        First, ``on_revoke`` is called; with ``lost``, ``on_lost`` is called instead. After the rebalance,
-        reading continues at the committed offsets.
+        First, ``on_revoke`` is called; if ``lost`` is True, ``on_lost`` is called instead. After the
+        rebalance, reading continues at the committed offsets.
         """
         self._check_open()
         callback = self._on_lost if lost else self._on_revoke
@@ -152,7 +152,7 @@ class FakeConsumer(Closing):
         self._assign(partitions)
 
     def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Also read these partitions, each from its offset."""
+        """Read these partitions too, each from its offset."""
         self._check_open()
         check_places(partitions)
         new: set[PartitionId] = set()
@@ -214,7 +214,7 @@ class FakeConsumer(Closing):
         self._returned.pop(_to_key(partition), None)
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
-        """Stop reading partitions until `resume`, even if they are revoked and assigned again."""
+        """Stop reading partitions until `resume`, even if the partitions are revoked and assigned again."""
         self._check_open()
         check_places(partitions)
         self._paused.update(map(_to_key, partitions))
@@ -228,7 +228,7 @@ class FakeConsumer(Closing):
     def commit(
         self, message: Any = None, offsets: Sequence[TopicPartition] | None = None, asynchronous: bool = True
     ) -> list[TopicPartition] | None:
-        """Commit the offset after ``message``, or ``offsets``, or by default the positions of all partitions.
+        """Commit ``offsets``, or the offset after ``message``, or by default the positions of all partitions.
 
         Return the committed offsets, or None if the commit is asynchronous.
         """
@@ -267,7 +267,10 @@ class FakeConsumer(Closing):
         return _offsets_of(self.offsets, map(_to_key, partitions))
 
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offset after each partition's last read message; -1001 if none was read since a seek."""
+        """Return the offset after the last message that was read from each partition.
+
+        The offset is -1001 if no message was read since a seek.
+        """
         self._check_open()
         check_places(partitions)
         return _offsets_of(self._returned, map(_to_key, partitions))
@@ -302,9 +305,9 @@ class FakeConsumer(Closing):
     ) -> list[TopicPartition]:
         """Return the offset of each partition's first message at or after a time.
 
-        The ``offset`` of each passed partition is this time, in milliseconds since the epoch. The returned
-        offset is -1 if all messages are earlier. The times -1 and -2 mean the end and the start of the
-        partition.
+        The attribute ``offset`` of each passed `TopicPartition` contains the time, in milliseconds since the
+        epoch. The returned offset is -1 if all messages of the partition are earlier than this time. The time
+        -1 means the end of the partition, and the time -2 means its start.
         """
         self._check_open()
         check_places(partitions)
@@ -345,7 +348,10 @@ class FakeConsumer(Closing):
         self._known.update(part.topic for part in partitions)
 
     def _clear(self, *, commit: bool, only: set[PartitionId] | None = None) -> None:
-        """Remove the positions of all partitions, or of those in ``only``; paused partitions stay paused."""
+        """Remove the positions of all partitions, or of the partitions in ``only``.
+
+        Paused partitions stay paused.
+        """
         keys = {*self._positions, *self._returned, *self._stored} if only is None else only
         if commit:
             self.offsets.update({key: at for key, at in self._stored.items() if key in keys})
@@ -396,7 +402,8 @@ class FakeConsumer(Closing):
     def _start_offset(self, part: TopicPartition) -> int:
         """Return the first offset to read in a partition.
 
-        It is the offset in the assignment, the committed offset, or the offset of ``auto_offset_reset``.
+        The result is the offset in the assignment, the committed offset, or the offset of
+        ``auto_offset_reset``.
         """
         tp = _to_key(part)
         if part.offset >= 0:

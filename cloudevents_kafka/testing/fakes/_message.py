@@ -69,7 +69,7 @@ class FakeMessage:
         return self._value
 
     def headers(self) -> list[tuple[str, bytes | None]] | None:
-        """Return the headers in a new list, or None without headers.
+        """Return the headers in a new list, or None if there are no headers.
 
         Raises `SystemError`, as the real client does, if a name contains surrogate escapes, which stand for
         bytes that are not UTF-8.

@@ -50,11 +50,12 @@ class _Pending:
 class FakeProducer(Closing):
     """A fake of `confluent_kafka.Producer` that writes to a `FakeLog`.
 
-    `poll` and `flush` deliver messages and call the delivery callbacks, in order. Failures can be tested in
-    three ways: ``queue_limit`` makes `produce` raise BufferError, `fail_next` makes deliveries fail, and
-    ``hold`` leaves messages in the queue. ``transactional=True`` allows transactions, as the setting
-    ``transactional.id`` does. After a failed delivery, a transaction can only be aborted. `fail_transaction`
-    makes the next transaction fail. Threads may share a `FakeProducer`, as they may share a real producer.
+    The methods `poll` and `flush` deliver messages and call the delivery callbacks, in order. Failures can be
+    tested in three ways: ``queue_limit`` makes `produce` raise BufferError, `fail_next` makes deliveries
+    fail, and ``hold`` leaves messages in the queue. ``transactional=True`` allows transactions, as the
+    setting ``transactional.id`` does. After a failed delivery, a transaction can only be aborted. The method
+    `fail_transaction` makes the next transaction fail. Threads may share a `FakeProducer`, as they may share
+    a real producer.
 
     The fake refuses the same calls and arguments as the real producer: arguments of wrong types, messages of
     more than ``max_bytes`` (``message.max.bytes``), and topics and partitions that cannot exist. If a topic
@@ -130,7 +131,7 @@ class FakeProducer(Closing):
         timestamp: int = 0,
         headers: object = None,
     ) -> None:
-        """Queue a message; raise `BufferError` if the queue is full, or the real client's other errors.
+        """Queue a message; raise `BufferError` if the queue is full, and other errors like the real client.
 
         Without a partition, the CRC-32 of the key chooses the partition, as in the real client by default;
         messages without a key are sent to partition 0. A header name with surrogates raises `SystemError`,
@@ -291,7 +292,7 @@ class FakeProducer(Closing):
     def _deliver_next(self) -> _Pending | None:
         """Deliver the next message, or make its delivery fail; return the message, or None if there is none.
 
-        There is none if the queue is empty or if ``hold`` is set.
+        The result is None if the queue is empty, or if ``hold`` is set and the next message has no error.
         """
         with self._lock:
             if not self._pending or (self.hold and self._pending[0].error is None):

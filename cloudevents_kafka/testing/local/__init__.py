@@ -1,8 +1,8 @@
 """A real Apache Kafka on this machine, for tests: `LocalBroker`.
 
-`_broker` defines `LocalBroker`. `_prepared` prepares the data with which a broker starts fast, and
-`_settings` chooses the ports and writes the settings. `_process` and `_watchdog` run a program that ends when
-its parent ends. `clients` uses short-lived Kafka clients.
+The module `_broker` defines `LocalBroker`. The module `_prepared` prepares data, so that a broker starts
+fast, and the module `_settings` chooses the ports and writes the settings. The modules `_process` and
+`_watchdog` run a program that ends when its parent ends. The module `clients` uses short-lived Kafka clients.
 """
 
 from cloudevents_kafka.testing.local._broker import LocalBroker

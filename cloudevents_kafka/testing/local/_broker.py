@@ -40,12 +40,13 @@ class LocalBroker:
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
     The broker is ready when the block begins. At the end of the block, the broker is stopped and its data is
-    removed, even after Ctrl-C, or if this process is killed. The first use on a machine downloads Kafka (45
-    MB) into the cache.
+    removed, even after Ctrl-C, or if this process is killed. When a machine uses `LocalBroker` for the first
+    time, Kafka (45 MB) is downloaded into the cache.
 
     `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the broker's
     data, which is not removed; `port` is a fixed port for clients. `jvm_options` are Java options, such as
-    ``-Xmx1g``. `start_seconds` limits the time of a start. `version` is the version of Kafka, 3.9.1 or later.
+    ``-Xmx1g``. `start_seconds` is the longest time that a start may take. `version` is the version of Kafka,
+    3.9.1 or later.
 
     Examples:
         >>> from confluent_kafka import Producer
@@ -135,7 +136,7 @@ class LocalBroker:
         return self
 
     def stop(self) -> None:
-        """Stop the broker; with a `data_dir`, shut it down in order and keep the data, else remove it."""
+        """Stop the broker; with a `data_dir`, shut it down properly and keep the data, else delete it."""
         if self._process is not None:
             self._process.kill() if self._data_dir is None else self._process.terminate()
             self._process = None

@@ -1,10 +1,10 @@
 """Prepared data with which a broker starts fast; the data is created once and stored in the cache.
 
 Without prepared data, formatting a data folder would need an additional start of Java. The first consumer
-would wait three seconds until the internal topics are created. And most of the time of a broker's start would
-be spent on loading classes. To avoid these delays, a broker is started once, used as tests use it, and shut
-down. After this, the cache contains a formatted data folder, a data folder with the internal topics, and an
-archive of the loaded classes (AppCDS; Java ignores an archive that does not match).
+would wait three seconds until the internal topics are created. A broker would also spend most of its start on
+loading classes. To avoid these delays, a broker is started once, used as tests use it, and shut down. The
+cache then contains a formatted data folder, a data folder with the internal topics, and an archive of the
+loaded classes (AppCDS; Java ignores an archive that does not match).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def kafka_coordinates(version: str) -> tuple[str, ...]:
 
 
 def java_command(java: Java, jars: Sequence[Path], options: Sequence[str], *main: str) -> list[str]:
-    """Return a Java command line that lists each jar, because the class archive depends on their order."""
+    """Return a Java command line that lists each jar; the class archive depends on the order of the jars."""
     return [str(java.executable), *JVM_OPTIONS, *options, "-cp", os.pathsep.join(map(str, jars)), *main]
 
 

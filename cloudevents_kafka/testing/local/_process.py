@@ -17,7 +17,7 @@ _TAIL_LINES: Final = 25
 
 
 class BrokerFailed(CloudEventsKafkaError):
-    """A local broker did not start, or ended. `log` contains the last lines of `log_file`.
+    """A local broker did not start, or ended. `log` contains the last lines of the file `log_file`.
 
     Examples:
         >>> from cloudevents_kafka.testing import BrokerFailed, LocalBroker
@@ -41,7 +41,7 @@ class BrokerFailed(CloudEventsKafkaError):
 class Process:
     """A program in the background; its stdout and stderr are appended to the file `log`.
 
-    The program is ended when this process ends for any reason; after this, the folder `remove` is deleted.
+    When this process ends for any reason, the program is ended too, and then the folder `remove` is deleted.
     Programs may be started from several threads at once.
     """
 

@@ -1,4 +1,7 @@
-"""Functions that administer a local broker with short-lived confluent-kafka clients (slow to import)."""
+"""Functions that administer a local broker with short-lived confluent-kafka clients.
+
+The import of confluent-kafka is slow.
+"""
 
 from __future__ import annotations
 
