@@ -1,18 +1,21 @@
 """A Spark job that writes CloudEvents from Kafka topics to tables, each record exactly once.
 
 Instead of writing tables, the job can also call a function with each batch. `EventPipeline` runs the job in
-your Spark session, or in a local Spark that `EventPipeline` starts. `PipelineOptions` contains the settings
-of the job, and `to_java_settings` translates librdkafka's settings into settings of the Java client.
-`Summary` is the result of a run. `EventBatch` is the argument of a user's function.
+your Spark session, or in a local Spark that `EventPipeline` starts. The class `PipelineOptions` contains the
+settings of the job, and the function `to_java_settings` translates librdkafka's settings into settings of the
+Java client. The class `Summary` is the result of a run, and `EventBatch` is the argument of a user's
+function.
 
-Read the module `runs._event_pipeline` first. Then read `landing._lander`. It lists the steps of a batch, from
-Spark's call to the manifest of the batch, and the modules that these steps use. The folder `runs` reads
-records, as a stream or a backfill. `landing` knows which offsets have landed, and contains the targets of a
-batch: files, tables, or a function. `batches` computes and counts the rows of a batch. `tables` defines the
-columns of these rows, and writes the rows. `notes` and `stores` read and write the pipeline's files and
-Spark's checkpoint. `topics` detects topics that were created again. `watching` has reports, metrics and
-thresholds. `replays` lands records from the quarantine, and `maintenance` cleans tables up. `session` starts
-and stops a local Spark, `options` contains the settings, and `_errors` contains the exceptions.
+Read the module `runs._event_pipeline` first. Then read the module `landing._lander`, which lists the steps of
+a batch, from Spark's call to the manifest of the batch, and the modules that these steps use. The package
+`runs` reads records, as a stream or a backfill. The package `landing` knows which records have landed, and
+contains the targets of a batch: files, tables, or a function. The package `batches` computes and counts the
+rows of a batch. The package `tables` defines the columns of these rows, and writes the rows. The packages
+`notes` and `stores` read and write the pipeline's files and Spark's checkpoint. The package `topics` detects
+topics that were created again. The package `watching` contains reports, metrics and thresholds. The package
+`replays` lands records from the quarantine, and the package `maintenance` cleans tables up. The package
+`session` starts and stops a local Spark, the package `options` contains the settings, and the module
+`_errors` contains the exceptions.
 """
 
 from __future__ import annotations

@@ -218,9 +218,9 @@ def failure_of(text: str) -> PipelineFailed:
 def _cause(text: str) -> str:
     """Return the innermost cause in an error text of Spark.
 
-    This is the last ``Caused by`` in the text. If there is no ``Caused by``, it is another error in the text.
-    If there is no error either, it is the first lines of the text. The result contains no lines of a query
-    plan, and no lines of the bridge between Python and Java.
+    The result is the last ``Caused by`` in the text. If there is no ``Caused by``, the result is another
+    error in the text. If the text contains no error, the result is the first lines of the text. The result
+    contains no lines of a query plan, and no lines of the bridge between Python and Java.
     """
     text = "\n".join(line for line in _PLAN.sub("", text).splitlines() if not _BRIDGE.search(line))
     java = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)

@@ -1,8 +1,9 @@
 """How a batch of records becomes rows of the tables: in one pass, which writes and counts the rows.
 
 `BatchWriter.write` writes rows in one pass. `BatchWriter.write_kept` stores all rows first. Storing is
-necessary if the whole batch must be known before its rows are written. This is so for several tables, each
-with its own commit, for a comparison with the rows of a table, and for a user's function.
+necessary if the whole batch must be known before its rows are written. Rows are stored if a batch has several
+tables, each with a separate commit; if a batch is compared with the rows of a table; and for a user's
+function.
 
 Rows that the Java function can read are written at once, without Python in the query plan. The records that
 the Java function cannot read are usually few: they come to the driver together with the counts, and the
@@ -46,7 +47,7 @@ Append = Callable[[str, DataFrame], bool]
 """Writes rows of the table ``events`` or ``quarantine``; returns false if the table has the rows already."""
 
 Take = Callable[[DataFrame, DataFrame, notes.BatchCounts], None]
-"""A function whose arguments are the events of a batch, its other records, and the counts."""
+"""A function with three arguments: the events of a batch, the records that are not events, and the counts."""
 
 
 class KeptBatch(NamedTuple):
@@ -64,9 +65,9 @@ Compare = Callable[[KeptBatch], AbstractContextManager[KeptBatch]]
 
 
 class BatchWriter:
-    """Writes batches, and chooses for each batch whether Java or Python reads its records first.
+    """Writes batches; for each batch, either Java reads the records first, or Python reads all records.
 
-    The choice depends on the previous batch: on the share of its records that needed Python.
+    The decision depends on the share of records that Java could not read in earlier batches.
     """
 
     def __init__(self, *, tasks: int) -> None:
@@ -81,9 +82,9 @@ class BatchWriter:
     def write(self, records: DataFrame, batch: notes.BegunBatch, append: Append) -> notes.BatchCounts:
         """Write the records of a batch to the tables, and return the counts.
 
-        The records are read with the settings in the note of the batch. If the batch has routes, the rows of
-        events have the column `TABLE`. Raises `CountMismatch` if Spark has read records outside the offsets
-        of the batch, or has read a record twice.
+        The records are read with the settings in the note file of the batch. If the batch has routes, the
+        rows of events have the column `TABLE`. Raises `CountMismatch` if Spark has read records outside the
+        offsets of the batch, or has read a record twice.
         """
         rows = Rows(batch.offsets, batch)
         records = self._limit_tasks(records, batch.offsets)
@@ -173,7 +174,7 @@ class _CountedRows:
 
 
 def _append(decoded: DecodedRows, append: Append, *, always: bool = False) -> None:
-    """Write the events and the other records; with ``always`` set, write events even if there are none."""
+    """Write the events and the other records; if ``always`` is true, write even an empty set of events."""
     if always or decoded.counts.events:
         append(notes.EVENTS, decoded.events)
     if decoded.counts.quarantined:
@@ -182,9 +183,9 @@ def _append(decoded: DecodedRows, append: Append, *, always: bool = False) -> No
 
 @contextmanager
 def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
-    """Yield the records that Java could not read, decoded and counted.
+    """Decode and count the records that Java could not read, and yield their rows.
 
-    If these records are few, they are decoded in this process.
+    If there are only a few of these records, this process decodes them.
     """
     packed = reading.packed()
     if len(packed) == left <= _MOST_IN_DRIVER:
@@ -205,8 +206,8 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
         finally:
             kept.unpersist()
         return
-    # This stores rows as they are. A cache would convert rows to columns and back, which costs more than to
-    # decode the records again.
+    # A local checkpoint stores rows as they are. A cache would convert rows to columns and back, which takes
+    # longer than to decode the records again.
     kept = rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
     try:
         yield kept
@@ -238,7 +239,7 @@ def _run(rows: DataFrame) -> None:
 
 
 def _add_left(counts: notes.BatchCounts, others: notes.BatchCounts, left: int) -> notes.BatchCounts:
-    """Return the counts plus the counts of the records that Java could not read."""
+    """Return ``counts`` plus ``others``, the counts of the records that Java could not read."""
     if others.read != left:
         raise notes.CountMismatch(
             f"Python must decode the {left:,} records that Java has not read, got "

@@ -141,7 +141,7 @@ class Rows:
         )
 
     def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
-        """Return the counting of rows; with ``others``, the rows include records that are not events."""
+        """Return a `Counting` of rows; with ``others``, rows of records that are not events are included."""
         is_event, type_ = f"{event}id IS NOT NULL", f"{event}`type`"
         labels = {"event": Labels(is_event, type_, f"{event}mode")}
         if self.read.lenient:
@@ -156,7 +156,7 @@ class Rows:
 
 
 class Reading:
-    """The rows of a batch that Java reads, the counts of these rows, and the records for Python."""
+    """Reads a batch with Java: rows, counts of these rows, and the records that Python must read."""
 
     def __init__(self, records: DataFrame, rows: Rows) -> None:
         sql = reader_sql(records, lenient=rows.read.lenient)
@@ -216,7 +216,7 @@ class Reading:
         return packed
 
     def rest(self, packed: list[str] | None) -> DataFrame:
-        """Return the records that Java has not read, decoded in Python.
+        """Decode, in Python, the records that Java could not read, and return the rows.
 
         Without ``packed``, Spark reads these records again.
         """

@@ -2,9 +2,9 @@
 
 These rules hold for each key:
 
-1. The row comes from the last record of the key that was applied, in the order of offsets in one partition of
-   one topic. The row contains the topic, partition and offset of that record. If that record deletes, the row
-   stays and has the mark `DELETED`.
+1. The row of a key contains the values of the last applied record of the key, in the order of offsets in one
+   partition of one topic. The row also contains the topic, partition and offset of this record. If the record
+   deletes the row, the row stays in the table, and the column `DELETED` of the row is true.
 2. A record is applied if its offset is after the offset in the row, so applying a batch again changes
    nothing.
 3. If the row of a key comes from one partition, a record of the key from another partition is refused,
@@ -87,7 +87,7 @@ def _changes(batch: KeptBatch, upsert: Upsert) -> DataFrame:
 
 
 def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys: list[str]) -> DataFrame:
-    """Add to each record the topic, partition, offset and deletion mark of the row of its key, or nulls."""
+    """Add to each record columns of the row with the same key, or nulls if there is no such row."""
     types = {"topic": "string", "partition": "int", "offset": "bigint", DELETED: "boolean"}
     if table is None:
         nothing = (f"CAST(NULL AS {type_}) AS {PREFIX}{name}" for name, type_ in types.items())
@@ -99,7 +99,7 @@ def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys
 
 
 def _with_outcomes(changes: DataFrame, keys: list[str]) -> DataFrame:
-    """Add the effect of each record, whether it is the last of its key, and the reason if it is refused."""
+    """Add three columns: a record's effect, whether it is the last of its key, and why it is refused."""
     of_key = Window.partitionBy(*keys)
     mine = Window.partitionBy(*keys, "`topic`", "`partition`").orderBy("`offset`")
     here = F.struct("`topic`", "`partition`")
@@ -130,7 +130,8 @@ def _with_outcomes(changes: DataFrame, keys: list[str]) -> DataFrame:
 def _quarantine(batch: KeptBatch, refused: DataFrame, upsert: Upsert) -> DataFrame:
     """Return the rows of the quarantine, without tombstones and with the records that were refused.
 
-    Refused records are taken from the rows of Spark's source, because rows of events do not have all headers.
+    The refused records are selected from the rows of Spark's source, because rows of events do not have all
+    headers.
     """
     rows = batch.quarantine.where(f"NOT ({_TOMBSTONE})") if upsert.keys == ("key",) else batch.quarantine
     why = refused.selectExpr(*(f"`{name}`" for name in _PLACE), _REASON)

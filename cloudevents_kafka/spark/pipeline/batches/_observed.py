@@ -43,7 +43,8 @@ _LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted inpu
 class Labels:
     """Rows that are counted by two labels.
 
-    In SQL, ``counted`` is the condition for these rows, and ``outer`` and ``inner`` are the labels.
+    All three fields are SQL expressions: ``counted`` is the condition for rows that count, and ``outer`` and
+    ``inner`` are the two labels of a row.
     """
 
     counted: str
@@ -54,8 +55,9 @@ class Labels:
 class Counting:
     """Describes how rows are counted: by partition, and by each kind of labels.
 
-    Spark compiles columns, but it interprets each observed aggregate for each row. So `columns`, SQL columns
-    that are added to the rows, do most of the work, and `counts` returns a single aggregate of these columns.
+    Spark compiles columns, but it interprets each observed aggregate for each row. So most values are
+    computed in the SQL columns `columns`, which are added to the rows. The method `counts` returns a single
+    aggregate of these columns.
     """
 
     def __init__(self, offsets: notes.OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
@@ -86,7 +88,7 @@ class Counting:
     def counts(self, *also: str) -> Column:
         """Return the aggregate, whose value is JSON.
 
-        ``also`` are further aggregates in SQL, each with a name.
+        The parameter ``also`` contains further aggregates in SQL, each with a name.
         """
         return F.expr(f"to_json(struct({', '.join((*self._aggregates, *also))})) AS counts")
 
@@ -96,10 +98,11 @@ def _bins(number: str, bins: int) -> str:
 
 
 def _partition_columns(offsets: notes.OffsetRanges) -> dict[str, str]:
-    """Return SQL for a record's partition: its range, its index in the offsets, and the record's tail.
+    """Return SQL for three columns of a record: the range of its partition, an index, and a tail.
 
-    The index is -1 if the record is not in the offsets. The tail contains the topic, partition and time of a
-    record that is among the last records of its partition; for all other records, the tail is null.
+    The index is the number of this range in ``offsets``, or -1 if the offset of the record is outside this
+    range. The tail contains the topic, partition and time of a record that is among the last records of its
+    partition; for all other records, the tail is null.
     """
     known: dict[str, dict[str, tuple[int, int, int]]] = {}
     for number, (topic, partition, range_) in enumerate(notes.iter_partitions(offsets)):
@@ -155,7 +158,7 @@ def landed_by_now(millis: int | None) -> int | None:
 def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, int]]:
     """Return the counts by outer label and inner label.
 
-    If there are too many labels, `OTHERS` counts all rows.
+    If there are too many labels, the result has a single count, `OTHERS`, for all rows.
     """
     bins = _bin_counts(observed, f"{kind}_counts")
     names = observed[f"{kind}_names"]
@@ -171,7 +174,8 @@ def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, 
 def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str, dict[str, int]]:
     """Return the counts by clause and rule; `tolerated_rules` describes the labels.
 
-    Each rule of a label is counted once. Only the first ``most`` rules of a label are counted one by one.
+    If a label contains the same rule twice, the rule is counted once. If a label has more than ``most``
+    rules, the remaining rules are counted together, under `OTHERS`.
     """
     counts: dict[str, Counter[str]] = {}
     for clauses, by_rules in labels.items():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MOST: Final = (2**63 - 1) // 1000
-_MOST_BYTES: Final = 64 << 20  # of the records that come to this process
+_MOST_BYTES: Final = 64 << 20  # of records that this process reads
 _SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.1
 _OVERFLOW: Final = re.compile(r"ArithmeticException: long overflow")
@@ -55,9 +55,9 @@ def read_out_of_range(
 ) -> DataFrame:
     """Return the records of a batch, with a null timestamp where Spark cannot convert the timestamp.
 
-    ``options`` is a function from offsets to the options with which Spark's source reads these offsets.
-    Raises `PipelineFailed` if librdkafka cannot read the records, or if too many records are between the
-    first and the last record that is out of range.
+    ``options`` is a function: its argument is offsets, and its result is the options to read these offsets
+    with Spark. Raises `PipelineFailed` if librdkafka cannot read the records, or if too many records are
+    between the first and the last record that is out of range.
     """
     found = list(_find(offsets, options(offsets)))
     for part in found:
@@ -146,13 +146,13 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
 
 
 def _before(offsets: OffsetRanges, found: list[_Found]) -> OffsetRanges:
-    """Return the part of the offsets before the records that were found."""
+    """Return the offsets before the records that were found."""
     firsts = {(part.topic, part.partition): part.offsets.start for part in found}
     return _ranges(offsets, lambda place, range_: OffsetRange(range_.start, firsts.get(place, range_.end)))
 
 
 def _after(offsets: OffsetRanges, found: list[_Found]) -> OffsetRanges:
-    """Return the part of the offsets after the records that were found."""
+    """Return the offsets after the records that were found."""
     ends = {(part.topic, part.partition): part.offsets.end for part in found}
     return _ranges(offsets, lambda place, range_: OffsetRange(ends.get(place, range_.end), range_.end))
 

@@ -4,7 +4,7 @@ Whether a record has landed depends on its offset and the id of its topic (see `
 landed offsets: the ledger of the table of events, or the ledger in the last manifest. The number of a batch
 does not matter: after an older checkpoint was restored, Spark plans a batch with the same number and other
 offsets. If some records of a batch have landed already, only the other records of the batch land. If a batch
-begins after the end of the landed offsets, or before their start, the run ends.
+begins after the end or before the start of the landed offsets, the run ends.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cloudevents_kafka.spark.pipeline.stores import Store
 
 
 class Landed:
-    """The offsets that have landed in a folder; call `recover` before other methods.
+    """The offsets of landed records in a folder; call the method `recover` before other methods.
 
-    ``kind`` is the kind of target in which batches land. A folder has one kind, because the files in
-    ``_batches`` are about targets of that kind. ``continued`` lists other kinds: the pipeline may continue a
-    folder of one of these kinds. With ``in_notes``, the ledger in the last manifest decides which offsets
-    have landed. Otherwise, the ledger of the table of events decides, which `use_ledger` sets. With
-    ``notes_begun``, the offsets of a batch are written into a file before the batch itself is written, so
-    that another run can finish the batch.
+    ``kind`` is the kind of target in which batches land. All batches of a folder land in one kind of target,
+    because the files in ``_batches`` depend on this kind. ``continued`` lists other kinds: the pipeline may
+    continue a folder of one of these kinds. With ``in_notes``, the ledger in the last manifest decides which
+    offsets have landed. Without ``in_notes``, the ledger of the table of events decides, and `use_ledger`
+    sets this ledger. With ``notes_begun``, the offsets of a batch are written into a file before the batch
+    itself is written, so that another run can finish the batch.
     """
 
     def __init__(
@@ -58,9 +58,10 @@ class Landed:
         return batch if batch.to not in self._continued else replace(batch, routes={})
 
     def recover(self) -> None:
-        """Read the notes in the folder ``_batches``.
+        """Read the files in the folder ``_batches``.
 
-        Raises `WrongCheckpoint` if the notes cannot be read, or if they are about another kind of target.
+        Raises `WrongCheckpoint` if a file in the folder cannot be read, or if the batches landed in another
+        kind of target.
         """
         self.last = self.manifests.last()
         self.beginning = self.manifests.find(notes.Beginning) or notes.Beginning()
@@ -76,15 +77,15 @@ class Landed:
         self.use_ledger(self._of_batches)
 
     def use_ledger(self, ledger: notes.Ledger) -> None:
-        """Use a ledger as the list of landed offsets, and add the offsets at which the folder begins."""
+        """Use a ledger as the list of landed offsets, and add the offsets at which the pipeline began."""
         self.ledger = ledger.merge(self.noted.begins())
 
     @property
     def noted(self) -> notes.Ledger:
         """The ledger of the last manifest.
 
-        It contains the offsets of all batches of the folder, and the offsets that had landed before these
-        batches.
+        This ledger contains the offsets of all batches of the folder, and the offsets that had landed before
+        these batches.
         """
         return self._of_batches.merge(self.beginning.landed.entries())
 
@@ -101,13 +102,13 @@ class Landed:
     def landed(self) -> notes.OffsetRanges:
         """The last landed range of each partition of the known topics.
 
-        If no offset of a partition has landed, its range is empty, and is at the offset at which the folder
-        begins.
+        If no record of a partition has landed, the range is empty, and begins at the offset at which the
+        pipeline began.
         """
         return self.ledger.landed(self._ids or self.topic_ids)
 
     def use_topic_ids(self, ids: notes.TopicIds) -> None:
-        """Limit `landed` to the topics with these ids, and to the other topics in the notes."""
+        """Use these topic ids to compute the property `landed`; the known ids of other topics stay in use."""
         self._ids = {**self.topic_ids, **ids}
 
     @property
@@ -116,7 +117,7 @@ class Landed:
         return self.beginning.ids if self.last is None else self.last.ids
 
     def record_beginning(self, ids: notes.TopicIds, start: str | None) -> None:
-        """Write the facts that are known before the first batch into a file.
+        """Write a file with the facts that are known before the first batch.
 
         ``start`` is the option ``start`` of a new checkpoint, or None for an existing checkpoint.
         """
@@ -151,8 +152,8 @@ class Landed:
         """Return the batch of those planned records that have not landed yet, or None if all have landed.
 
         The first batch of a folder lands even if it has no records, because its manifest contains the offsets
-        at which the folder begins. Raises `WrongCheckpoint` if the plan does not continue the landed offsets,
-        and `WrongTable` if another pipeline has landed some of the planned offsets.
+        at which the pipeline began. Raises `WrongCheckpoint` if the plan does not continue the landed
+        offsets, and `WrongTable` if another pipeline has landed some of the planned offsets.
         """
         self.check(query_id, None)
         self._check_follows(plan)
@@ -163,7 +164,7 @@ class Landed:
         return notes.PlannedBatch(plan.batch, query_id, ids, left, plan.ranges)
 
     def plan_gap(self, offsets: notes.OffsetRanges, topic_ids: notes.TopicIds) -> notes.PlannedBatch:
-        """Return a batch that Spark has not planned; no pipeline has landed the ``offsets`` of this batch."""
+        """Return a batch with these offsets, which Spark has not planned and no pipeline has landed."""
         assert self.last is not None
         ids = {**self.topic_ids, **topic_ids}
         return notes.PlannedBatch(self.last.batch, self.last.query, ids, offsets, offsets)
@@ -171,7 +172,7 @@ class Landed:
     def begin(
         self, planned: notes.PlannedBatch, read: notes.ReadSettings, *, in_java: bool
     ) -> notes.BegunBatch:
-        """Return a batch whose rows will be written; with ``notes_begun``, write its note first."""
+        """Return a batch whose rows will be written; with ``notes_begun``, write its note file first."""
         number = 0 if self.last is None else self.last.number + 1
         own: Any = {"number": number, "pipeline": self.pipeline, "to": self.kind, "in_java": in_java}
         batch = notes.BegunBatch(**asdict(read), **planned._asdict(), **own)
@@ -196,7 +197,7 @@ class Landed:
         return manifest
 
     def _check_follows(self, plan: notes.BatchPlan) -> None:
-        """Raise `WrongCheckpoint` if a batch begins after the landed offsets end, or before they start."""
+        """Raise `WrongCheckpoint` if a batch does not begin inside or at the end of the landed offsets."""
         # If the folder has no notes, the checkpoint may begin at any offset. Then only the ledger shows which
         # earlier offsets have landed.
         has_landed = self.ledger.generation > 0 or self.last is not None or not self._is_noted

@@ -1,11 +1,12 @@
 """`BatchLander` lands a batch in eight steps, from Spark's call to the manifest of the batch.
 
-1. `land` receives the records from Spark's query, and reads the offsets of the records in the checkpoint.
+1. The method `land` receives the records from Spark's query, and reads the offsets of these records from the
+   checkpoint.
 2. `TopicMonitor` compares the topics with the topics at the start, because a topic may have been created
    again.
 3. `Landed.plan` looks up in the ledger which of the offsets have not landed.
 4. The schemas of the records' data are fetched from the schema registry, if there is one, and `Landed.begin`
-   writes the note of the batch.
+   writes the note file of the batch.
 5. `Target.start` forgets rows that were staged for another batch.
 6. `BatchWriter` asks Spark to decode and count the records. Meanwhile, the function that `Target.appends`
    returns stages the rows; if there is no such function, `BatchWriter` stores the rows for `Target.compare`
@@ -58,7 +59,7 @@ class BatchLander:
     _fetcher: SchemaFetcher | None = None
 
     def recover(self) -> int | None:
-        """Read the notes in ``_batches``, and finish the last landed batch if necessary.
+        """Read the files in ``_batches``, and finish the last landed batch if necessary.
 
         Return the number of the batch that had to be finished, or None.
         """
@@ -114,7 +115,7 @@ class BatchLander:
     def land(self, records: DataFrame, batch: int, query_id: str) -> notes.BatchManifest | None:
         """Land a batch that Spark has planned, and return its manifest.
 
-        Return None if all of its records have landed before.
+        Return None if all records of the batch have landed already.
         """
         began = time.monotonic()
         plan = self._checkpoint.plan(batch)
@@ -129,7 +130,7 @@ class BatchLander:
         return self._finish(begun, records, time.monotonic() - began)
 
     def land_gap(self, spark: SparkSession, offsets: notes.OffsetRanges) -> notes.BatchManifest:
-        """Land offsets that no pipeline has landed and that Spark has not planned; return the manifest."""
+        """Land the records at these offsets, which no pipeline has landed; return the manifest."""
         records = self._records(spark, offsets)
         planned = self._landed.plan_gap(offsets, self.topic_ids)
         return self._finish(self._begin(planned, records, offsets), records)
@@ -137,8 +138,8 @@ class BatchLander:
     def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
         """Land an unfinished batch of an earlier run, and return its manifest.
 
-        If `Target.is_decided` returns true, the batch is read with the settings in its note. Otherwise, it is
-        read with the settings of this start.
+        If `Target.is_decided` returns true, the batch is read with the settings that the earlier run used.
+        Otherwise, the batch is read with the settings of this start.
         """
         records = self._records(spark, batch.offsets)
         if self._target.is_decided(batch):
@@ -156,7 +157,7 @@ class BatchLander:
     def _begin(
         self, planned: notes.PlannedBatch, records: DataFrame, offsets: notes.OffsetRanges
     ) -> notes.BegunBatch:
-        """Write the note of a batch, and return the batch; it will be read with the options of this start."""
+        """Write the note file of a batch, and return the batch, which uses the options of this start."""
         read = replace(self._read, writers=self._find_writers(records, offsets))
         return self._landed.begin(planned, read, in_java=self._writer.starts_in_java(records))
 

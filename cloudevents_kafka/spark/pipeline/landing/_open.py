@@ -1,10 +1,10 @@
 """`open_landing` opens the target of a pipeline from its options, and checks that the store suits the target.
 
 Parquet files, and Iceberg tables in a folder (without a catalog), require a store that renames a file in one
-step. Hadoop's clients of object stores copy a file and then delete the original. So a run that is killed in
-between leaves both files, and two runs may use the same name, because neither run finds a file with this
-name. Delta tables do not need renames, because a commit creates one object. Iceberg tables in a catalog do
-not need renames, because a commit changes one entry of the catalog.
+step. Hadoop's clients of object stores copy a file and then delete the original. So if a run is killed after
+the copy, both files exist. Two runs may also write the same file, because each run checks before its copy
+that the file does not exist. Delta tables do not need renames, because a commit creates one object. Iceberg
+tables in a catalog do not need renames, because a commit changes one entry of the catalog.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def check_renames(
 
 
 class Landing(NamedTuple):
-    """The landed offsets of a folder, the target in which batches land, and the settings to read records."""
+    """The offsets of landed records, the target in which batches land, and the settings to read records."""
 
     landed: Landed
     target: Target
@@ -108,7 +108,8 @@ def open_landing(
 ) -> Landing:
     """Return the landed offsets, the target and the read settings for the options of a pipeline.
 
-    With ``each_batch``, the target is this function. Otherwise, the target is the tables of the options.
+    With ``each_batch``, the target is the function ``each_batch``. Otherwise, the options describe the tables
+    that are the target.
     """
     store = open_store(options.out, spark)
     try:
@@ -131,7 +132,7 @@ def open_landing(
         landed = Landed(store, options.to, in_notes=False)
         tables = _open_tables(options, options.to, spark, landed, read)
         return Landing(landed, tables, tables.fit(warn))
-    except ValueError as error:  # DDL is wrong, or a table has several schemas
+    except ValueError as error:  # the DDL is wrong, or one table has several schemas
         raise WrongTable(f"schemas: {error}") from error
 
 
@@ -174,7 +175,7 @@ def _open_tables(
 
 
 def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare | None:
-    """Return the function that compares batches with rows of their table, or None for other options."""
+    """Return a function that compares batches with a table's rows, or None if both options are None."""
     from cloudevents_kafka.spark.pipeline.batches import row_changes, without_duplicates
 
     if upsert is not None:

@@ -75,7 +75,8 @@ class ParquetFiles:
     def _count(self) -> Counter[str]:
         """Return the numbers of rows by table.
 
-        The numbers come from the footers of the files if these are few and local, or else from a Spark job.
+        If the files are local and there are only a few, the numbers come from their footers, or else from a
+        Spark job.
         """
         from pyarrow.parquet import read_metadata
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
@@ -105,7 +106,7 @@ class ParquetTarget(Target):
         self._names: dict[str, tuple[tuple[str, ...], ...]] = {}
 
     def check_names(self, spark: SparkSession) -> None:
-        """Raise `WrongTable` if a name in typed data differs only in case from a name in its table's files.
+        """Raise `WrongTable` if a field's name in typed data and in a table's files differs only in case.
 
         Spark and other readers would find two columns, or only one of the two.
         """
@@ -154,7 +155,7 @@ class ParquetTarget(Target):
         self._batch, self._files = batch, ParquetFiles(spark, self._store.url(self._staging))
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
-        """Return `append`, or None if the tables of events may have different columns."""
+        """Return the method `append`, or None if the tables of events may have different columns."""
         return None if batch.routes and batch.schemas else self.append
 
     def append(self, table: str, rows: DataFrame) -> bool:
@@ -186,10 +187,10 @@ class ParquetTarget(Target):
         self._rename(manifest)
 
     def _check_tables(self) -> None:
-        """Raise `WrongCheckpoint` if a table does not match the notes in ``_batches``.
+        """Raise `WrongCheckpoint` if a table does not match the files in ``_batches``.
 
-        There are three such cases: the table is missing, it has files without a manifest, or its folders are
-        by the dates of events.
+        There are three such cases: the table is missing, it has files without a manifest, or the names of its
+        folders are the dates of events, not the dates of records.
         """
         for table, count in {
             **dict.fromkeys(notes.table_names(self._read.routes), 0),
@@ -219,7 +220,7 @@ class ParquetTarget(Target):
         """Raise `WrongCheckpoint` if the tables have files of an earlier batch with this number.
 
         The manifest of such an earlier batch was removed. The earlier batch began with the same records, so
-        at least one of its folders is also a folder of this batch.
+        at least one folder of the earlier batch is also a folder of this batch.
         """
         for path in {final_path(file[: file.rindex("/") + 1], number) for file in files}:
             folder, _, prefix = path.rpartition("/")

@@ -2,11 +2,11 @@
 
 First, the rows of all tables are staged. Then each table receives its rows in one commit. The table of events
 is the last. If the process is killed between two commits, the next run finds the offsets and the settings of
-the batch in the batch's note. The next run reads these offsets again, in order to fill the tables whose
-ledgers do not have the offsets, and to count the records. If the note was removed, the next run plans a new
-batch, which begins at the same offset. If a table has rows of the earlier batch, the new batch writes no rows
-for the same offsets into this table. Before the commit to the table of events, readers may already see other
-rows of the batch: rows of the quarantine and of separate tables.
+the batch in the note file of the batch. The next run reads these offsets again, in order to add rows to the
+tables whose ledgers do not contain the offsets, and to count the records. If this file was removed, the next
+run plans a new batch, which begins at the same offset. If a table has rows of the earlier batch, the new
+batch writes no rows for the same offsets into this table. Before the commit to the table of events, readers
+may already see other rows of the batch: rows of the quarantine and of separate tables.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class TablesTarget(Target):
 
     1. The rows that a batch lands depend on the rows in the table. So if another pipeline commits between the
        comparison and the commit of the batch, the run ends, and the next start compares again.
-    2. The counts of a batch are written into its note before its commits, because the same counts cannot be
-       computed again after the commits.
+    2. The counts of a batch are written into the note file of the batch before its commits, because the same
+       counts cannot be computed again after the commits.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class TablesTarget(Target):
     def is_decided(self, batch: notes.BegunBatch) -> bool:
         """Return whether any table already has rows of an unfinished batch.
 
-        The tables of the batch follow from the routes in its note.
+        The routes in the note file of the batch determine the tables of the batch.
         """
         self._batch, self._ledgers = batch, {}
         return any(self._left(table) != batch.offsets for table in notes.table_names(batch.routes))
@@ -185,7 +185,7 @@ class TablesTarget(Target):
                 )
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
-        """Return `append`, or None if the batch has several tables of events or is compared with rows."""
+        """Return the method `append`, or None if a batch has several tables or is compared with rows."""
         return None if batch.routes or self._compare is not None else self.append
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
@@ -225,8 +225,8 @@ class TablesTarget(Target):
     def _check_refused(self, counts: notes.BatchCounts) -> None:
         """Raise `WrongTable` if the quarantine may have records that an upsert has refused in another batch.
 
-        The end of a batch decides which records an upsert refuses. If the note of a batch exists, the batch
-        ends at the same offsets as before.
+        Which records an upsert refuses also depends on the end of the batch. If the note file of a batch
+        exists, the batch ends at the same offsets as before.
         """
         is_another = self._batch.counted is None and self._left(notes.QUARANTINE) != self._batch.offsets
         if self._batch.upsert is not None and is_another and "refused" in counts.by_reason:
@@ -237,14 +237,14 @@ class TablesTarget(Target):
             )
 
     def _rows_of(self, events: DataFrame, table: str, *, alone: bool) -> DataFrame:
-        """Return the rows of the batch for a table; with ``alone`` set, all events belong to this table."""
+        """Return the batch's rows for a table; if ``alone`` is true, all events belong to this table."""
         from cloudevents_kafka.spark.typed.frames import rows_of_table
 
         rows = events if alone else events.where(events[notes.TABLE] == table)
         return rows_of_table(rows.drop(notes.TABLE), table, self._batch.schemas, self._batch.routes)
 
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:
-        """Commit the staged rows; return the ids of the tables and their numbers of rows.
+        """Commit the staged rows; return the id and the number of rows of each table.
 
         The table of events commits its rows last. Raises `CountMismatch` if the staged rows differ from the
         counts.
@@ -276,7 +276,7 @@ class TablesTarget(Target):
         for _ in range(_MOST_TRIES):
             before = self._ledgers[table]
             after = before.add(self._landed.pipeline, batch.ids, batch.planned)
-            if table != notes.EVENTS:  # the offsets of landed events have landed here, too
+            if table != notes.EVENTS:  # offsets of events count as landed in all tables
                 after = after.merge(self._ledgers[notes.EVENTS].entries())
             try:
                 opened.commit(self._staged.get(table, []), before, after)

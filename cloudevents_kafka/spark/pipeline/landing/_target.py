@@ -2,8 +2,8 @@
 
 `BatchLander` calls the methods of a target for each batch. First, `BatchLander` calls `Target.start`. If rows
 are computed while they are written, `BatchLander` then calls the function that `appends` returns; otherwise,
-it passes all rows at once to `take`. Then `BatchLander` calls `commit`, and calls `finish` after the batch
-has its manifest.
+it passes all rows at once to the method `take`. Then `BatchLander` calls `commit`, and calls `finish` after
+the batch has its manifest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Target(ABC):
-    """A place where the rows of batches go; most kinds of target need only some of these methods."""
+    """The base class of targets: files, tables or a function, which receive the rows of batches."""
 
     @abstractmethod
     def table_name(self, table: str) -> str:
@@ -31,17 +31,17 @@ class Target(ABC):
     def recover(self) -> int | None:
         """Finish the last batch that landed; return its number if any work remained, otherwise None.
 
-        The caller has read the notes in ``_batches`` before. Raises an error if the tables do not match these
-        notes.
+        Before this call, the files in ``_batches`` must be read. Raises an error if the tables do not match
+        these files.
         """
         return None
 
     def is_decided(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002  # tables need it
-        """Return whether an unfinished batch must be read with the settings in its note.
+        """Return whether an unfinished batch must be read with the settings that were written for the batch.
 
-        While no table has a row of the batch, only the offsets in its note have an effect. If the target is a
-        function, the pipeline cannot know what the function has done with the batch. So the settings in the
-        note must be used.
+        While no table has a row of the batch, only the offsets that were written for the batch have an
+        effect. If the target is a function, the pipeline cannot know what the function has done with the
+        batch. So the settings that were written for the batch must be used.
         """
         return True
 
@@ -57,13 +57,13 @@ class Target(ABC):
         """
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:  # noqa: ARG002  # tables need it
-        """Return a function that stages some rows of a table, or None if `take` needs all rows at once."""
+        """Return a function that stages some rows of a table, or None if the method `take` needs all rows."""
         return None
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
         """Return a context manager that yields the part of a batch that must land.
 
-        This method is called only for batches whose rows are passed to `take`.
+        This method is called only for batches whose rows are passed to the method `take`.
         """
         return nullcontext(batch)
 

@@ -108,7 +108,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
     if folder is not None:
         store = open_store(folder, spark)
         found = find_tables(store)
-        found.pop(OUTCOMES, None)  # its records are in the other tables, too
+        found.pop(OUTCOMES, None)  # other tables also contain these records
         for name, format_ in found.items():
             url = store.url(name).rstrip("/")
             yield url, table_in_folder(spark, format_, url).read()
@@ -127,7 +127,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
 
 
 def _select(table: DataFrame) -> DataFrame:
-    """Return the columns that are counted; leave out rows that are marked as deleted."""
+    """Return the columns that are counted, without rows that are marked as deleted."""
     columns, has = dict(_COLUMNS), set(table.columns)
     if {"type", VALUE} <= has:  # the column has typed data of events, not the values of records
         has.remove(VALUE)

@@ -155,7 +155,7 @@ def _maintain(
     *,
     alone: bool,
 ) -> Iterator[Maintenance]:
-    """Open the tables, and yield the results of the function ``act`` for them.
+    """Open the tables, call the function ``act`` with each table, and yield the results.
 
     If ``alone`` is true, the folder is locked meanwhile, so that no pipeline writes to it.
     """

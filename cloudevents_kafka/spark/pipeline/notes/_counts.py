@@ -140,7 +140,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
-        """Return these counts plus ``others``, the counts of records that ``read`` includes already."""
+        """Return these counts plus ``others``; do not change ``read``, which already includes both."""
         return replace(
             self,
             events=self.events + others.events,
@@ -225,7 +225,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sums(self) -> str:
-        """The numbers of events, quarantined records and others, as text: ``2 events + 1 quarantined``."""
+        """The numbers of events, quarantined records and so on, as text: ``2 events + 1 quarantined``."""
         parts = [pluralize(self.events, "event"), f"{self.quarantined:,} quarantined"]
         parts += [pluralize(self.duplicates, "duplicate")] if self.duplicates else []
         parts += [pluralize(self.tombstones, "tombstone")] if self.tombstones else []

@@ -3,7 +3,7 @@
 A ledger lists ranges by topic, id of the topic, pipeline and partition. In one step, a commit adds rows to a
 table, and adds the offsets of these rows to the table's ledger. docs/design.md explains this under "The law
 of landing". If the offset of a row is not in the ledger, another writer has added the row. Such a row does
-not show that a record has landed.
+not count as a landed record.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class OffsetRange(msgspec.Struct, frozen=True, array_like=True):
 
 
 REPLAYS: Final = "(replays)"
-"""A name in place of a topic, under which a ledger counts the replays of the quarantine. No topic can have
-this name."""
+"""Ledgers count the replays of the quarantine under this name, in place of a topic. No topic can have this
+name."""
 
 # Ranges by topic, then by partition (as text).
 OffsetRanges = Mapping[str, Mapping[str, OffsetRange]]
@@ -101,7 +101,7 @@ class Ledger(msgspec.Struct, frozen=True):
 
     @property
     def replays(self) -> int:
-        """The number of the last replay of the quarantine that has landed, or 0 if no replay has landed."""
+        """The number of the last landed replay of the quarantine, or 0 if no replay has landed."""
         return max((entry.offsets.end for entry in self.entries() if entry.topic == REPLAYS), default=0)
 
     def add_replay(self, number: int) -> Ledger:
@@ -170,7 +170,7 @@ def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
 def _left(
     pipeline: str | None, topic: str, planned: OffsetRange, landed: Iterable[LedgerEntry]
 ) -> OffsetRange:
-    """Return the planned offsets that follow the landed offsets.
+    """Return the planned offsets that come after the landed offsets.
 
     Raises `WrongTable` if another pipeline has landed some of the planned offsets, or if the landed offsets
     are not at the beginning of the planned offsets.

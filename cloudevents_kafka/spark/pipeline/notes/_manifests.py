@@ -1,12 +1,12 @@
-"""The notes in ``_batches``: where a pipeline begins, which batch is being written, and what has landed.
+"""The note files in ``_batches``: where a pipeline begins, its current batch, and what has landed.
 
 Each batch that has landed has a manifest. The ledger in the last manifest lists the offsets of all batches,
 so older manifests are removed.
 
-Each note is a file. Earlier versions of this package could also land through Spark Connect. They wrote each
-note to a folder in ``_batches/connect``, as the only file in this folder. For manifests, they used the
-folders ``0`` to ``3`` in turn. The notes in such folders are still read. If there are several notes of the
-same type, the newest note is used.
+Each note is a file. Earlier versions of this package could also land through Spark Connect. These versions
+wrote each note to a separate folder in ``_batches/connect``, and manifests to the folders ``0`` to ``3`` in
+turn. The notes in such folders are still read. If there are several notes of the same type, the newest note
+is used.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class BegunBatch(ReadSettings, frozen=True, kw_only=True):
     ``number`` counts the batches of the folder. If a checkpoint was set back, ``batch``, which is Spark's
     number, differs from ``number``. ``in_java`` is whether the Java function reads the records first, and
     ``to`` is the kind of the target. If the records of a batch are compared with the rows of the table,
-    ``counted`` contains the counts after this comparison. These counts are written to the note, because they
-    cannot be computed again after the commit.
+    ``counted`` contains the counts after this comparison. The file that describes the batch contains these
+    counts, because they cannot be computed again after the commit.
     """
 
     version: int = VERSION
@@ -138,7 +138,7 @@ _NAMES: Final[Mapping[type, str]] = {BegunBatch: "begun", Beginning: "beginning"
 
 
 class Manifests:
-    """The manifests and other notes in a folder; raises `WrongCheckpoint` if a note cannot be read."""
+    """The manifests and other note files in a folder; raises `WrongCheckpoint` for unreadable files."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -152,11 +152,11 @@ class Manifests:
         return max(found, key=_number, default=None)
 
     def find(self, type_: type[_Note]) -> _Note | None:
-        """Return the newest note of a type, or None if there is no such note."""
+        """Return the content of the newest note file of a type, or None if there is no such file."""
         return max(self._find(_NAMES[type_], type_), key=_number, default=None)
 
     def write(self, note: BegunBatch | Beginning) -> None:
-        """Write a note; replace an earlier note of the same type."""
+        """Write a note file; an earlier file of the same type is replaced."""
         self._store.replace(_file(_NAMES[type(note)]), _encode(note))
 
     def add(self, manifest: BatchManifest) -> None:
@@ -173,11 +173,11 @@ class Manifests:
             self._store.remove(_file(f"{manifest.number - _FILES_KEPT:08d}"))
 
     def clear(self) -> None:
-        """Remove all manifests and notes."""
+        """Remove all manifests and other note files."""
         self._store.remove(BATCHES)
 
     def _find(self, name: str, type_: type[_Note]) -> list[_Note]:
-        """Return the notes with a name: from the file, and from the folder that an earlier version wrote."""
+        """Return all notes with this name, from a file and from the folder of an earlier version."""
         folder = f"{_FOLDERS}/{name}"
         parts = [f"{folder}/{part}" for part in self._store.list_names(folder) if part.startswith("part-")]
         paths = [path for path in [_file(name)] if self._store.exists(path)]

@@ -51,11 +51,11 @@ class Upsert(NamedTuple):
         return ",".join(self.keys)
 
     def deletes_sql(self, event: str = "") -> str:
-        """Return SQL for whether an event deletes a row.
+        """Return SQL that is true if an event deletes a row.
 
         An event deletes a row if its record has no value. An event with any data also deletes a row if the
-        event has the attribute and value of the option ``deleted``. In the SQL, the columns of the event have
-        the prefix ``event``.
+        event has the attribute and value of the option ``deleted``. In the SQL, the parameter ``event`` is
+        the prefix of the event's columns.
         """
         deletes = f"{event}`data` IS NULL AND {event}`mode` = 'binary'"
         if self.rule is not None:
@@ -74,7 +74,7 @@ class Upsert(NamedTuple):
         return bool(found == value)
 
     def key_sql(self, row: str = "") -> list[str]:
-        """Return SQL for each key of a row; in the SQL, the columns of the row have the prefix ``row``."""
+        """Return SQL for each key of a row; in the SQL, ``row`` is the prefix of the row's columns."""
         return [attribute_sql(name, row) for name in self.keys]
 
 

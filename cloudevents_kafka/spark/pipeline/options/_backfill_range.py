@@ -1,6 +1,6 @@
 """`BackfillRange` is the range that the option ``backfill`` describes, by offsets or by times.
 
-The range is for all partitions. Or the option names some partitions, each with a range.
+The option is either one range for all partitions, or a separate range for each listed partition.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GRAMMAR: Final = (
 OffsetsAt = Callable[[str | int], Mapping[str, int]]
 """A function that returns an offset for each partition.
 
-Its argument is ``earliest``, ``latest``, or a time in milliseconds since 1970.
+The argument of the function is ``earliest``, ``latest``, or a time in milliseconds since 1970.
 """
 
 
@@ -38,7 +38,7 @@ class BackfillRange(msgspec.Struct, frozen=True):
     def of(cls, text: str) -> BackfillRange:
         """Return the range that a text describes.
 
-        Raises `ValueError` with the grammar if the text is invalid.
+        Raises `ValueError` if the text is invalid; the message contains the grammar.
         """
         if text.startswith("{"):
             try:

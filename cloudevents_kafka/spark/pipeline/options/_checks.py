@@ -1,4 +1,4 @@
-"""The checks of single options, by the name of an option and its value; each check raises `ValueError`.
+"""Checks of single options: each function checks an option's value, and raises `ValueError`.
 
 `PipelineOptions` itself checks rules that concern several options.
 """

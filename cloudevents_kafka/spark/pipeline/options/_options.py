@@ -35,8 +35,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` write
     to tables in the folders ``out/events`` and ``out/quarantine``. If ``table`` is a name in a catalog, such
     as ``catalog.schema.orders``, ``delta`` and ``iceberg`` write to this table and to
-    ``catalog.schema.orders_quarantine``. Even then, the folder ``out`` contains the pipeline's notes in
-    ``_batches`` and the checkpoint. Each record lands once.
+    ``catalog.schema.orders_quarantine``. Even then, the folder ``out`` contains the checkpoint, and the
+    pipeline's files in ``_batches``. Each record lands once.
 
     ``tables`` maps types of events to separate tables: ``{"com.example.order.*": "orders"}``. In a pattern,
     ``*`` stands for any text. The first pattern that matches decides the table of an event; if no pattern
@@ -62,11 +62,12 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     With ``lenient``, records are read as `decode_events` reads them with ``lenient=True``. For example, JSON
     that Debezium or Dapr has written without a content-type is then an event. Events have an additional
-    column, ``tolerated``. For each accepted deviation, it lists the attribute, the rule and the clause. If
-    the value of the attribute is missing in the event, it also lists this value. If a record has no
-    deviations, the column is null. The column is added to Delta and Iceberg tables that a strict run has
-    created. In ``parquet``, only files of lenient runs contain the column; so if a folder also contains files
-    of strict runs, read the folder with Spark's option ``mergeSchema`` or DuckDB's ``union_by_name``.
+    column, ``tolerated``. For each accepted deviation, this column lists the attribute, the rule and the
+    clause. If the event does not contain the value of the attribute, the column also lists this value. If a
+    record has no deviations, the column is null. The column is added to Delta and Iceberg tables that a
+    strict run has created. In ``parquet``, only files of lenient runs contain the column; so if a folder also
+    contains files of strict runs, read the folder with Spark's option ``mergeSchema`` or DuckDB's
+    ``union_by_name``.
 
     ``topic_pattern`` is a regular expression, which replaces ``topics``. The pipeline reads all topics whose
     whole name matches the expression, including topics that are created later.
@@ -83,16 +84,16 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     source and id, and a timestamp that differs by at most this span. The summary counts such events as
     ``duplicates``.
 
-    With ``upsert``, the table has one row for each key. The option names what the key consists of: "key" for
-    the key of the record, or attributes such as "subject". Each row contains the last record of its key, in
-    the order of offsets. The column ``deleted`` says whether this record was a deletion. A record without a
-    value is a deletion. The option ``deleted``, such as "iodebeziumop=d", names an attribute and a value; an
-    event with this attribute and value is also a deletion. ``deduplicate`` and ``upsert`` require ``delta``
-    or ``iceberg``, and cannot be combined with ``tables``.
+    With ``upsert``, the table has one row for each key. The option defines the key of a row: "key" is the key
+    of the Kafka record, and all other values are attributes, such as "subject". Each row contains the last
+    record of its key, in the order of offsets. The column ``deleted`` says whether this record was a
+    deletion. A record without a value is a deletion. The option ``deleted``, such as "iodebeziumop=d", names
+    an attribute and a value; an event with this attribute and value is also a deletion. ``deduplicate`` and
+    ``upsert`` require ``delta`` or ``iceberg``, and cannot be combined with ``tables``.
 
     ``adopt`` allows a pipeline to land in tables that already contain rows, although no pipeline has
-    committed to them. The existing rows stay. They do not count as records that have landed. By default, the
-    start fails for such tables.
+    committed to them. The existing rows stay in the tables, but these rows do not count as landed records. By
+    default, the start fails for such tables.
 
     With ``allow_data_loss``, the pipeline continues if records have expired before they were read. By
     default, the pipeline fails. ``forget_topics`` lists topics that earlier runs have read and that are now
@@ -329,7 +330,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
                     "schema_registry must be None without schemas: framed data is converted to them"
                 )
             found = {name: each for name, each in self.schemas.items() if isinstance(each, DataSchema)}
-            SchemaFetcher(self.schema_registry, found)  # which checks them
+            SchemaFetcher(self.schema_registry, found)  # the constructor checks both
 
     def _check_compared(self) -> None:
         named = [name for name in ("deduplicate", "upsert") if getattr(self, name)]
@@ -360,7 +361,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     def redact(self, text: str) -> str:
         """Return a text, such as a Spark error, without the values of settings that may be secret.
 
-        Values of settings that are known to be harmless stay in the text.
+        If a setting is known to be harmless, its value stays in the text.
         """
         registry = self.schema_registry if isinstance(self.schema_registry, Mapping) else {}
         settings = {f"schema.registry.{name}": str(value) for name, value in registry.items()}

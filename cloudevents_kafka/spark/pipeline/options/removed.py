@@ -1,4 +1,4 @@
-"""The options that were removed from pipelines, and advice; CHANGELOG.md contains the same sentences."""
+"""The options that were removed from pipelines, each with advice; CHANGELOG.md contains the same advice."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ class _Folder:
             note = self._apply(again, number)
             counts = {name: asdict(note)[name] for name in ReplayCounts.__struct_fields__}
             return replace(summary, number=note.number if note.outcomes else None, **counts)
-        kept = again.select("was", "outcome", "type").persist()  # read twice
+        kept = again.select("was", "outcome", "type").persist()  # because it is used twice
         try:
             return replace(summary, **count_outcomes(kept, self._read.routes))
         finally:
@@ -288,7 +288,7 @@ class _Folder:
         return rows if outcomes is None else without(rows, outcomes.where(f"outcome = '{LANDED}'"))
 
     def _apply(self, again: DataFrame, number: int) -> ReplayNote:
-        """Stage the records with their outcomes; if there are any records, decide the replay and land it."""
+        """Stage the records and their outcomes; if there are records, decide the replay and land it."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
 
         note = ReplayNote(

@@ -1,4 +1,4 @@
-"""How the staged rows of a replay land: by commits that count the replay, or by renaming Parquet files."""
+"""How the staged rows of a replay land: in commits that count the replay, or by renaming Parquet files."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class TablesReplay:
     ) -> None:
         self._open, self._spark = open_table, spark
         self._tables = (notes.EVENTS, *dict.fromkeys(by_type))
-        self._staged: dict[str, Staged] = {}  # rows by table, of the replay that this run decides
+        self._staged: dict[str, Staged] = {}  # the rows of each table, for this run's replay
 
     def next_number(self, last: int) -> int:
         """Return the number of the next replay.
 
-        Raises `WrongTable` if notes in ``_replays``, or rows of the table of outcomes, were removed.
+        Raises `WrongTable` if files in ``_replays``, or rows of the table of outcomes, were removed.
         """
         outcomes = self._open(notes.OUTCOMES).ledger().replays
         for table in map(self._open, self._tables):
@@ -71,7 +71,7 @@ class TablesReplay:
         return any(self._open(table).ledger().replays >= note.number for table in _tables_of(note))
 
     def land(self, note: ReplayNote, rows: Rows) -> None:
-        """Commit the rows of each table that does not have the replay yet.
+        """Commit the staged rows to each table whose ledger does not count the replay yet.
 
         The table of events and the table of outcomes come last.
         """
@@ -99,7 +99,7 @@ class TablesReplay:
             before = opened.ledger()
             if before.replays >= number:
                 return
-            with suppress(LedgerChanged):  # by the pipeline, or by another run that finishes this replay
+            with suppress(LedgerChanged):  # another program has committed meanwhile
                 opened.commit([staged], before, before.add_replay(number))
                 return
         raise WrongTable(
@@ -142,7 +142,7 @@ class ParquetReplay:
         return self._spark.read.parquet(without_patterns(self._store.url(table)))
 
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
-        """Write the files of all tables to the staging folder, and return the note with the files' names."""
+        """Write the files of all tables to the staging folder; return the note with the files' names."""
         folder = f"{note.staging}/files"
         files = ParquetFiles(self._spark, self._store.url(folder))
         for table in (*note.tables, notes.OUTCOMES):
@@ -152,7 +152,7 @@ class ParquetReplay:
         return replace(note, files=names)
 
     def has_landed(self, note: ReplayNote) -> bool:  # noqa: ARG002  # tables need it
-        """Return True: a replay of files has landed as soon as its note, with the files' names, exists."""
+        """Return True: a replay of Parquet files has landed as soon as the file of the replay exists."""
         return True
 
     def land(self, note: ReplayNote, rows: Rows) -> None:  # noqa: ARG002  # tables need them

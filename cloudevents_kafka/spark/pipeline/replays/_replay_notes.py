@@ -1,4 +1,4 @@
-"""The notes in ``_replays``: which replays of the quarantine were decided, and which are complete."""
+"""The files in ``_replays``: which replays of the quarantine were decided, and which are complete."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
-    """The note of a replay that was decided.
+    """The content of the file that decides a replay.
 
     ``run`` is the id of the run, and also part of the name of the folder with the staged rows. ``micros`` is
     the time of the replay, in microseconds since 1970. ``files`` lists the staged Parquet files.
@@ -52,7 +52,7 @@ class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
 
 
 class ReplayNotes:
-    """The notes about replays in the folder of a pipeline."""
+    """The files about replays in the folder of a pipeline."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -60,7 +60,7 @@ class ReplayNotes:
     def last(self) -> ReplayNote | None:
         """Return the last replay that was decided, or None.
 
-        Raises `WrongCheckpoint` if the note of this replay is damaged.
+        Raises `WrongCheckpoint` if the file of this replay is damaged.
         """
         names = self._store.list_names(REPLAYS_FOLDER)
         numbers = [int(name[:-5]) for name in names if re.fullmatch(r"\d+\.json", name)]
@@ -75,7 +75,7 @@ class ReplayNotes:
             ) from error
 
     def decide(self, note: ReplayNote) -> None:
-        """Create the note of a replay; raise `InUse` if another run has created it first."""
+        """Create the file of a replay; raise `InUse` if another run has created this file first."""
         content = msgspec.json.format(msgspec.json.encode(note), indent=1)
         try:
             self._store.create(_path(note.number), content)
@@ -86,7 +86,7 @@ class ReplayNotes:
             ) from None
 
     def withdraw(self, note: ReplayNote) -> None:
-        """Remove the note and the staged rows of a replay of which no table has a row."""
+        """Remove the file and the staged rows of a replay, which must not have rows in any table."""
         self._store.remove(_path(note.number))
         self._store.remove(note.staging)
 

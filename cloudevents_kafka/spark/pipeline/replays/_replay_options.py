@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PLACE: Final = ("topic", "partition", "offset", "timestamp")
-"""The columns that identify a record. The timestamp is one of them, because offsets repeat in a topic that
-was created again."""
+"""The columns that identify a record. The timestamp is one of these columns, because offsets repeat in a
+topic that was created again."""
 
 # SQL for the type of an event: from the header in binary mode, from the value in structured mode.
 _TYPE: Final = (
@@ -137,7 +137,7 @@ def _any(conditions: Iterator[str]) -> str:
 
 
 def has_landed(ledger: notes.Ledger) -> str:
-    """Return SQL for whether the batch of a row has landed.
+    """Return SQL that is true if the batch of a row has landed.
 
     The offsets of rows that other writers have added are not in the ledger.
     """

@@ -61,7 +61,7 @@ def read_again(
 
 
 def _again(mend: Mend | None, *, lenient: bool) -> Any:
-    """Return a function that takes SQL for packed records and returns a column.
+    """Return a function whose argument is SQL for packed records and whose result is a column.
 
     The column contains the result of `reread_packed` for each record.
     """
@@ -83,10 +83,10 @@ def _again(mend: Mend | None, *, lenient: bool) -> Any:
 
 @contextmanager
 def _by_value(mend: Mend | None) -> Iterator[None]:
-    """Send the user's function to Spark's workers by value, so that they do not import the user's module."""
+    """Send the user's function to Spark's workers by value; workers do not import the user's module."""
     from pyspark import cloudpickle as cloudpickle_module
 
-    cloudpickle: Any = cloudpickle_module  # it has no types
+    cloudpickle: Any = cloudpickle_module  # the module has no types
     module = None if mend is None else getmodule(mend)
     if module is None or module.__name__ == "__main__":
         yield

@@ -1,4 +1,4 @@
-"""Runs of a pipeline.
+"""The runs of a pipeline: each run reads records as a stream or as a backfill.
 
 A `Stream` or a `Backfill` reads records, a `BatchLander` lands the records in batches, and a `Watch` reports
 the batches.

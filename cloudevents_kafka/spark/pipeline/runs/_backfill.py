@@ -2,14 +2,14 @@
 
 With Delta and Iceberg, the pipeline of the folder may run at the same time.
 
-A backfill reads the gaps in the ledger of the table of events, up to the next offset of the folder's
-pipeline. A batch of a backfill lands in the same way as a batch of the pipeline: one conditional commit adds
-the rows and changes the ledger. The ledger contains the offsets under the id of this pipeline, so adjacent
-ranges are joined. If a run was killed, other tables may have rows of a batch whose events did not land. This
-batch is finished first, with the offsets and settings that the file in ``_backfill`` contains. If this file
-is missing, a new batch begins at the same offset. So each record lands once, even after a kill at any step.
-If two backfills run at the same time, only one of them lands each batch. A backfill of Parquet files locks
-the folder of the pipeline, and its manifests continue the pipeline's numbers.
+A backfill reads the gaps in the ledger of the table of events, up to the next offset that the pipeline of the
+folder would read. A batch of a backfill lands in the same way as a batch of the pipeline: one conditional
+commit adds the rows and changes the ledger. The ledger contains the offsets under the id of this pipeline, so
+adjacent ranges are joined. If a run was killed, other tables may have rows of a batch whose events did not
+land. This batch is finished first, with the offsets and settings that the file in ``_backfill`` contains. If
+this file is missing, a new batch begins at the same offset. So each record lands once, even after a kill at
+any step. If two backfills run at the same time, only one of them lands each batch. A backfill of Parquet
+files locks the folder of the pipeline, and its manifests continue the pipeline's numbers.
 """
 
 from __future__ import annotations
@@ -39,10 +39,9 @@ _FOLDER: Final = "_backfill"
 
 
 class _BackfillNotes(notes.Manifests):
-    """The notes of a folder, for a backfill; the pipeline of the folder may run at the same time.
+    """The manifests and other files about batches, for a backfill; the pipeline may run meanwhile.
 
-    A backfill writes only a file about the batch that it is writing, and writes this file into another
-    folder.
+    A backfill writes only the file about its current batch, and writes this file into another folder.
     """
 
     def __init__(self, store: Store, own: Store) -> None:
@@ -57,7 +56,7 @@ class _BackfillNotes(notes.Manifests):
 
 
 class Backfill:
-    """Lands the gaps of a range in the user's thread, one batch after another."""
+    """Lands the missing records of a range in the user's thread, one batch after another."""
 
     pause = 0.0
     query = None
@@ -123,7 +122,7 @@ class Backfill:
                 yield Asked(topic, number, offsets, first[number], end)
 
     def advance(self) -> bool:
-        """Land a batch and report it; return whether all gaps have landed or `stop` was called."""
+        """Land a batch and report it; return whether all gaps were filled or `stop` was called."""
         if self._gaps and not self._stopping:
             with failures_in_words(self._options.redact):
                 self._land_next()

@@ -34,8 +34,8 @@ _POLL_SECONDS = 0.2
 class EventPipeline:
     """A pipeline that lands the events of topics in tables, each record exactly once.
 
-    Instead of writing tables, the pipeline can also pass each batch to a function. A batch is passed at least
-    once.
+    Instead of writing tables, the pipeline can also pass each batch to a function. The function receives each
+    batch at least once.
 
     ::
 
@@ -50,7 +50,7 @@ class EventPipeline:
     `EventBatch` for each batch. The records are decoded once, and stored until the function returns. If the
     run is killed before the manifest of the batch is written, the function is called again with the same
     number and records. An error of the function ends the run with `PipelineFailed`, whose ``__cause__`` is
-    that error. The folder ``out`` contains the pipeline's notes in ``_batches``, and the checkpoint.
+    that error. The folder ``out`` contains the checkpoint, and the pipeline's files in ``_batches``.
 
     ``spark`` must be a session in this process: `start` raises `NotOnConnect` for a session of Spark Connect.
 

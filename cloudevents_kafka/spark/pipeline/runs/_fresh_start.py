@@ -24,8 +24,8 @@ def use_newest_start(
 ) -> None:
     """Use a new value of the option ``start`` if no record has landed; otherwise warn that it has no effect.
 
-    The checkpoint and the notes in ``_batches`` contain the offsets of the earlier start. So both are removed
-    before the new start is used.
+    The checkpoint and the files in ``_batches`` contain the offsets of the earlier start. So the checkpoint
+    and these files are removed before the new start is used.
     """
     landed, before = landing.landed, landing.landed.beginning.start
     if before in ("", start):
@@ -51,8 +51,9 @@ def forget_topics(
 ) -> None:
     """If Spark has planned offsets of the topics ``names``, continue with a checkpoint without these topics.
 
-    The new checkpoint also includes topics that ``reads`` accepts and that are missing in Spark's plan. Such
-    topics continue after the offsets that have landed; Spark itself would read them from their first offset.
+    The new checkpoint also includes topics for which the function ``reads`` returns true and that are missing
+    in Spark's plan. Such topics continue after the offsets that have landed; Spark itself would read these
+    topics from their first offset.
     """
     query_id, planned = checkpoint.query_id(), checkpoint.last_planned()
     if query_id is None or planned is None:

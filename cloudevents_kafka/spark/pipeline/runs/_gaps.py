@@ -9,7 +9,7 @@ from cloudevents_kafka.spark.pipeline.notes import GapCounts, Ledger, OffsetRang
 
 
 class Gap(NamedTuple):
-    """One range of offsets of a partition that have not landed."""
+    """A range of offsets in one partition; the records at these offsets have not landed."""
 
     topic: str
     partition: str
@@ -32,10 +32,10 @@ class Asked(NamedTuple):
     def find(self, ids: Mapping[str, str], ledgers: Iterable[Ledger]) -> tuple[list[Gap], GapCounts]:
         """Return the gaps in the range, and the counts of its offsets.
 
-        The first ledger is the ledger of the table of events. It decides which offsets are gaps. The other
-        ledgers are the ledgers of the other tables. After a kill, another table may have rows of a batch
-        whose events have not landed. So if a range of another ledger begins inside a gap, the gap is divided
-        there, and a batch begins there.
+        The first ledger is the ledger of the table of events. This ledger decides which offsets are gaps. The
+        other ledgers are the ledgers of the other tables. After a kill, another table may have rows of a
+        batch whose events have not landed. So if a range of another ledger begins inside a gap, the gap is
+        divided there, and a batch begins there.
         """
         events, *others = ledgers
         topic, partition, topic_id = self.topic, self.partition, ids.get(self.topic, "")

@@ -55,8 +55,8 @@ class _StopRequested(Exception):
 class Stream:
     """A streaming query.
 
-    If the query first repeats a batch that an earlier query had planned, it may end after this batch. Then a
-    new query continues.
+    If the query first repeats a batch that an earlier query had planned, the query may end after this batch.
+    Then a new query continues.
     """
 
     pause = 0.2
@@ -218,8 +218,8 @@ class Stream:
     def _report_landed(self, *, last: bool) -> None:
         """Show warnings, and report batches that have landed.
 
-        A batch is reported after Spark's own report on it. If ``last`` is true, the query has ended, and all
-        batches are reported without waiting for Spark's report.
+        The pipeline reports a batch after Spark has reported the same batch. If ``last`` is true, the query
+        has ended, and all batches are reported without waiting for Spark's report.
         """
         self._watch.show_warnings()
         numbers = sorted(self._unreported)

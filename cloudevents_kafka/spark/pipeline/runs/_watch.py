@@ -1,6 +1,6 @@
 """`Watch` counts the batches of a run.
 
-It passes the counts on to reports, metrics, thresholds and a consumer group.
+`Watch` also sends the counts to reports, metrics and thresholds, and commits offsets to a consumer group.
 """
 
 from __future__ import annotations

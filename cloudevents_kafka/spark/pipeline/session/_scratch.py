@@ -40,7 +40,7 @@ def delete_abandoned(parent: Path) -> None:
     """Delete this user's temporary folders of Spark in ``parent``, except those that a process still uses."""
     with suppress(OSError):
         for folder in parent.glob(f"{_PREFIX}*"):
-            with suppress(OSError):  # it is in use, or another process deletes it
+            with suppress(OSError):  # another process uses or deletes the folder
                 _delete_if_abandoned(folder)
 
 

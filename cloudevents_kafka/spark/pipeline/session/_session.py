@@ -256,7 +256,7 @@ def _has_died(process: Any, error: Exception) -> bool:
 def is_launch_setting(name: str) -> bool:
     """Return whether a setting of Spark may be on Java's command line, which other users can read.
 
-    Only settings that Java needs at its start may be there, because any other setting may contain a secret.
+    Only settings that Java needs at its start may be on the command line; other settings may contain secrets.
     """
     return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
 
@@ -323,7 +323,7 @@ def _shut_down(gateway: Any) -> None:
         if gateway.proc.poll() is None:
             stop_active_context()
     with suppress(OSError):
-        gateway.proc.stdin.close()  # makes Java end
+        gateway.proc.stdin.close()  # Java ends when its input is closed
     try:
         gateway.proc.wait(_SHUTDOWN_SECONDS)
     except TimeoutExpired:

@@ -1,11 +1,11 @@
 """`DeltaTable` is a Delta table that stores its ledger as transaction identifiers of Delta.
 
-Each range in the ledger is a transaction identifier. The version of this identifier is the end of the range.
-One more identifier counts the commits. Each version of the table contains the newest version of each
-identifier, even after a clean-up of Delta's log, OPTIMIZE, VACUUM, and commits of other writers. Two commits
-conflict if both read and write the same identifier. Then the second commit fails, and the ledger is read
-again. `Table.stage` and `Table.commit` use Delta's Java classes, because Spark's writers commit only one
-identifier, and do not report that they have skipped a commit.
+Each range in the ledger is stored as a transaction identifier. The version of this identifier is the end of
+the range. Another transaction identifier counts the commits to the ledger. Each version of the table contains
+the newest version of each identifier, even after a clean-up of Delta's log, OPTIMIZE, VACUUM, and commits of
+other writers. Two commits conflict if both read and write the same identifier. Then the second commit fails,
+and the ledger is read again. `Table.stage` and `Table.commit` use Delta's Java classes, because Spark's
+writers commit only one identifier, and do not report that they have skipped a commit.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
-_GENERATED: Final = "delta.generationExpression"  # the metadata of a column that Delta computes
-_IDENTITY: Final = "delta.identity.start"  # the metadata of a column that Delta numbers
+_GENERATED: Final = "delta.generationExpression"  # in the metadata of columns that Delta computes
+_IDENTITY: Final = "delta.identity.start"  # in the metadata of columns that Delta numbers
 _CONSTRAINTS: Final = "delta.constraints."
-_NOT_TAKEN: Final = re.compile(r"[ ,;{}()\n\t=]")  # in names of columns, without column mapping
+_NOT_TAKEN: Final = re.compile(r"[ ,;{}()\n\t=]")  # invalid in names without column mapping
 _MAPPING: Final = "delta.columnMapping.mode"
 _NEW_MAPPING: Final = "spark.databricks.delta.properties.defaults.columnMapping.mode"
 _RETENTION: Final = "delta.setTransactionRetentionDuration"
@@ -102,7 +102,7 @@ class DeltaTable(_table.Table):
         return prepared.drop(*(generated - set(rows.columns)))  # Delta computes these columns
 
     def _metadata(self) -> dict[str, dict[str, Any]]:
-        """Return Delta's metadata by the name of the column; `read` returns only a part of this metadata."""
+        """Return Delta's metadata of each column; the method `read` returns only a part of it."""
         fields = json.loads(str(self._known().metadata().schemaString()))["fields"]
         return {field["name"]: field["metadata"] for field in fields}
 

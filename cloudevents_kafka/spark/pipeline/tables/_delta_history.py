@@ -1,9 +1,9 @@
 """`DeltaHistory` stores a ledger in the history of a Delta table, if SQL statements commit the table's rows.
 
-A statement commits one transaction identifier. The version of this identifier counts the commits to the
-ledger. So if two programs have read the same ledger, only one of them can commit. The metadata of the commit
-contains the ledger itself. Because Delta removes old commits from the history, the ledger is also written to
-a property of the table before the next commit.
+Each SQL statement can commit one transaction identifier of Delta. The version of this identifier counts the
+commits to the ledger. So if two programs have read the same ledger, only one of them can commit. The metadata
+of the commit contains the ledger itself. Because Delta removes old commits from the history, the ledger is
+also written to a property of the table before the next commit.
 
 There are two kinds of such tables: tables with the option ``upsert``, and tables that earlier versions of
 this package filled through Spark Connect. In tables of the second kind, `_delta` moves the ledger to
@@ -69,7 +69,7 @@ class DeltaHistory:
         Raises `WrongTable` if Delta has removed the ledger.
         """
         noted = list(_ledgers(properties))
-        for newest in (_NEWEST, ""):  # if a ledger is in no property yet, its commit is recent
+        for newest in (_NEWEST, ""):  # without a property, the commit of the ledger is recent
             history = self._read(newest)
             committed = [commit.ledger for commit in _commits(history)]
             found = max([*noted, *committed], key=lambda ledger: ledger.generation, default=None)

@@ -23,10 +23,11 @@ _WIDER: Final = (["tinyint", "smallint", "int", "bigint"], ["float", "double"])
 
 
 class Difference(NamedTuple):
-    """A difference between a table and rows, at one column or field.
+    """A difference between the types in a table and the types in rows, for one column or field.
 
     ``kind`` is "new" if the table does not have the field, and "wider" if the table needs a wider type of
-    number. It is "case" if the names differ only in case, and "misfit" if the values do not fit.
+    number. ``kind`` is "case" if the names differ only in case, and "misfit" if the values do not fit the
+    type in the table.
     """
 
     kind: Literal["new", "wider", "misfit", "case"]
@@ -48,7 +49,7 @@ class Difference(NamedTuple):
 
 
 def differences(table: DataType, rows: DataType, path: tuple[str, ...] = ()) -> Iterator[Difference]:
-    """Yield the differences between a table and rows of a type.
+    """Yield the differences between the types in a table and the types in rows.
 
     Some differences can be removed by changing the table, others cannot.
     """

@@ -35,7 +35,7 @@ _LEDGER: Final = "cloudevents-kafka.ledger"  # the property with the ledger
 _BRANCH: Final = "cloudevents_kafka_"  # the name of the ledger's branch, without its number
 _STAGED: Final = "cloudevents-kafka.staged"  # a property of staged snapshots
 _STAGING: Final = "write.wap.enabled"
-_EXPIRING: Final = "gc.enabled"  # some catalogs, such as Nessie, set it to false
+_EXPIRING: Final = "gc.enabled"  # some catalogs, such as Nessie, turn this off
 # Each commit writes a metadata file; the last 100 of these files stay.
 _TABLE_PROPERTIES: Final = (
     "'write.metadata.delete-after-commit.enabled' = 'true', "
@@ -144,7 +144,7 @@ class IcebergTable(_table.Table):
             transaction.manageSnapshots().renameBranch(*names).commit()
             self._add(transaction, table, snapshots)
             transaction.updateProperties().set(_LEDGER, msgspec.json.encode(after).decode()).commit()
-            if table.properties().get(_EXPIRING) != "false":  # else Iceberg would refuse this
+            if table.properties().get(_EXPIRING) != "false":  # or Iceberg refuses
                 expire = transaction.expireSnapshots().cleanExpiredFiles(False)
                 for snapshot in snapshots:
                     expire.expireSnapshotId(snapshot.snapshotId())

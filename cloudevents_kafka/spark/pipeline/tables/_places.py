@@ -1,4 +1,4 @@
-"""SQL that looks up numbers for the partition that a record comes from.
+"""SQL that looks up numbers by the topic and the partition of a record.
 
 An SQL expression with a branch for each topic or partition would be a tree whose depth is the number of
 branches. Spark's time for planning such a tree grows faster than the tree, and Spark's stack and heap
@@ -18,10 +18,10 @@ _TYPE = "ARRAY<MAP<STRING, ARRAY<ARRAY<BIGINT>>>>"
 
 
 def partition_sql(known: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
-    """Return SQL for the numbers of a record's partition, as an array; null if the partition is unknown.
+    """Return SQL for an array: the known numbers of a record's partition, or null if there are none.
 
-    ``known`` maps the topic, then the partition (as text), to the numbers. The rows must have the columns of
-    Spark's Kafka source.
+    ``known`` maps the topic, then the partition (as text), to these numbers. The rows must have the columns
+    of Spark's Kafka source.
     """
     size = 1 << max(0, len(known) - 1).bit_length()
     maps: list[dict[str, list[Sequence[int] | None]]] = [{} for _ in range(size)]

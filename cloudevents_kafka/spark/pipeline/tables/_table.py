@@ -75,12 +75,12 @@ class Table(ABC):
     """The columns by which a newly created table is partitioned."""
 
     upsert: Upsert | None = None
-    """The keys of the table's rows, if commits merge rows into the table. None if commits append rows."""
+    """The keys of the table's rows if commits merge rows into the table; None if commits append rows."""
 
     def __init__(self, spark: SparkSession, sql_name: str, url: str) -> None:
         self._spark, self._sql_name, self._url = spark, sql_name, url
         self._has_commits: bool | None = None  # whether a pipeline has committed; None if it is unknown
-        self._checked: tuple[StructType | None, StructType] | None = None  # the last schemas that match
+        self._checked: tuple[StructType | None, StructType] | None = None  # the last schemas that matched
 
     @property
     def name(self) -> str:
@@ -220,8 +220,8 @@ class Table(ABC):
     def check_schema(self, schema: StructType) -> None:
         """Raise `WrongTable` if the table exists and cannot take rows of a schema.
 
-        The table may have further columns that allow null or have a default. It may also differ from the
-        schema as `stage` describes.
+        The table may have further columns that allow null or have a default. The table may also differ from
+        the schema in the ways that `stage` describes.
         """
         existing = self._schema()
         if names := two_cases(names_in(schema)):
@@ -281,7 +281,8 @@ class Table(ABC):
     ) -> tuple[DataType, dict[tuple[str, ...], DataType]]:
         """Return the type of the column `VALUE`, and the types inside this type that do not fit the schema.
 
-        The inner types are returned by their paths. Values of ``schema`` cannot be stored in them.
+        The second result maps the path of each such type to the type. Values of ``schema`` do not fit these
+        types.
         """
         existing, value = self._schema(), schema.type_in(self._spark, rescue=rescue)
         column = value if existing is None or VALUE not in existing.names else existing[VALUE].dataType

@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-_WAP_ID: Final = "wap.id"  # the property of a staged snapshot with the setting spark.wap.id
+_WAP_ID: Final = "wap.id"  # Iceberg copies spark.wap.id to this property of a snapshot
 _DELTA: Final = "spark.databricks.delta"
 _APPEND_ONLY: Final = "delta.appendOnly"
 
 
 class _UpsertTable(_table.Table):
-    """A table whose staged rows are merged into it."""
+    """A table into which commits merge the staged rows."""
 
     partitions = ()
 
     def stage(self, rows: DataFrame) -> _table.Staged:
         """Compute the rows, and return them; Spark stores them until `commit`; see `Table.stage`."""
         prepared = self._prepare(rows)
-        # A row has all of the pipeline's columns from its last record, even if the batch has no such column.
+        # The last record sets all of the pipeline's columns, even columns that the batch does not have.
         own = [name for name in prepared.columns if name in OWN_COLUMNS or name in rows.columns]
         kept = prepared.select(*(quote(name) for name in own)).persist()
         kept.write.format("noop").mode("overwrite").save()

@@ -38,7 +38,7 @@ class KafkaAdmin:
 
         jvm = java_of(spark)
         self._jvm: Any = jvm
-        # The look-up of a class needs a call of Java for each part of its name, so it happens only once.
+        # Each part of a class name needs a separate call of Java, so the class is looked up only once.
         kafka = jvm.org.apache.kafka
         self._clients: Any = kafka.clients.admin
         admin_class = self._clients.Admin
@@ -81,7 +81,7 @@ class KafkaAdmin:
     ) -> dict[str, TopicState | None]:
         """Return the state of each topic: its id, and the end offsets of its partitions in ``landed``.
 
-        The state is None for a topic that does not exist. Raises `PipelineFailed` if no broker answers within
+        If a topic does not exist, its state is None. Raises `PipelineFailed` if no broker answers within
         ``timeout`` seconds, or if a broker refuses the connection.
         """
         names = tuple(topics)

@@ -60,7 +60,7 @@ class Answers:
         return self._read(described, dict[str, DescribedTopic])
 
     def offsets(self, found: Any) -> Offsets:
-        """Return the offsets in a Java map by topic and partition."""
+        """Return offsets by topic and partition, from a Java map."""
         offsets: dict[str, dict[str, int]] = {}
         for place, info in self._read(found, dict[_Place, _Offset]).items():
             topic, _, partition = place.rpartition("-")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 _TIMEOUT_SECONDS: Final = 5.0
-_PAUSE_SECONDS: Final = 60.0  # after a commit that was refused
+_PAUSE_SECONDS: Final = 60.0  # the pause after a refused commit
 
 
 class GroupOffsets:

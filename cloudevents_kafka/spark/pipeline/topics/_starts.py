@@ -1,4 +1,4 @@
-"""The offsets at which a new checkpoint begins: those of ``start``, or those after the rows of the tables."""
+"""Finds the offsets at which a new checkpoint begins: the option ``start``, or after the landed records."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cloudevents_kafka.spark.pipeline.notes import OffsetRanges
 if TYPE_CHECKING:
     from cloudevents_kafka.spark.pipeline.topics._topics import TopicMonitor
 
-_SYMBOLS: Final = {"earliest": -2, "latest": -1}  # Spark's numbers for them
+_SYMBOLS: Final = {"earliest": -2, "latest": -1}  # Spark's numbers for these texts
 _Starts = Mapping[str, Mapping[str, int]]
 
 
 def find_starts(start: str, landed: OffsetRanges, topics: TopicMonitor) -> str:
-    """Return Spark's ``startingOffsets``: after the records that have landed, or else as ``start`` says.
+    """Return Spark's ``startingOffsets``: after the landed records, or else at the option ``start``.
 
     ``start`` is ``earliest``, ``latest``, or offsets as JSON. If a partition is missing in this JSON, it is
     read from the earliest offset. Raises `PipelineFailed` if ``start`` names partitions or offsets that the

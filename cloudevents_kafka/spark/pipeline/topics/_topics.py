@@ -1,16 +1,16 @@
 """`TopicMonitor` detects, with an admin client, topics that were deleted and created again.
 
-Offsets restart at 0 in such a topic, so the landed offsets say nothing about the topic's new records. A topic
-that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares the topics' ids
-with the ids in the manifests, and the end of each partition with the partition's landed offsets. If the
-brokers do not report ids, the monitor compares only the ends. Then it notices a new topic only as long as
-this topic has fewer records than have landed.
+Offsets restart at 0 in such a topic, so offsets that have landed before say nothing about the topic's new
+records. A topic that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares
+the topics' ids with the ids in the manifests, and the end of each partition with the partition's landed
+offsets. If the brokers do not report ids, the monitor compares only the ends. Then the monitor notices a new
+topic only while this topic has fewer records than have landed.
 
-The pipeline checks the topics at its start. For each batch, it checks them twice: before it reads the batch,
-and before the batch lands. Kafka never uses an id again. So if both checks find the same id, the records of
-the batch belong to the topic with this id. One gap remains if there are several brokers: the broker that
-describes a new topic may learn of the topic some milliseconds later than the broker that serves the topic's
-records.
+The pipeline checks the topics at its start. For each batch, the pipeline checks the topics twice: before it
+reads the batch, and before the batch lands. Kafka never uses an id again. So if both checks find the same id,
+the records of the batch belong to the topic with this id. One risk remains if there are several brokers: the
+broker that describes a new topic may learn of the topic some milliseconds later than the broker that serves
+the topic's records.
 """
 
 from __future__ import annotations
@@ -182,9 +182,9 @@ class TopicMonitor:
 
 
 def _planned_ends(topic: str, landed: OffsetRanges, planned: OffsetRanges) -> dict[str, int]:
-    """Return the end of each partition in a plan.
+    """Return the end offset of each partition of a topic, from Spark's plan.
 
-    For a partition that is not in the plan, return the end of its landed offsets.
+    If the plan does not contain a partition, return the offset after the last landed record of the partition.
     """
     ranges = {**landed.get(topic, {}), **planned.get(topic, {})}
     return {partition: offsets.end for partition, offsets in ranges.items()}

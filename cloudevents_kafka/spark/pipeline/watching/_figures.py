@@ -1,8 +1,7 @@
 """The names of all metrics of a pipeline, and their values for one batch.
 
-`FIGURES` is the only table of names, for JSON lines, Prometheus and the documentation. In Prometheus, a
-counter contains the sum since the start of the run. In a JSON line, a counter contains only the number for
-the batch.
+JSON lines, Prometheus and the documentation all use the names in `FIGURES`. In Prometheus, a counter contains
+the sum since the start of the run. In a JSON line, a counter contains only the number for the batch.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from cloudevents_kafka.spark.pipeline.notes import BatchCounts
 from cloudevents_kafka.spark.pipeline.watching._reports import BatchProgress
 
 PREFIX: Final = "cloudevents_kafka_pipeline_"
-_CLAUSE: Final = re.compile(r"\[([^\]]+)\]\Z")  # at the end of a reason in the counts
+_CLAUSE: Final = re.compile(r"\[([^\]]+)\]\Z")  # found at the end of a reason
 
 Labels = tuple[str, ...]
 # The values of each metric, by the values of its labels.
@@ -64,7 +63,7 @@ class Lags:
     """How far the pipeline is behind in each partition, in offsets and in seconds.
 
     If the timestamp of a record is in the future, because a clock is wrong, the age of the record counts from
-    the time at which it landed.
+    the time at which the record landed.
     """
 
     def __init__(self) -> None:

@@ -132,7 +132,7 @@ def _offsets(value: Any) -> dict[tuple[str, str], int]:
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a run: ``counts`` for this run, and ``total`` for all batches in the folder.
+    """The result of a run: ``counts`` is for this run, and ``total`` is for all batches in the folder.
 
     ``batches`` is the number of batches that this run has landed. If this run has finished a batch of an
     earlier run, ``recovered`` is the number of that batch; otherwise, ``recovered`` is None. ``complete`` is
@@ -213,7 +213,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return "\n\n".join(parts)
 
     def quarantine_text(self, label: str) -> str:
-        """Return a table of quarantined records by verdict and reason; ``label`` is the verdicts' heading."""
+        """Return a table of quarantined records by verdict and reason; ``label`` is the first heading."""
         rows = [
             [verdict, reason, f"{number:,}"]
             for verdict, reasons in sorted(self.counts.by_reason.items())

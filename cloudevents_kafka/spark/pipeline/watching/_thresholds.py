@@ -1,17 +1,18 @@
 """Thresholds of a pipeline: limits for a topic's lag, and for its share of records in the quarantine.
 
-These laws hold; ``tests/spark/pipeline/watching/test_thresholds.py`` tests them with random histories:
+These rules hold; ``tests/spark/pipeline/watching/test_thresholds.py`` tests these rules with random sequences
+of batches:
 
 1. Each topic is checked separately, and each threshold is checked separately.
 2. The share is computed for the records in a window. A window of ``seconds`` contains the batches that were
    reported in the last ``seconds``. A window of ``records`` contains the newest batches that together have at
    least ``records`` records, and as few batches as possible; if there are fewer records, the share is 0.
-   Batches within one hundredth of a window are joined to one part. So a window has few parts, and records
-   leave the window part by part.
+   Batches within one hundredth of a window are counted as one group. So a window has few groups, and the
+   records of a group leave the window together.
 3. A threshold fires if the value is above the threshold, and was not above the threshold at the previous
-   check. So it fires once for each crossing.
-4. A new run begins with empty windows and without crossed thresholds. So if a value is still above its
-   threshold, the threshold fires again.
+   check. So a threshold fires once each time the value rises above the threshold.
+4. A new run begins with empty windows and without crossed thresholds. So in a new run, a threshold fires
+   again if the value is still above the threshold.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from cloudevents_kafka.spark.pipeline._errors import PipelineError
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts
 from cloudevents_kafka.spark.pipeline.watching._figures import Lags
 
-_PARTS: Final = 100  # of a window
+_PARTS: Final = 100  # the number of groups in a window
 _UNITS: Final[Mapping[str, float]] = {"s": 1, "m": 60, "h": 3600, "%": 0.01, "": 1}
 _FIGURES: Final = ("quarantine", "lag_records", "lag_seconds")
 _ACTIONS: Final = ("warn", "end", "stop")
@@ -59,7 +60,7 @@ class ThresholdCrossed(PipelineError):
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit for each topic, and the action if it is crossed; raises `ValueError` for a wrong limit.
+    """A limit for each topic, and the action if a value exceeds it; raises `ValueError` for a wrong limit.
 
     ``figure`` is "quarantine", "lag_records" or "lag_seconds". "quarantine" is the share of records in a
     window that are not events; the window is the last ``seconds``, or the last ``records``. "lag_records" is
@@ -132,10 +133,10 @@ class Crossing(NamedTuple):
 
 
 class _Window:
-    """The newest records of a topic, in parts.
+    """Counts the newest records of a topic, in groups of batches.
 
-    Each part contains the time of its first batch, the number of its records, and how many of these are not
-    events.
+    Each group has the time of its first batch, the number of its records, and the number of records that are
+    not events.
     """
 
     def __init__(self, of: Threshold) -> None:
