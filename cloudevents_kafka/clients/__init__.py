@@ -7,9 +7,10 @@ Read the modules in this order:
 * `_deliveries`, `_polling` and `producer`; `_reading`, `_gathered` and `consumer`;
 * `typed_data` and `serdes`: event data of a user's own types; `schema_registry`: the client of a schema
   registry;
-* `EventConsumer.run`: `_schedule` contains the rules of a run, and decides with `_policy` and `passing`;
-  `_workers` (with `_sends`) and `_thread_run` (with `_run`, `_commits`, `_automatic` and `_closing`) do the
-  work; `_steps` describes how a run makes client calls; `_signals` ends a run at SIGTERM;
+* `EventConsumer.run`: the module `_schedule` contains the rules of a run; `_policy` and `passing` decide what
+  happens after errors; `_workers` (with `_sends`) and `_thread_run` (with `_run`, `_commits`, `_automatic`
+  and `_closing`) do the work; `_steps` describes how a run makes client calls; `_signals` ends a run at
+  SIGTERM;
 * `dead_letters`: failed records that are sent to a dead letter topic;
 * `processor`, `_transactions`, `_transaction_time` and `_serving`: records that are read and written
   exactly once;

@@ -102,7 +102,7 @@ def set_back(
 
 
 def _either(eager: Callable[[], object], cooperative: Callable[[], object]) -> None:
-    """Call ``eager``, or ``cooperative`` if the group of the client rebalances cooperatively."""
+    """Call ``eager``, or call ``cooperative`` if the client's group rebalances cooperatively."""
     from confluent_kafka import KafkaException
 
     try:

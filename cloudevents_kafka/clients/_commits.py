@@ -62,7 +62,7 @@ class Commits:
                 self._schedule.note(committed)
 
     def commit(self) -> Steps[None]:
-        """Yield the calls that confirm the last commits, and then commit the newly done records.
+        """Yield the calls that confirm the last commits, and then commit the newly finished records.
 
         Raises `ConsumeError` if the client or other code commits unfinished records.
         """
@@ -95,7 +95,7 @@ class Commits:
                 self._schedule.commit(places, failed=True)
 
     def commit_all(self, seconds: float, names: Collection[PartitionName] | None = None) -> Steps[bool]:
-        """Yield the calls that commit the done records of some or all partitions.
+        """Yield the calls that commit the finished records of some or all partitions.
 
         Return whether all commits have succeeded. The calls are repeated for up to ``seconds`` while the
         members of the group join again.
@@ -141,7 +141,7 @@ class Commits:
         """Commit offsets; repeat the commit up to a deadline while the members of the group join again.
 
         If a broker refuses the metadata of the offsets as too long, the offsets are committed without the
-        list of done records in their metadata.
+        list of finished records in their metadata.
         """
         from confluent_kafka import KafkaException, TopicPartition
 

@@ -1,8 +1,8 @@
 """`Deliveries`: the pending and the failed deliveries of a producer, and the callers that wait for them.
 
-This module does no input or output. From a `Shell`, `Deliveries` gets the Kafka client's function that queues
-a message. The shell also waits for deliveries, in threads (`_polling`) or on an event loop (`aio`). The
-client calls a report function for each delivery.
+This module does no input or output. `Deliveries` queues messages with a function of the Kafka client; a
+`Shell` provides this function. The shell also waits for deliveries, in threads (`_polling`) or on an event
+loop (`aio`). The client calls a report function for each delivery.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ class Deliveries(Generic[DeliveryT]):
         return len(sent)
 
     def wake(self, most: int) -> None:
-        """Wake the waiters of up to ``most`` deliveries that are done."""
+        """Wake the waiters of at most ``most`` of the deliveries that are done."""
         for _ in range(min(len(self.awaited), most)):
             self.awaited.popleft()._wake()
 

@@ -68,7 +68,7 @@ class ConsumeError(CloudEventsKafkaError):
       COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, KAFKA_STORAGE_ERROR,
       FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_NOT_AVAILABLE, UNSTABLE_OFFSET_COMMIT,
       THROTTLING_QUOTA_EXCEEDED;
-    * other errors that the client calls retriable.
+    * other errors that the client marks as retriable.
 
     All other errors are final: missing rights (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an
     offset that does not exist if ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is
@@ -132,8 +132,8 @@ def _is_of_client(error: object) -> TypeGuard[ClientError]:
 def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
     """Return whether a message is a record; False for an error after which the client reads on.
 
-    Raises `ConsumeError` if the message is a final error. For errors that are not fatal, ``on_error`` may
-    decide otherwise.
+    Raises `ConsumeError` if the message is a final error. For errors that are not fatal, the function
+    ``on_error`` may decide whether the client reads on.
     """
     error = message.error()
     if error is None:

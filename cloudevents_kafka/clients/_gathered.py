@@ -138,7 +138,7 @@ class Gathered(Generic[ItemT_co]):
         return is_record(message, self._on_error)
 
     def bound_revocation(self, seconds: float | None) -> float:
-        """Return the longest time to wait for records of revoked partitions: ``seconds``, or less.
+        """Return the longest time to wait for records of revoked partitions, which is at most ``seconds``.
 
         The group expels a member that has not polled for ``max.poll.interval.ms``. The client shows this
         setting only after the member was expelled once.
@@ -196,7 +196,7 @@ class Gathered(Generic[ItemT_co]):
 
 
 def _place_of(message: PolledMessage, after: int = 0) -> TopicPartition:
-    """Return a message's topic, partition, and offset plus ``after``, without reading its headers."""
+    """Return the topic and partition of a message, and its offset plus ``after``; do not read the headers."""
     from confluent_kafka import TopicPartition  # not imported without a client
 
     return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + after)
@@ -261,7 +261,7 @@ class Readable(Generic[ItemT_co]):
         return self.vitals.health()
 
     def note_poll(self, client: Any, returned: Iterable[PolledMessage] = ()) -> None:
-        """Record that the client was polled and has ``returned`` messages; the polling thread calls this."""
+        """Remember that a poll has ``returned`` messages; the polling thread calls this method."""
         gone = self.vitals.note_poll(client)
         if gone is None:
             return
@@ -281,13 +281,13 @@ class Readable(Generic[ItemT_co]):
             observers.of_places("reached", [place for place in places if place.offset >= 0], ends_by)
 
     def note_revoked(self, places: Iterable[TopicPartition]) -> None:
-        """Record that partitions were revoked, and now belong to another member of the group."""
+        """Remember that partitions were revoked, and now belong to another member of the group."""
         names = {(place.topic, place.partition) for place in places}
         self.vitals.note_rebalance(names)
         self._note_gone(names)
 
     def note_close(self) -> None:
-        """Record that the client is closed, and that its partitions are revoked."""
+        """Remember that the client is closed, and that its partitions are revoked."""
         self._note_gone(self.vitals.note_close())
 
     @property

@@ -68,7 +68,7 @@ class Vitals:
         return self._assigned
 
     def note_poll(self, client: Any) -> frozenset[PartitionName] | None:
-        """Record that the client was polled; return the partitions that the client has lost.
+        """Remember that the client was polled; return the partitions that the client has lost.
 
         The result is None if the client was asked for its partitions less than a second ago.
         """
@@ -90,7 +90,7 @@ class Vitals:
         self._asked = -math.inf
 
     def note_close(self) -> frozenset[PartitionName]:
-        """Record that the client is closed, and return the partitions that were assigned to it."""
+        """Remember that the client is closed, and return the partitions that were assigned to it."""
         gone, self._assigned = self._assigned, frozenset()
         return gone
 

@@ -15,7 +15,7 @@ Item = Decoded | Undecodable
 """A record that was read: consumers return it, and handlers are called with it."""
 PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
-"""The text at the start of a run's metadata for an offset; the bits of done records follow this text."""
+"""The text at the start of a run's metadata for an offset; the bits of finished records follow this text."""
 MOST_BITS: Final = 12_000
 """The most bits in this metadata: 2,000 characters. Brokers accept 4,096 characters by default."""
 
@@ -52,7 +52,7 @@ def mark_of(bits: int) -> str:
 
 
 def bits_of(metadata: str | None) -> int:
-    """Return the bits of done records in an offset's metadata; 0 if no run has written the metadata."""
+    """Return the bits of finished records in an offset's metadata; 0 if no run has written the metadata."""
     if metadata is None or not metadata.startswith(MARK):
         return 0
     try:

@@ -1,7 +1,7 @@
 """The policy of a run: how often a record is tried, and the action after the last try has failed.
 
-`Policy` decides; the loops for threads and for asyncio, and `EventProcessor`, call the handler and carry the
-decisions out.
+`Policy` decides what to do after a failure. The loops for threads and for asyncio, and `EventProcessor`, call
+the handler and do what `Policy` has decided.
 """
 
 from __future__ import annotations

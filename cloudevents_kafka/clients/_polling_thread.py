@@ -23,7 +23,7 @@ class Polled(Protocol):
         """Return a function that waits some seconds for reports, and has no reference to this object."""
 
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
-        """Continue after a poll, which has raised ``error`` unless ``error`` is None.
+        """Continue after a poll; ``error`` is the error that the poll has raised, or None.
 
         ``is_idle`` is whether the poll returned no delivery report.
         """

@@ -86,7 +86,7 @@ class ClientError(Protocol):
 
 
 class PolledMessage(Protocol):
-    """The methods of ``confluent_kafka.Message``: a record, or an error in place of a record."""
+    """The methods of ``confluent_kafka.Message``, which is a record, or an error in place of a record."""
 
     def error(self) -> ClientError | None: ...
     def topic(self) -> str | None: ...

@@ -1,10 +1,10 @@
 """`Progress`: all client calls of a run except reading, for the loops with threads and with asyncio.
 
 `Progress` decides when to commit, which partitions to pause, what to do with new and revoked partitions, and
-what to do at the end of a run. Its methods are generators that yield client calls; a loop makes these calls:
-see `_steps`. The loops in `_thread_run` and `aio._task_run` read records and wait. An offset is committed
-when all records before this offset are done. So if a record was unfinished when the process ended, the next
-process handles the record again.
+what to do at the end of a run. The methods of `Progress` are generators that yield client calls. A loop makes
+these calls (see `_steps`). The loops in `_thread_run` and `aio._task_run` read records and wait. An offset is
+committed when all records before this offset are done. So if a record was unfinished when the process ended,
+the next process handles the record again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Progress:
-    """The partitions of a run, which are read or paused, and the commits of the run.
+    """Decides which partitions of a run are paused, and commits the handled records of the run.
 
     ``ends`` is an object with the method ``get_watermark_offsets``, which observers call. ``is_passed`` is
     whether the user passed a client instead of settings.
@@ -116,7 +116,7 @@ class Progress:
         return now - self._committed >= _COMMIT_SECONDS
 
     def commit(self, now: float) -> Steps[None]:
-        """Yield the calls that commit the done records.
+        """Yield the calls that commit the finished records.
 
         Raises `ConsumeError` if the client or other code commits unfinished records, and `ValueError` if the
         consumer reads its own dead letters.
@@ -147,9 +147,10 @@ class Progress:
         return self._schedule.working(names) > 0
 
     def hand_over(self, names: set[PartitionName], *, lost: bool) -> Steps[None]:
-        """Yield the calls that commit the done records of closed partitions, and forget the partitions.
+        """Yield the calls that commit the finished records of closed partitions, and forget the partitions.
 
-        Nothing is committed for partitions that are ``lost``: another member has their records already.
+        Nothing is committed for partitions that are ``lost``, because another member already has their
+        records.
         """
         if lost:
             self._commits.lose(names)
@@ -166,7 +167,7 @@ class Progress:
             self._schedule.keep(assigned)
 
     def commit_last(self, seconds: float) -> Steps[None]:
-        """Yield the calls that commit all done records.
+        """Yield the calls that commit all finished records.
 
         While the members of a group join again, a broker answers late, so ``seconds`` limits the calls.
         """

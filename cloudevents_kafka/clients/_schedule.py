@@ -16,15 +16,15 @@ no clock: the current time is an argument of each method that depends on it. The
    No further record of a closed partition is passed to the handler.
 6. The metadata of a committed offset says which records after the offset are done, so that no member handles
    these records again. The offset is committed again when more of these records are done, or when the group's
-   offset is not the committed offset. A refused commit is repeated without this list of done records, which
-   may be too long for the broker. The next commits also omit the list; each refusal in a row doubles the
-   number of these commits.
-7. A partition becomes full when its unfinished records reach the high mark. It stays full until they have
-   fallen to the low mark. A full partition is not read. The high mark is the partition's share of
-   ``max_bytes``. The low mark is half of this share, and half of ``max_ahead`` records. A partition without
-   unfinished records is not full. While every partition is full or has ``max_ahead`` records after its oldest
-   unfinished record, no record is read. So if handlers are slow for all partitions, no partition is paused,
-   and the client drops none of its fetched records.
+   offset is not the committed offset. A refused commit is repeated without this list of finished records,
+   because the list may be too long for the broker. The next commits also omit the list; each refusal in a row
+   doubles the number of these commits.
+7. A partition becomes full when its unfinished records reach the high mark. The partition stays full until
+   its unfinished records have fallen to the low mark. A full partition is not read. The high mark is the
+   partition's share of ``max_bytes``. The low mark is half of this share, and half of ``max_ahead`` records.
+   A partition without unfinished records is not full. While every partition is full or has ``max_ahead``
+   records after its oldest unfinished record, no record is read. So if handlers are slow for all partitions,
+   no partition is paused, and the client drops none of its fetched records.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MOST_REFUSALS: Final = 10  # further refusals do not double the number again: a
 
 
 class _Partition(msgspec.Struct, eq=False):
-    """The records of a partition since its assignment, or since the last seek in it."""
+    """The records of a partition that were read since its assignment, or since the last seek in it."""
 
     name: PartitionName
     end: int  # the offset after the last record that was added to a lane
@@ -66,7 +66,7 @@ class _Partition(msgspec.Struct, eq=False):
     is_closed: bool = False
     is_changed: bool = False  # whether more records are done than were committed
     sent: tuple[int, str | None] | None = None  # the last commit, if the group has not confirmed it
-    refusals: int = 0  # of commits that list done records, in a row
+    refusals: int = 0  # of commits that list finished records, in a row
     plain: int = 0  # how many of the next commits omit this list
     first: int = 0
     done: int = 0  # bits of records from the offset ``first`` on that other members have handled
@@ -130,7 +130,7 @@ class Schedule:
         return name in self._seen or name in self._partitions
 
     def add(self, item: Item, now: float) -> None:
-        """Add a record that was read; it must wait if its partition has reached ``max_ahead``."""
+        """Add a record that was read; the record must wait if its partition has reached ``max_ahead``."""
         name, offset = name_of(item), offset_of(item)
         partition = self._partitions.get(name)
         if partition is not None and offset < _next(partition):  # after a seek, or a new assignment
@@ -215,7 +215,7 @@ class Schedule:
             heappush(self._tries, (until, next(self._number), task))
 
     def leave(self, task: Task) -> None:
-        """Record that a handler left a record unfinished; the next records of its lane are not handled."""
+        """Remember that a handler left a record unfinished; the next records of its lane are not handled."""
         self._leave_work(task)
 
     def end(self, task: Task, now: float) -> bool:
@@ -298,7 +298,10 @@ class Schedule:
         self.forget(gone)
 
     def find_old(self, before: float) -> Iterator[Task]:
-        """Yield each partition's oldest unfinished record if it was read before a time; yield none twice."""
+        """Yield the oldest unfinished record of each partition if this record was read before a time.
+
+        No record is yielded twice.
+        """
         for partition in self._partitions.values():
             oldest = partition.tasks[0] if partition.tasks else None
             if oldest is not None and oldest.began < before and not oldest.is_reported:
@@ -329,7 +332,7 @@ class Schedule:
         ]
 
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
-        """Record that offsets from `done` are being committed, or that their commit has ``failed``."""
+        """Remember that offsets from `done` are being committed, or that their commit has ``failed``."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed
@@ -340,7 +343,7 @@ class Schedule:
     def confirm(self, committed: list[TopicPartition]) -> list[TopicPartition]:
         """Return the group's offsets that differ from the last commit.
 
-        `done` returns the partitions of these offsets again.
+        The method `done` returns the partitions of these offsets again.
         """
         refused = []
         for place in committed:
@@ -393,7 +396,7 @@ class Schedule:
 
 
 def _refuse(partition: _Partition, metadata: str | None) -> None:
-    """Let the next commits of a partition omit the list of done records if the refused commit had a list."""
+    """If a refused commit had a list of finished records, let the next commits of the partition omit it."""
     if metadata != MARK:
         partition.refusals += 1
         partition.plain = 2 ** min(partition.refusals, _MOST_REFUSALS)

@@ -59,7 +59,7 @@ class Sends:
         return self
 
     def report(self, error: Exception | None) -> None:
-        """Record that a message was reported, or was not sent."""
+        """Remember that a message was reported, or was not sent."""
         self.error = self.error or error
         with self._lock:
             self._pending -= 1

@@ -78,7 +78,7 @@ class ThreadRun:
             raise still_in_work(len(self._before.schedule.in_work))
 
     def _read(self) -> None:
-        """Read records until the run must end, and commit done records."""
+        """Read records until the run must end, and commit finished records."""
         progress, workers = self.progress, self._workers
         while not self._events.stopped and not workers.cancelled:
             now = time.monotonic()
@@ -101,7 +101,7 @@ class ThreadRun:
                 progress.idle_since = now
 
     def _begin(self, item: Item, now: float) -> None:
-        """Pass a record to the threads; if its partition is new, make the checks for new partitions first."""
+        """Pass a record to the threads; if its partition is new, first make the checks for new partitions."""
         if not self._workers.schedule.is_known(item):
             try:
                 self._perform(self.progress.look())
@@ -113,7 +113,7 @@ class ThreadRun:
         self._workers.add(item, now)
 
     def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Stop handling records of revoked partitions, wait for running handlers, and commit done records."""
+        """Stop handling records of revoked partitions, wait for handlers, and commit finished records."""
         names = self.progress.close(places)
         if not lost and not self._workers.wait(
             lambda: not self.progress.is_at_work(names),
@@ -123,7 +123,7 @@ class ThreadRun:
         self._perform(self.progress.hand_over(names, lost=lost))
 
     def _end(self, seconds: float) -> None:
-        """End the threads and commit done records, within ``seconds``."""
+        """End the threads and commit finished records, within ``seconds``."""
         deadline = time.monotonic() + seconds
         self._workers.end(deadline - seconds / 5)  # the rest is for the commit
         self._perform(self.progress.keep())

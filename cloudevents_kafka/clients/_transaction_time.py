@@ -42,7 +42,7 @@ class TransactionTime:
 
     @contextmanager
     def measured(self, record: Record) -> Iterator[None]:
-        """Measure how long a record takes. Yields once, while the record is handled."""
+        """Measure how long the handling of a record takes. Yields once, while the record is handled."""
         began = time.monotonic()
         try:
             yield

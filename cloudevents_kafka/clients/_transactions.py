@@ -121,7 +121,7 @@ class Transactions:
         return result.result()
 
     def abort(self, error: BaseException | None = None) -> Exception | None:
-        """Abort the transaction, and return the reason: ``error``, or an earlier failed delivery.
+        """Abort the transaction, and return the reason, which is ``error`` or an earlier failed delivery.
 
         Messages that were already sent must arrive before the abort: with brokers of Kafka 4, a record that
         arrives after the abort is an error from which a client does not recover. Messages that are still in

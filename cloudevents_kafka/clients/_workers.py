@@ -188,7 +188,7 @@ class Threads(Workers):
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake the threads that wait for a condition.
 
-        A thread that waits until more records may be read is not woken by each record.
+        A change of one record does not always wake a thread that waits until more records may be read.
         """
         if has_room or self._waiting:
             self._ended.notify_all()

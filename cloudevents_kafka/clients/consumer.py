@@ -429,11 +429,12 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         default 64 MiB; each record counts as its size plus 1 KiB. When the waiting records of a partition
         have reached its share of ``max_bytes``, this partition is not read until half of the share is free;
         all other partitions are still read. When partitions are revoked, `run` waits up to ``revoke_timeout``
-        seconds for the handlers of their records, and commits the done records. This requires a subscription
-        with `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms``
-        if this is shorter; for aiokafka, half of ``rebalance_timeout_ms`` also limits the default. If the
-        user passed a confluent-kafka client, the run knows ``max.poll.interval.ms`` only after the group has
-        expelled the client once. ``observers`` are called in addition to the observers of the consumer.
+        seconds for the handlers of their records, and commits the finished records. This requires a
+        subscription with `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of
+        ``max.poll.interval.ms`` if this is shorter; for aiokafka, half of ``rebalance_timeout_ms`` also
+        limits the default. If the user passed a confluent-kafka client, the run knows
+        ``max.poll.interval.ms`` only after the group has expelled the client once. ``observers`` are called
+        in addition to the observers of the consumer.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
         `RuntimeError` if another run or a processor already uses the consumer. After an error, the run waits

@@ -33,7 +33,7 @@ _STATUSES: Final = ("http_status_code", "status_code", "status", "code")
 
 
 def find_passing(error: BaseException) -> BaseException | None:
-    """Return a transient error among an error and its causes, or None."""
+    """Return a transient error, which is the error itself or one of its causes, or None."""
     return next(filter(_is_passing, _chain(error)), None)
 
 

@@ -315,7 +315,7 @@ class EventProcessor:
             raise
 
     def _leave(self, batch: Sequence[Item], number: int) -> None:
-        """Leave the records after the first ``number`` records to the next batch, and adapt its size."""
+        """Leave the records after the first ``number`` records to the next batch; adapt the batch size."""
         if (slow := self._time.find_slow_record()) is not None:
             _log.warning("%s", slow)
         if number == len(batch):

@@ -115,7 +115,7 @@ _MILLISECONDS: Final = "pass milliseconds since the epoch: round(time.timestamp(
 
 
 def with_options(produce: Produce, partition: int | None, timestamp: int | None) -> Produce:
-    """Return ``produce`` with the options that are not None, since the client does not accept None.
+    """Return a function that calls ``produce`` with the options that are not None: the client refuses None.
 
     Raises `TypeError` for values that are not integers.
     """

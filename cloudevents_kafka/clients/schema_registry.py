@@ -17,7 +17,7 @@ from uuid import UUID
 T = TypeVar("T")
 
 DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
-"""The settings with other defaults than the client's: the seconds of a wait, and the number of retries."""
+"""Defaults that replace the client's defaults: the seconds of a wait, and the number of retries."""
 NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
 """The command that installs confluent's schema registry client."""
 _WAITS: Final = 6  # of a call: for the connection and the answer in each try, and between the tries
@@ -97,8 +97,8 @@ def seconds_of(settings: Mapping[str, Any]) -> float:
 def is_unknown(error: Exception, *, by_guid: bool) -> bool:
     """Return whether a registry has answered that a schema does not exist.
 
-    A server that is not a schema registry also answers 404, but without the error code of a registry. For an
-    unknown GUID, even a registry sends no such error code.
+    A server that is not a schema registry also answers 404, but without the error code of a registry. A
+    registry does not send this error code for an unknown GUID, either.
     """
     status, code = (getattr(error, name, None) for name in ("http_status_code", "error_code"))
     return status == _NOT_FOUND and (by_guid or (type(code) is int and code // 100 == _NOT_FOUND))

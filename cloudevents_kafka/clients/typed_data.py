@@ -33,7 +33,7 @@ DataHook = Callable[[Event], T]
 """A function that takes an event and returns its data as a Python value."""
 
 MYPY: Final = False
-"""True only for mypy, which infers ``object`` for a mapping of classes; Pyright infers a union."""
+"""True only for mypy: for a dictionary of classes, mypy infers ``object``, but Pyright infers a union."""
 
 TypesByName = Mapping[str, type[T] | DataHook[T]]
 """A mapping from the ``type`` of an event to the Python type, or the hook, for its data."""
@@ -128,8 +128,8 @@ def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> D
 def read_as(data_type: type[T]) -> DataHook[T]:
     """Return a hook that reads data as values of a type.
 
-    pydantic or msgspec reads and validates JSON. Other data, and data with a registered codec or a
-    ``data_reader``, is decoded first and then converted. A value that already has the type is returned
+    pydantic or msgspec reads and validates JSON. Data that is not UTF-8 JSON, or that has a registered codec
+    or a ``data_reader``, is decoded first and then converted. A value that already has the type is returned
     unchanged. Raises `TypeError` if neither pydantic nor msgspec has a schema for the type.
 
     Examples:

@@ -1,5 +1,5 @@
 """The commands, in one module each; each module contains a click command named `command`.
 
-`app` contains the table of the commands. Read `consume` and `produce` first. `broker`, `demo` and `pipeline`
-run other parts of the package; `protocol` is a group of commands.
+`app` contains the table of the commands. Read `consume` and `produce` first. The commands `broker`, `demo`
+and `pipeline` run other parts of the package; `protocol` is a group of commands.
 """

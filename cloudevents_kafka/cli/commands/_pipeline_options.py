@@ -142,7 +142,7 @@ def _starting(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[st
 
 
 def _check(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
-    """Raise `ValueError` for options that are wrong for any values of references and of other sources."""
+    """Raise `ValueError` for options that stay wrong, no matter what references and other sources contain."""
     source, spark = _starting(settings, ("kafka.",)), _starting(settings, ("spark.",))
     _checked({"out": "-", **options}, "-", kafka_options=source, conf=spark)
 

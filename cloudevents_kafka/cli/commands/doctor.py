@@ -84,12 +84,13 @@ def command(
 ) -> None:
     """Print what is installed, what is missing, and which commands would work here.
 
-    Looks at packages, Java, and the jars in the cache; asks a broker and a schema registry if they are named.
-    For each problem, it prints what to do. It starts nothing, and downloads jars only with --fetch.
+    Checks packages, Java, and the jars in the cache. Also asks a broker and a schema registry if you name
+    them. For each problem, the command prints what to do. The command starts nothing, and downloads jars only
+    with --fetch.
 
-    If commands are named, --fetch downloads only the jars that these commands need without options. A command
-    may be named together with an option, and then jars for the option are downloaded, too. The exit code is 2
-    if a named command would not work, and 3 if the broker or the registry does not answer.
+    If commands are named, --fetch downloads only the jars that these commands need if no option is set. A
+    command may be named together with an option, and then jars for the option are downloaded, too. The exit
+    code is 2 if a named command would not work, and 3 if the broker or the registry does not answer.
 
     \b
     cloudevents-kafka doctor
@@ -114,7 +115,7 @@ def command(
 
 
 def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the needs of the commands and of their options; if no command is named, of all commands."""
+    """Return the requirements of the commands and of their options; by default, of all commands."""
     names = list(dict.fromkeys(map(_program, COMMAND_NEEDS)))
     for name in commands:
         if name not in COMMAND_NEEDS:
@@ -128,7 +129,7 @@ def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def _program(name: str) -> str:
-    """Return the first word of a command, which a subcommand or an option may follow."""
+    """Return the first word of a command's name; a subcommand or an option may follow this word."""
     return name.partition(" ")[0]
 
 
@@ -178,7 +179,7 @@ def _state(finding: Finding) -> str:
 
 
 def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]:
-    """Return the needs that are missing and that a command cannot download by itself."""
+    """Return the requirements that are missing and that a command cannot download by itself."""
     return [need for need in needs if findings[need].problem and not findings[need].later]
 
 

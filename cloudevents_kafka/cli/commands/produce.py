@@ -110,8 +110,8 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     """Send events from JSON lines, or one event from options.
 
     The lines of FILES or stdin are plain events (CloudEvents in the JSON format, one on each line) or the
-    output of consume. From this output, the same keys, headers and values are sent again, byte for byte. If
-    you edit the "event" of a line of consume, the edited event is sent, encoded like the original record.
+    output of consume. For a line of consume, the same key, headers and value are sent again, byte for byte.
+    If you edit the "event" of a line of consume, the edited event is sent, encoded like the original record.
 
     Waits until the brokers have all records. A bad line is reported with its number and
     skipped; the exit code is then 1.

@@ -78,14 +78,14 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
     """Send dead letters back to the topics that they came from, or to another topic.
 
     Without --send, this prints what would be sent, and sends nothing. A record is sent with its key, value
-    and headers. The headers about its failure are sent, too: if the record fails again, the number of its
-    tries is increased. --drop-header 'dlq_*' removes these headers. If the value of a dead letter was left
-    out because it was too large, the dead letter is not sent. A dead letter is refused if its topic was
-    deleted, or accepts only smaller records. A refused dead letter stays in its topic, and the reason is
-    printed. All other dead letters are sent, and the exit code is 1.
+    and headers. The headers about the failure are sent, too: if the record fails again, the number of tries
+    in these headers is increased. --drop-header 'dlq_*' removes these headers. If the value of a dead letter
+    was left out because the value was too large, the dead letter is not sent. A dead letter is refused if its
+    topic was deleted, or accepts only smaller records. A refused dead letter stays in its topic, and the
+    reason is printed. All other dead letters are sent, and the exit code is 1.
 
-    Reads up to the current end of the topic. Each run sends all dead letters that match, except with --group
-    NAME: a run then continues after the dead letters that an earlier run with this group has read.
+    Reads up to the current end of the topic. Without --group, each run sends all dead letters that match.
+    With --group NAME, a run continues after the dead letters that an earlier run with this group has read.
 
     \b
     cloudevents-kafka replay -b localhost:9092 -t orders.dead
@@ -170,7 +170,7 @@ class _Replay:
     def _send(
         self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]
     ) -> dict[Partition, int]:
-        """Send records; return the offsets to commit, which are before each record that may be sent later."""
+        """Send records; return the offsets to commit, so that unsent records are read again later."""
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0
             offsets[partition] = min(offset, offsets[partition])
@@ -206,7 +206,7 @@ class _Replay:
         return any(fnmatchcase(name, glob) for glob in self._choice.drop_headers)
 
     def print_report(self, *, sent: int | None) -> None:
-        """Print the counts and the number of sent records; pass None if the command does not send."""
+        """Print the counts and the number of sent records; ``sent`` is None if the command does not send."""
         if self._counts.total:
             most, _ = self._counts.most_common(_MAX_ROWS)
             rows = [[topic, error, f"{count:,}"] for (topic, error), count in sorted(most)]
@@ -216,7 +216,7 @@ class _Replay:
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if matching records were refused, or have no known topic or no value."""
+        """Raise `BadData` if a matching record was refused, has no known topic, or has no value."""
         if texts := [*self._stayed(group)]:
             raise BadData("\n".join(texts))
 

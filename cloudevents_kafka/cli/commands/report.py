@@ -170,7 +170,7 @@ def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> Page
 
 
 def _counts_of(summary: Summary) -> tuple[RecordCounts, dict[tuple[str, int], int]]:
-    """Return the counts of a run, which contain no sizes, times or samples, and the next offsets.
+    """Return the counts of a run, and the next offsets; the counts contain no sizes, times or samples.
 
     Raises `ValueError` if a partition is not a number.
     """

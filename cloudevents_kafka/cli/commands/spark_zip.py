@@ -13,7 +13,7 @@ from cloudevents_kafka.cli.terminal.parameters import FILE
 @click.command()
 @click.argument("file", type=FILE)
 def command(file: str) -> None:
-    """Write this package to a zip, for Spark's Python workers that do not have it.
+    """Write this package to a zip file, for Spark's Python workers that do not have the package.
 
     If a record is not a valid event in binary mode or in JSON, a job of decode_events needs the package where
     the job's Python workers run. Write the zip to FILE, and then either

@@ -58,7 +58,7 @@ def command(
 
 
 def _range(marks: list[Watermarks]) -> list[object]:
-    """Return the first and last offset of partitions, and the size; empty ones have no last offset."""
+    """Return the first offset, last offset and size of partitions; an empty partition has no last offset."""
     low, high = min((one.low for one in marks), default=0), max((one.high for one in marks), default=0)
     size = sum(one.high - one.low for one in marks)
     return [low, high - 1 if size else "", size]

@@ -41,7 +41,7 @@ class Group(NamedTuple):
 
 
 class ClusterView:
-    """The topics and groups of a cluster; its methods raise `BrokerFailure` if no broker answers."""
+    """Lists the topics and groups of a cluster; the methods raise `BrokerFailure` if no broker answers."""
 
     def __init__(self, session: BrokerSession) -> None:
         from confluent_kafka.admin import AdminClient

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.oauth import TokenCommand
 
 TOKEN_COMMAND: Final = "sasl.oauthbearer.token.command"  # noqa: S105  # the name of a setting
-"""A setting of this command line, whose value is the command that prints a token."""
+"""The name of the setting whose value is the command that prints a token."""
 
 MECHANISMS: Final = ("sasl.mechanism", "sasl.mechanisms")
 """The two names of the setting that selects the SASL mechanism."""

@@ -1,8 +1,8 @@
 """Read a range of offsets from the partitions of topics, between positions such as ``-10`` or ``@time``.
 
-The end of each partition is looked up once, at the start. Reading of a partition is finished when its last
-offset has been read, or when the client reports the end of the partition. The client's report is needed
-because, after transactions or compaction, the last offsets do not always belong to records.
+The end of each partition is looked up once, at the start. A partition is finished when its last offset has
+been read, or when the client reports the end of the partition. The client's report is needed because, after
+transactions or compaction, the last offsets do not always belong to records.
 """
 
 from __future__ import annotations
@@ -163,9 +163,9 @@ def resolve_offset(position: Position, watermarks: tuple[int, int], known: int |
     """Return the offset of a position in a partition, limited to the partition's watermarks.
 
     The watermarks are the first offset, and the offset after the last record. ``known`` is the broker's
-    answer for a time, or the stored offset of a group. If ``known`` is None for a time, all records are
-    older, and the result is the end of the partition. If ``known`` is None for a group, the group has not
-    committed an offset, and the result is the start of the partition.
+    answer for a time, or the stored offset of a group. If ``known`` is None for a time, all records are older
+    than this time, and the result is the end of the partition. If ``known`` is None for a group, the group
+    has not committed an offset, and the result is the start of the partition.
     """
     low, high = watermarks
     offset = {
@@ -372,7 +372,7 @@ class RangeReader:
         self._consumer.resume([_to_client(one) for one in stops])  # a partition that is read is paused
 
     def _look_up(self, position: Position, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Return the broker's offset for a time, or the group's offset; leave out partitions without one."""
+        """Return the offsets for a time, or the group's offsets; leave out partitions without an offset."""
         timeout = self._session.timeout
         if position.kind == "time":
             at = max(0, position.number)  # negative times would mean the first or the last offset

@@ -60,7 +60,7 @@ class Reference(msgspec.Struct, frozen=True):
         return None
 
     def read(self, shown: str, where: str, environment: Mapping[str, str]) -> str:
-        """Return the text; raise `BadUsage`, whose message contains ``shown``, but not the file's name."""
+        """Return the text; an error names the reference as ``shown``, without the file's name."""
         if self.kind == "file":
             return read_value(self.name, f"{where}: {shown}")
         text = environment.get(self.name)
@@ -105,7 +105,7 @@ def settings_of_table(
 
 
 def settings_of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str | Reference]:
-    """Return the settings in pairs of a text (``name=value`` or ``name@=file``) and the text's source."""
+    """Return the settings from pairs of a text (``name=value`` or ``name@=file``) and the text's source."""
     settings: dict[str, str | Reference] = {}
     for pair, where in pairs:
         name, equals, value = (part.strip() for part in pair.partition("="))

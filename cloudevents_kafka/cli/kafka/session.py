@@ -1,8 +1,8 @@
 """A session with a cluster: confluent-kafka's clients, their errors, and a limit for waiting.
 
-The clients do not write a log (``log_level`` 0). They pass their errors to a callback; the session combines
-these errors into one message with the broker's address, the cause and advice about what to check. Only the
-client's log says why a connection was closed, so the session reads the log.
+The clients do not write a log (``log_level`` 0). The clients pass their errors to a callback. The session
+combines these errors into one message with the broker's address, the cause and advice about what to check.
+Only the client's log says why a connection was closed, so the session reads the log.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ class BrokerSession:
         return refusal
 
     def poll_until_timeout(self, client: AdminClient | Consumer | Producer) -> Iterator[None]:
-        """Yield again and again until the timeout; in between, poll for errors and check for signals."""
+        """Yield repeatedly until the timeout; between two yields, poll for errors and check for signals."""
         started = time.monotonic()
         announced = not sys.stderr.isatty()
         while time.monotonic() - started < self.timeout:

@@ -99,7 +99,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of the first brokers. Raises `BadUsage` if they are missing or have credentials."""
+        """The first brokers' addresses. Raises `BadUsage` if addresses are missing or have credentials."""
         servers = self.named_servers
         if not servers:
             raise BadUsage(_NO_BROKER)
@@ -120,7 +120,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def named_servers(self) -> str | None:
-        """The addresses of the first brokers, without a check; None if there are no addresses."""
+        """The addresses of the first brokers, which are not checked; None if there are no addresses."""
         return self.effective.get("bootstrap.servers") or self.effective.get("metadata.broker.list")
 
     def check(self, *, show: bool, broker: bool = True, **missing: object) -> None:
@@ -158,7 +158,7 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return all other settings, and a dictionary of the settings whose names begin with ``prefix``.
+        """Return the settings whose names do not begin with ``prefix``, and a dictionary of all others.
 
         The names in the dictionary do not contain the prefix.
         """
@@ -169,7 +169,7 @@ class Settings(msgspec.Struct, frozen=True):
         return rest, {name.removeprefix(prefix): value for name, value in own.items()}
 
     def to_text(self) -> str:
-        """Return the settings in force as lines, grouped by source, with possible secrets masked."""
+        """Return the effective settings as lines, grouped by source; possible secrets are masked."""
         winner = {name: number for number, (_, settings) in enumerate(self.sources) for name in settings}
         text = ""
         for number, (source, settings) in enumerate(self.sources):

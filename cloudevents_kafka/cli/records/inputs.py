@@ -85,7 +85,7 @@ def _lines(
 
 
 def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
-    """Wait shortly for input; return whether there is input or the stream has ended, or True if unknown."""
+    """Wait a short time for input; return whether there is input or the stream has ended; True if unknown."""
     try:
         with interrupts.waiting():
             return bool(select.select([stream], [], [], _WAIT_SECONDS)[0])

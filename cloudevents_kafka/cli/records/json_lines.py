@@ -30,13 +30,13 @@ that is not an event, the line contains ``error`` instead of these members::
 With --schema-registry, ``decoded`` is the data, decoded with the registry's schema, or ``decode_error`` is
 the reason why the data cannot be decoded.
 
-`produce` sends the same bytes again, for any record. If the ``event`` of a line differs from the line's
-record, it was edited. Then the edited event is sent, and it is encoded like the record (mode, key, other
-headers). Tools such as jq convert numbers to doubles; this conversion alone does not count as an edit. A line
-without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as additional
-headers.
+The command `produce` sends the same bytes again, for any record. If the ``event`` of a line differs from the
+line's record, it was edited. Then the edited event is sent, and it is encoded like the record (mode, key,
+other headers). Tools such as jq convert numbers to doubles; this conversion alone does not count as an edit.
+A line without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as
+additional headers.
 
-`produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
+The command `produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
 lines are safe to print: control characters are escaped.
 """
 
@@ -197,7 +197,7 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a line: a record, an event, or both (see the docstring of this module).
 
     If ``exact`` is False, ``record`` contains only the key and the headers to send with the event.
-    ``event_text`` is the event in the JSON event format, which was not yet checked.
+    ``event_text`` is the event as text in the JSON event format; this text was not yet checked.
     """
 
     record: Record

@@ -15,8 +15,8 @@ _REGISTRY_HINT = "a serializer of a schema registry wrote it; consume --schema-r
 def read(record: Record, *, lenient: bool = False, by_registry: bool = False) -> Decoded | Undecodable:
     """Return the result of `decode`, or a `BrokenData` if the data does not match its content type.
 
-    JSON without a Python value, such as a lone surrogate, is valid. With ``by_registry``, data that a schema
-    registry's serializer may have written is not checked.
+    JSON that a parser cannot convert to a Python value, such as a lone surrogate, is valid. With
+    ``by_registry``, data that a schema registry's serializer may have written is not checked.
     """
     item = decode(record, lenient=lenient)
     if not isinstance(item, Decoded) or (by_registry and _is_framed(item.event)):

@@ -108,7 +108,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are lists of globs; at least one glob of
     each list that is not empty must match. ``where`` contains pairs of an attribute name and the attribute's
     exact text; ``headers`` contains pairs of a header name and a value, where None matches any value.
-    ``verdicts`` contains some of `VERDICTS`. If it is not empty, one of its verdicts must match.
+    ``verdicts`` contains some of `VERDICTS`. If ``verdicts`` is not empty, one of these verdicts must match.
     """
 
     types: Sequence[str] = ()

@@ -71,7 +71,10 @@ _SAMPLE: Final = Record(topic="orders", partition=0, offset=0)
 
 
 class Template:
-    """A template; ``data`` returns the text of an event's data. Raises `BadUsage` for an invalid template."""
+    """A template; the function ``data`` returns the text of an event's data.
+
+    Raises `BadUsage` for an invalid template.
+    """
 
     def __init__(self, text: str, data: Callable[[Decoded], str]) -> None:
         self._text, self._data = text.replace("\\t", "\t").replace("\\n", "\n"), data

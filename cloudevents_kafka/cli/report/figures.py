@@ -1,4 +1,4 @@
-"""Drawings: bars as SVG from pygal, without pygal's scripts and styles; the page's style sets colors."""
+"""Drawings of bars as SVG from pygal, without pygal's scripts and styles; the page sets the colors."""
 
 from __future__ import annotations
 

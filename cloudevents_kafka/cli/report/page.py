@@ -1,4 +1,4 @@
-"""The page about records: figures, tables and samples; long lists are cut, so 1 MB suffices."""
+"""The page about records: figures, tables and samples; long lists are cut, so the page has at most 1 MB."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _section(
     note: str,
     drawing: ET.Element | Literal["rows", "columns"] | None = None,
 ) -> ET.Element:
-    """Return a drawing, by default of the rows' last cells, and a table with row headings."""
+    """Return a section with a table and perhaps a drawing, which may show the last cells of the rows."""
     if drawing in {"rows", "columns"}:
         values = [int(str(row[-1])) for row in rows]
         drawing = bars(note, [str(row[0]) for row in rows], [values], rows=drawing == "rows")

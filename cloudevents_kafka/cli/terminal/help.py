@@ -1,4 +1,4 @@
-"""Help whose lines are only broken between words: click would break ``--print-options`` at a hyphen."""
+"""Help text whose lines are broken only between words: click would break ``--print-options`` at a hyphen."""
 
 from __future__ import annotations
 

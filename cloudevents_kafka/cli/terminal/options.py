@@ -1,8 +1,8 @@
 """The options of a command that are derived from a struct: flags, help, types and defaults.
 
-Each field with the type ``Annotated[type, Option(…)]`` defines one option (`primitives.options`). Both the
-options of a command line and the options in a file are mappings from field names to values; `struct_values`
-converts such a mapping to the values of the struct.
+Each field with the type ``Annotated[type, Option(…)]`` defines one option (`primitives.options`). The options
+of a command line, and the options in a file, are stored in a dictionary by field name. `struct_values`
+converts such a dictionary to the values of the struct.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no g
 
 
 class _Switch(click.Option):
-    """A flag with an opposite flag; only an options file makes the opposite necessary, so help omits it."""
+    """A flag with an opposite flag; help omits the opposite flag, which only overrides an options file."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the names and the help."""
@@ -113,7 +113,7 @@ def _passed(field: Field, value: Any) -> Any:
 
 
 def _pairs(field: Field, values: Iterable[str]) -> dict[str, str]:
-    """Return texts by type pattern; these texts must not contain an equals sign."""
+    """Return a dictionary from type patterns to texts; these texts must not contain an equals sign."""
     found: dict[str, str] = {}
     for value in values:
         pattern, equals, text = value.rpartition("=")

@@ -83,7 +83,7 @@ def _escaping(stream: TextIO) -> TextIO:
 
 
 def _open_null(flags: int, mode: str) -> TextIO:
-    """Return a stream on the null device; its descriptor is the lowest free one: the closed stream's."""
+    """Return a stream on the null device, which receives the file descriptor of the closed stream."""
     return open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]  # it is text
 
 

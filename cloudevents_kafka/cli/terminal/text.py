@@ -49,7 +49,7 @@ def escape_json(text: str) -> str:
 
 
 def escape_toml(text: str) -> str:
-    """Return a TOML text, whose texts must all be basic strings, escaped in the same way as JSON."""
+    """Return a TOML text in which unsafe characters are escaped; all its strings must be basic strings."""
     return _escape_lines_of(text, lambda match: f"\\U{ord(match[0]):08X}")
 
 
@@ -86,7 +86,7 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_words(text: str, width: int) -> str:
-    """Return a text that is cut as `fit` does, but after a word if most of the width remains filled."""
+    """Return a text cut as `fit` does; if most of the width remains filled, cut the text after a word."""
     fitted = fit(text, width)
     kept = fitted[:-1].rpartition(" ")[0].rstrip()
     return f"{kept} …" if fitted != text and columns(kept) > width * 3 // 4 else fitted

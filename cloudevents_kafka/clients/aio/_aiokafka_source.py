@@ -52,7 +52,7 @@ class AiokafkaSource(Source):
     def subscribe(
         self, topics: Sequence[str], on_assign: OnRebalance | None, on_revoke: OnRebalance | None
     ) -> None:
-        """Subscribe to topics, or to a pattern; the event loop calls the two functions."""
+        """Subscribe to topics, or to a pattern; the event loop calls ``on_assign`` and ``on_revoke``."""
         patterns = [name for name in topics if name.startswith("^")]
         if patterns and len(topics) > 1:
             raise ValueError(
@@ -62,7 +62,7 @@ class AiokafkaSource(Source):
         self.client.subscribe(**chosen, listener=_listener(self, on_assign, on_revoke))
 
     async def revoke(self, partitions: Collection[Any]) -> None:
-        """If a run reads, drop the records of revoked partitions, and let the run commit done records."""
+        """If a run reads, drop the records of revoked partitions, and let the run commit finished records."""
         if self.hand_over is not None and partitions:
             places = places_of(partitions)
             self.gathered.discard(places)
@@ -113,7 +113,7 @@ class AiokafkaSource(Source):
         self._drop_moved({})
 
     def _drop_moved(self, starts: Mapping[Any, int]) -> None:
-        """Drop fetched messages of a partition if the client does not read on directly after them.
+        """Drop fetched messages of a partition if the client does not read on directly after these messages.
 
         ``starts`` maps partitions to the offsets of their next records.
         """
@@ -182,7 +182,7 @@ class AiokafkaSource(Source):
         self.client.resume(*self._held(places))
 
     def _held(self, places: Iterable[TopicPartition]) -> list[Any]:
-        """Return these partitions, without those that are not assigned to the client.
+        """Drop the partitions that are not assigned to the client, and return the remaining partitions.
 
         When a partition is unassigned, the client forgets whether it was paused.
         """

@@ -70,7 +70,7 @@ async def not_cancelled(work: Awaitable[T]) -> T:
 
 
 async def run_in_thread(run: Callable[[], T], stop: Callable[[], object], name: str) -> T:
-    """Call ``run`` in a thread and return its result; stop it at SIGTERM, or if the task is cancelled."""
+    """Call ``run`` in a thread and return its result; stop the run at SIGTERM or if the task is cancelled."""
     with stop_at_sigterm(stop, asyncio.get_running_loop()):
         running = call_once(partial(copy_context().run, run), name)
         try:

@@ -54,7 +54,7 @@ class AsyncDelivery(Delivery[SentT_co]):
 
 
 class AsyncSender:
-    """Passes records to a client on one event loop, and wakes tasks that wait for deliveries or to send.
+    """Passes records to a client on one event loop; wakes tasks that wait for deliveries or for space.
 
     A subclass sets ``produce`` to the client's method, or to a function that queues a record, and calls
     `report_called` after reports.

@@ -55,7 +55,7 @@ class Source(ABC):
         self._failure: BaseException | None = None
 
     def begin(self, count: int = 0, seconds: float = 0) -> None:
-        """Begin a fetch, unless a fetch is already running or has failed; `wait` describes the arguments."""
+        """Begin a fetch, unless a fetch is already running or has failed; for the arguments, see `wait`."""
         if self._fetching is None and self._failure is None:
             self._fetching = asyncio.ensure_future(self.fetch(count or self.max_records, seconds))
             self._fetching.add_done_callback(self._fetched)

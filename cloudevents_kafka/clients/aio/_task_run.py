@@ -91,7 +91,7 @@ class TaskRun:
             reading.result()
 
     async def _read(self) -> None:
-        """Read records until the run must end, and commit done records."""
+        """Read records until the run must end, and commit finished records."""
         progress, tasks = self.progress, self._tasks
         await self._perform(progress.begin())
         while not self._events._stopped and not tasks.cancelled:
@@ -140,7 +140,7 @@ class TaskRun:
         return number > 0
 
     async def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Stop handling records of revoked partitions, wait for running handlers, and commit done records."""
+        """Stop handling records of revoked partitions, wait for handlers, and commit finished records."""
         names, tasks = self.progress.close(places), self._tasks
         at_work = partial(self.progress.is_at_work, names)
         if not lost and not await tasks.wait(
@@ -153,7 +153,7 @@ class TaskRun:
                 await self._perform(self.progress.hand_over(names, lost=lost or tasks.is_over))
 
     async def _end(self, seconds: float) -> None:
-        """Stop handling records, wait for running handlers, and commit done records, within ``seconds``."""
+        """Stop handling records, wait for handlers, and commit finished records, within ``seconds``."""
         tasks, schedule = self._tasks, self._tasks.schedule
         deadline = time.monotonic() + seconds
         tasks.cancel()

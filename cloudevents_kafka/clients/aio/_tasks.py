@@ -48,7 +48,7 @@ class Tasks(Workers):
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake tasks that wait for a condition.
 
-        Tasks that wait until more records may be read are not woken by each record.
+        Tasks that wait until more records may be read are woken only if ``has_room`` is True.
         """
         for waiter, for_room in self._waiting.items():
             if (has_room or not for_room) and not waiter.done():

@@ -63,7 +63,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
     When a task asks for a record and no fetched record is left, up to ``max_records`` records are fetched. So
     the client's position is ahead of the returned records: commit the returned records with `commit`. If a
-    task is cancelled, records that were fetched but not returned are not lost: they are returned to the next
+    task is cancelled, no fetched record is lost: records that were not returned yet are returned to the next
     task that asks for a record. After `close`, the group reads again all records that were fetched but not
     returned, even if the client commits automatically.
 
@@ -322,9 +322,9 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> AsyncIterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
-        The iteration ends at `stop`, `close`, or after ``idle_timeout`` seconds without a record. It raises
-        the same errors as `EventConsumer.batches`. A list is decoded in one turn of the event loop; this turn
-        takes about a millisecond for 100 records.
+        The iteration ends at `stop`, `close`, or after ``idle_timeout`` seconds without a record. The
+        iteration raises the same errors as `EventConsumer.batches`. A list is decoded in one turn of the
+        event loop; this turn takes about a millisecond for 100 records.
 
         Examples:
             >>> import asyncio

@@ -129,7 +129,7 @@ class AsyncEventProcessor:
                 call.cancel()
 
     def _call(self, item: Any) -> None:
-        """Let the event loop handle a record, and wait for this; the thread of a batch calls this method."""
+        """Let the event loop handle a record, and wait for the handler; the thread of a batch calls this."""
         assert self._loop is not None  # `run` has set it
         call = asyncio.run_coroutine_threadsafe(self._handle(item, current_sends()), self._loop)
         self._calls.add(call)
@@ -143,7 +143,7 @@ class AsyncEventProcessor:
 
 
 class _Producer(EventProducer[Any]):
-    """A producer for the thread of the processor, with the client of a producer for asyncio."""
+    """A producer that the processor's thread uses, with the client of the `AsyncEventProducer`."""
 
     def __init__(self, producer: AsyncEventProducer[Any]) -> None:
         super().__init__(producer.producer)

@@ -66,12 +66,12 @@ class TokenEndpoint:
         }
 
     def __enter__(self) -> Self:
-        """Start serving."""
+        """Start the HTTP server."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop serving."""
+        """Stop the HTTP server."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

@@ -63,7 +63,7 @@ class Observers:
                 _log.warning("%s has failed; such errors are not logged again: %s", where, text)
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call a method of each observer that implements it."""
+        """Call a method of all observers that implement this method."""
         for observer, method in self._each(name):
             with self._guard(observer, name):
                 method(*arguments)

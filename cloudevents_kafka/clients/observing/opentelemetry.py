@@ -5,8 +5,8 @@ The rules of this observer:
 1. The headers of a sent record contain the trace context of its "send" span exactly once, even if other
    instrumentation of the client adds its own context. The trace context in the event's attributes, which
    shows where the event originated, is not changed.
-2. For each of its records, a span has a link to the "send" span that delivered the record (the hop). If the
-   event originated in another span (the origin), the span also has a link to the origin.
+2. For each record that a span is about, the span has a link to the "send" span that delivered the record (the
+   hop). If the event originated in another span (the origin), the span also has a link to the origin.
 3. The parent of a span is the current span. Without a current span, the parent of a span about exactly one
    record is the hop of this record.
 4. Headers are passed to trace propagators only if all headers with one name together have at most
@@ -178,7 +178,7 @@ def _end(span: Span, error_name: str = "") -> None:
 
 
 def _context_of(record: Record) -> tuple[Context, SpanContext]:
-    """Return the context for handling a record, with the current span, and the record's hop."""
+    """Return the context for handling a record, and the context of the span that sent the record."""
     current = trace.get_current_span()
     context = propagate.extract(record.headers, contexts.get_current(), _HEADERS)
     hop = trace.get_current_span(context)

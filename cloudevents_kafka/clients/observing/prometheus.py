@@ -1,11 +1,11 @@
 """`PrometheusObserver`: metrics of sending, receiving, handling and committing.
 
-A pipeline also exports some of these metrics, with the same names and labels. But here, the lag metrics also
-have a label for the group. Labels, such as types of events, are untrusted input. So each metric has at most
-`MOST_LABELS` sets of labels, and each lag metric has at most `MOST_LAGS` sets: the sets that occur first, and
-one set for all other labels. A label that is longer than `MAX_KEY_LENGTH` becomes `OTHERS`. The lags of a
-partition are exported from the first record that a consumer receives until the partition is no longer
-assigned to this consumer; other consumers do not change these lags.
+A pipeline also exports some of these metrics, with the same names and labels. In this observer, the lag
+metrics also have a label for the group. Labels, such as types of events, are untrusted input. So each metric
+has at most `MOST_LABELS` sets of labels, and each lag metric has at most `MOST_LAGS` sets: the sets that
+occur first, and one set for all other labels. A label that is longer than `MAX_KEY_LENGTH` becomes `OTHERS`.
+The lags of a partition are exported from the first record that a consumer receives until the partition is no
+longer assigned to this consumer; other consumers do not change these lags.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``protocol``: the commands that inspect the Kafka protocol, in one module each.
 
-`decode` and `grammar` do not need a broker. `api_versions`, `fetch` and `produce` connect to a broker with
-the options and the client of `_connection`.
+The commands `decode` and `grammar` do not need a broker. The modules `api_versions`, `fetch` and `produce`
+connect to a broker with the options and the client of the module `_connection`.
 """
 
 from __future__ import annotations

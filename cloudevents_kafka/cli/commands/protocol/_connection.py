@@ -37,7 +37,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connection_options(command: _Decorated) -> _Decorated:
-    """Return a command with added options for a connection, which are passed as ``connection``."""
+    """Return a command with the connection options, which the command receives as ``connection``."""
 
     @wraps(command)
     def with_connection(*, trace: str | None, timeout: float, show_config: bool, **options: Any) -> Any:
@@ -73,8 +73,8 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
 def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic: str) -> list[int]:
     """Return the partitions of a topic. Raises `BadUsage` for a missing topic, and `TopicNotAllowed`.
 
-    This function does not create the topic: it requests all topics, and requests this topic alone only from
-    brokers that do not create missing topics.
+    This function does not create the topic. It requests the list of all topics. If the topic is not in this
+    list, the function requests this topic with ``create=False``, if the broker supports this.
     """
     topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
     if topic not in topics:

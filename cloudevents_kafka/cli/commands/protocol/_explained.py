@@ -42,7 +42,7 @@ class Frame(NamedTuple):
 
 @dataclass
 class Allowance:
-    """The number of characters that may still be printed for frames with problems; counts skipped frames."""
+    """How many characters may still be printed for frames with problems, and how many frames were skipped."""
 
     left: int = 1 << 20
     refused: int = 0

@@ -74,7 +74,7 @@ def _find(name: str) -> list[type[Structure]]:
 
 
 def _messages() -> dict[str, type[Structure]]:
-    """Return the messages by class name; the entry of a message set stands for the message set itself."""
+    """Return the classes of messages by name; the name ``MessageSet`` means the class of its entries."""
     messages = [message for api in APIS.values() for message in (api.request, api.response)]
     messages += [RequestHeader, ResponseHeader]
     return {message.__name__: message for message in messages} | {"MessageSet": MessageSetEntry}

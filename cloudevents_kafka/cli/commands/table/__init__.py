@@ -1,6 +1,7 @@
 """``table``: maintain the tables that ``pipeline`` writes; there is one module for each command.
 
-`optimize` and `vacuum` use the options in `_options`; `replay` defines its own options.
+The commands `optimize` and `vacuum` use the options in `_options`; the command `replay` defines its own
+options.
 """
 
 from __future__ import annotations

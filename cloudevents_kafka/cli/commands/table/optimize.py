@@ -20,9 +20,9 @@ from cloudevents_kafka.cli.commands.table._options import maintain, table_option
 def command(sort_by: str | None, **options: Any) -> None:
     """Join the small files of Delta and Iceberg tables into larger ones.
 
-    Runs the format's own procedure: OPTIMIZE for Delta, rewrite_data_files and
-    rewrite_manifests for Iceberg. Prints the number of files of each table before and
-    after. The old files stay for readers of older versions until "table vacuum".
+    Runs the format's own procedure: OPTIMIZE for Delta, rewrite_data_files and rewrite_manifests for Iceberg.
+    Prints the number of files of each table before and after. The old files stay for readers of older
+    versions until "table vacuum" deletes the old files.
 
     A local folder cannot be optimized while a pipeline writes to it.
     """

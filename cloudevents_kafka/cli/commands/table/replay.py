@@ -1,4 +1,4 @@
-"""``table replay``: read quarantined records again, and write those that are now events to tables."""
+"""``table replay``: read quarantined records again, and write those that are events now to their tables."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ _json: Final = click.option("--json", "as_json", is_flag=True, help="Print the c
 def command(
     ctx: click.Context, /, out: str, mend: str | None, settings: tuple[str, ...], *, as_json: bool, **_: Any
 ) -> None:
-    """Read records of the quarantine again, and write those that are events now to tables.
+    """Read records of the quarantine again, and write each record that is now an event to its table.
 
     A record is chosen if it matches all options from --verdict to --where. The function of --mend may change
-    the record, and then this version of the library reads it. If the function returns None, the record stays
-    in the quarantine. The module of the function may be in the working directory. Data is read by the schemas
-    of the pipeline's last batch, or by the schemas of --schema.
+    the record. This version of the library then reads the changed record. If the function returns None, the
+    record stays in the quarantine. The module of the function may be in the working directory. Data is
+    decoded with the schemas of the pipeline's last batch, or with the schemas of --schema.
 
-    Without --apply, the command only counts the records that would land in tables, by verdict and reason.
-    With --apply, each event is written once to its table, with the topic, partition, offset and timestamp of
-    the record. OUT/quarantine_replays contains the outcome of each record. The next replay leaves out records
-    that have landed, and tries all others again. If the command was killed, run it again: it first finishes
-    the replay that was killed.
+    Without --apply, the command only counts, by verdict and reason, the records that would be written to
+    tables. With --apply, each event is written once to its table, with the topic, partition, offset and
+    timestamp of the record. OUT/quarantine_replays contains the outcome of each record. The next replay skips
+    the records that an earlier replay has written to tables, and tries all other records again. If the
+    command was killed, run it again: it first finishes the replay that was killed.
 
     A pipeline may run at the same time with Delta and Iceberg, but not with Parquet.
     """
