@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
-        """Write the list of commands without loading them."""
+        """Write the list of commands without loading the commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self._summaries.items()))
 

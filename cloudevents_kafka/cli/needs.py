@@ -24,7 +24,7 @@ class Finding(NamedTuple):
 
     ``found`` describes the part that was checked, and ``problem`` says what is missing and what to do. Both
     texts are empty if the part depends on another part that is missing. If ``later`` is True, the first
-    command that needs this part downloads it.
+    command that needs this part downloads the part.
     """
 
     found: str = ""

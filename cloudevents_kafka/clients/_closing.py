@@ -1,8 +1,8 @@
 """Set a group's offsets back to the records that must be read again, even if the client commits by itself.
 
 With ``enable.auto.commit``, a client commits the offset after the last record that it has returned from each
-partition. It commits every few seconds, and when partitions are unassigned. The client does not commit
-offsets of an earlier assignment.
+partition. The client commits every few seconds, and when partitions are unassigned. The client does not
+commit offsets of an earlier assignment.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _close(client: Any) -> None:
 
 
 def leave(client: Any) -> None:
-    """Make a client leave its group, and close it.
+    """Make a client leave its group, and close the client.
 
     If a subscribed librdkafka client is closed during a rebalance, the client stays a member of the group
     until its session times out: for 45 seconds, its partitions are not assigned to another member.

@@ -342,7 +342,7 @@ def is_closed(client: Any) -> bool:
 
 
 def _why_lost(client: Any) -> str | None:
-    """Return why a client will not report its messages, or None if it may still contain messages."""
+    """Return why a client will not report its messages, or None if the client may still contain messages."""
     try:
         left = len(client)
     except RuntimeError:

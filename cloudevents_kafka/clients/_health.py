@@ -1,6 +1,6 @@
 """`ConsumerHealth`, the state of a consumer for a health check, and `Vitals`, which collects this state.
 
-The thread that polls writes to `Vitals`, and any thread reads it. The values in `Vitals` are replaced as a
+The polling thread writes to `Vitals`. Any thread may read `Vitals`. The values in `Vitals` are replaced as a
 whole or copied in one step, so that a reader waits neither for a lock nor for a call of the client.
 """
 

@@ -147,7 +147,7 @@ class Policy(msgspec.Struct, kw_only=True):
         return read_or_refuse(partial(self.read, item.record)) or item
 
     def action(self, item: Item, error: Exception) -> Action:
-        """Return what to do with a record that failed in its last try; raise its error for "fail"."""
+        """Return what to do with a record whose last try has failed; for "fail", raise the record's error."""
         action = self.on_failure
         if not isinstance(action, str | DeadLetters):
             action = action(item, error)

@@ -245,7 +245,7 @@ def log_polling(client: Any, error: Exception) -> None:
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """Call a function in a daemon thread and return its result; raise `TimeoutError` if it takes too long."""
+    """Call a function in a daemon thread, and return its result; after ``seconds``, raise `TimeoutError`."""
     result: Future[T] = Future()
 
     def run() -> None:

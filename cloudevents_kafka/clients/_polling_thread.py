@@ -91,7 +91,7 @@ class PollingThread:
                 time.sleep(SHORT_SECONDS)
 
     def _may_end(self, polled: Polled) -> bool:
-        """Return whether this thread may end, because no message needs it any more.
+        """Return whether this thread may end, because no message needs the thread any more.
 
         If a message was sent in the meantime, this thread or a new thread continues to poll.
         """

@@ -73,7 +73,7 @@ class _Partition(msgspec.Struct, eq=False):
 
 
 class Task(msgspec.Struct, eq=False):
-    """A record that was read; ``error`` is its last try's error, or None if the handler must be called."""
+    """A record that was read; ``error`` is the last try's error, or None if the handler must be called."""
 
     item: Item
     lane: object
@@ -153,7 +153,7 @@ class Schedule:
             self._read_on(partition)
 
     def _read_on(self, partition: _Partition) -> None:
-        """Let a partition be read again if it has fallen to its low mark."""
+        """Let a full partition be read again if its unfinished records have fallen to the low mark."""
         if partition.name not in self.ahead and partition.size <= self._share // 2:
             self.full.discard(partition.name)
 
@@ -376,9 +376,9 @@ class Schedule:
 
         The metadata of such a foreign offset does not begin with `MARK`, and the offset has changed since the
         last check. An unchanged offset is not foreign, because an earlier process may have committed this
-        offset before a seek back. If the group's offset was not checked before, `done` returns the partition,
-        so that the group's offset is set back. If no foreign offset is found, the offsets are stored for the
-        next check.
+        offset before a seek back. If the group's offset was not checked before, the method `done` returns the
+        partition, so that the group's offset is set back. If no foreign offset is found, the offsets are
+        stored for the next check.
         """
         for place in committed:
             name = place.topic, place.partition

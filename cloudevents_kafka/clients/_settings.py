@@ -59,7 +59,7 @@ def make_client(
 
 @cache
 def _noting(made: Any) -> Any:
-    """Return a subclass whose objects record whether topics were subscribed or partitions assigned.
+    """Return a subclass whose objects remember whether topics were subscribed, or partitions assigned.
 
     A confluent-kafka client does not show whether it was subscribed or partitions were assigned; without
     topics and partitions, the client never returns a record.

@@ -18,7 +18,7 @@ _SHARE: Final = 0.1
 
 
 class TransactionTime:
-    """The time since a transaction began, and the record that took the longest part of this time.
+    """Measures the time since a transaction began, and finds the record whose handling took longest.
 
     ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if this setting is unknown, because the
     client does not show it. After ``max_seconds``, by default a tenth of ``timeout``, the handler is called

@@ -81,7 +81,7 @@ class Workers(ABC):
         return handling if sends is None else _counted(sends, handling)
 
     def _returned(self, task: Task, sends: Sends | None) -> None:
-        """Continue with a record whose handler has returned: it is done, or it waits for delivery reports."""
+        """Continue with a record whose handler has returned: the record is done, or waits for reports."""
         if sends is None:
             self._end(task)
             return
@@ -179,7 +179,7 @@ class Threads(Workers):
             thread.start()
 
     def wake(self) -> None:
-        """Wake one thread, or all threads at the end of the run."""
+        """Wake one thread; at the end of the run, wake all threads."""
         if self.cancelled:
             self._work.notify_all()
         else:
@@ -227,7 +227,7 @@ class Threads(Workers):
             self._context.copy().run(self._handle, task)
 
     def _handle(self, task: Task) -> None:
-        """Call the handler, or act on a failed delivery of its messages; never raise an error."""
+        """Call the handler, or react to a failed delivery of its messages; never raise an error."""
         error = task.error
         try:
             if error is None:

@@ -429,8 +429,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         default 64 MiB; each record counts as its size plus 1 KiB. When the waiting records of a partition
         have reached its share of ``max_bytes``, this partition is not read until half of the share is free;
         all other partitions are still read. When partitions are revoked, `run` waits up to ``revoke_timeout``
-        seconds for the handlers of their records, and commits the finished records. This requires a
-        subscription with `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of
+        seconds for the handlers of their records, and commits the finished records. `run` waits only if the
+        client was subscribed with `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of
         ``max.poll.interval.ms`` if this is shorter; for aiokafka, half of ``rebalance_timeout_ms`` also
         limits the default. If the user passed a confluent-kafka client, the run knows
         ``max.poll.interval.ms`` only after the group has expelled the client once. ``observers`` are called

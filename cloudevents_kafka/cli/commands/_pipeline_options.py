@@ -59,8 +59,8 @@ FIELDS: Final = (*_OF_PIPELINE, *fields_of(SettingFiles), *fields_of(RunOptions)
 class ChosenOptions(msgspec.Struct, frozen=True):
     """The options of a command line, and of the options file at ``path`` that the command line names.
 
-    Both are dictionaries by field name. An option on the command line replaces the same option in the file.
-    Settings are replaced one by one.
+    ``line`` and ``file`` are dictionaries by field name. An option on the command line replaces the same
+    option in the file. Settings are replaced one by one.
     """
 
     line: Mapping[str, Any]

@@ -137,7 +137,7 @@ def _print_failure(where: str, reason: str) -> None:
 
 
 class _Replay:
-    """Reads dead letters, sends those that match the choice, and counts them by destination and error."""
+    """Reads dead letters, sends the dead letters that match, and counts these by destination and error."""
 
     def __init__(self, choice: _Choice, filter: Filter, resender: Resender | None) -> None:
         self._choice = choice

@@ -76,8 +76,9 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     """Write one HTML file about a topic, tables, or a run of the pipeline.
 
     The file shows, in figures and tables, events over time by type, sizes, keys, and lag. For records that
-    are not events, it shows counts by verdict and clause, and a few samples. The file needs no other file, no
-    script and no network, and has at most 1 MB. Values that may be secrets are masked; data is not masked.
+    are not events, the file shows counts by verdict and clause, and a few samples. The file needs no other
+    file, no script and no network, and has at most 1 MB. Values that may be secrets are masked; data is not
+    masked.
 
     A topic is read up to its current end; POSITION is written as in consume. Tables are the tables that a
     pipeline writes, in Parquet, Delta or Iceberg. Spark reads the tables; -X spark.NAME=VALUE passes a

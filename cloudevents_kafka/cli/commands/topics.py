@@ -24,9 +24,9 @@ def command(
 ) -> None:
     """List topics: partitions, first and last offsets, sizes.
 
-    Prints one line for each topic, or one for each partition of the TOPICs that are named. The size is the
-    number of offsets. The number of records is smaller if records were removed by compaction, or if the topic
-    has markers of transactions.
+    Prints one line for each topic, or one line for each partition of the TOPICs that are named. The size is
+    the number of offsets. The number of records is smaller if records were removed by compaction, or if the
+    topic has markers of transactions.
 
     \b
     cloudevents-kafka topics -b localhost:9092

@@ -29,7 +29,7 @@ _SHORT_RUN: Final = {
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A check with its result; ``difference`` says why it failed."""
+    """A check with its result; ``difference`` says why the check failed."""
 
     description: str
     passed: bool

@@ -72,7 +72,8 @@ class Position(msgspec.Struct, frozen=True):
 def parse_position(text: str) -> Position:
     """Return the position for a text such as ``-10``.
 
-    Raises `ValueError`, which shows the grammar. A time of ten digits is refused: it is a time in seconds.
+    Raises `ValueError`, which shows the grammar. A time of ten digits is refused, because such a time is in
+    seconds.
     """
     if text in _NAMED:
         return Position(text)  # type: ignore[arg-type]  # one of the three

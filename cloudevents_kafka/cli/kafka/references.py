@@ -1,4 +1,4 @@
-"""Settings as users write them, in which references to files or variables replace secrets.
+"""Settings as users write them; references to files or variables replace secrets.
 
 In TOML (profiles and options files), a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and a text that
 may be a secret is refused. In properties files, and with ``-X``, a reference is ``name@=file``.

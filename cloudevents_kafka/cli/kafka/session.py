@@ -155,7 +155,7 @@ class BrokerSession:
 
     @property
     def _is_refused(self) -> bool:
-        """Whether no process listens at the addresses, or no host name in them is known."""
+        """Whether nothing listens at the addresses, or all their host names are unknown."""
         error = self._last_error
         if error is None or not self._lost or self._connected:
             return False

@@ -31,9 +31,9 @@ With --schema-registry, ``decoded`` is the data, decoded with the registry's sch
 the reason why the data cannot be decoded.
 
 The command `produce` sends the same bytes again, for any record. If the ``event`` of a line differs from the
-line's record, it was edited. Then the edited event is sent, and it is encoded like the record (mode, key,
-other headers). Tools such as jq convert numbers to doubles; this conversion alone does not count as an edit.
-A line without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as
+line's record, the event was edited. Then the edited event is sent, and it is encoded like the record (mode,
+key, other headers). Tools such as jq convert numbers to doubles; this conversion alone does not count as an
+edit. A line without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as
 additional headers.
 
 The command `produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
@@ -219,7 +219,7 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_line(text: bytes) -> JsonLine:
-    """Return the content of a line. Raises `BadLine` if it is neither a record nor an event."""
+    """Return the content of a line. Raises `BadLine` if the line is neither a record nor an event."""
     members = _members(text.strip())
     if "specversion" in members:
         return JsonLine(record=Record(), event_text=text.strip())

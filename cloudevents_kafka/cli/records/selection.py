@@ -156,7 +156,7 @@ def _matches_bytes(value: bytes | None, globs: Sequence[str]) -> bool:
 
 
 class RecordWriter:
-    """A writer of the records that match a filter, up to ``count``; ``written`` counts written records.
+    """Writes up to ``count`` records that match a filter; ``written`` is the number of written records.
 
     With ``strict``, writing ends at the first record that is not an event, or whose data is broken.
     """

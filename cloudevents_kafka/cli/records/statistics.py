@@ -55,7 +55,7 @@ def _labels(counts: RecordCounts) -> Iterator[tuple[str, Labels[str]]]:
 
 
 def statistics(topic: str, counts: RecordCounts) -> str:
-    """Return counts as one JSON object; each part lists the most frequent names and counts the others."""
+    """Return counts as one JSON object; each part lists the most frequent names, and a count of the rest."""
     parts = {name: labels.most_common(_LISTED) for name, labels in _labels(counts)}
     window = counts.times.window(_LISTED)
     times = {"width_ms": window.width, "from": dict(_times(window)), "before": window.before}

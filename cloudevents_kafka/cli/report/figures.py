@@ -51,7 +51,7 @@ def bars(
 
 
 def _clean(element: ET.Element) -> ET.Element:
-    """Return an element from pygal with only its visible parts, and with the values as titles."""
+    """Return the visible parts of an element from pygal, with the values as titles."""
     cleaned = h(element.tag.removeprefix(_SVG), element.text or "")
     cleaned.attrib.update({name: text for name, text in element.items() if name in _KEPT})
     for child in element:

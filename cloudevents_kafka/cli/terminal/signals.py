@@ -1,6 +1,6 @@
 """Ctrl-C and SIGTERM: a command finishes the record in progress, and then ends.
 
-The first signal only sets a flag, so that no record is written only in part. `Interrupted` is raised
+The first signal only sets a flag, so that each written record is complete. `Interrupted` is raised
 immediately at a second signal, or if a signal arrives in a block that waits for input or for a broker.
 """
 

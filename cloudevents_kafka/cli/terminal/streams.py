@@ -88,7 +88,7 @@ def _open_null(flags: int, mode: str) -> TextIO:
 
 
 def discard_stdout() -> None:
-    """Redirect stdout to the null device, so that flushing it at exit cannot fail."""
+    """Redirect stdout to the null device, so that a flush at exit cannot fail."""
     _discard(sys.stdout)
 
 

@@ -35,7 +35,7 @@ _STYLES: Final[dict[Style, dict[str, Any]]] = {
 
 
 def escape_lines(text: str) -> str:
-    """Return text in which the characters that `escape` escapes are escaped, except for line ends."""
+    """Return an escaped text, as `escape` does, but do not escape line ends."""
     return "\n".join(map(escape, text.split("\n")))
 
 

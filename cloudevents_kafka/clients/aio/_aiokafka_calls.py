@@ -29,10 +29,10 @@ class FetchCalls:
 
     ``getmany`` fetches records from one partition after the other, and moves the client's position in each of
     these partitions. If a record raises an error, ``getmany`` drops the records that it has already fetched.
-    So `wait` fetches only one record. `collect` fetches several records without waiting. After an error,
-    `collect` moves the client back to the positions that the client had before the call. No other code moves
-    these positions during the call. `find` then reads each partition separately, one record at a time, up to
-    the record that raises the error. The client's position is then the offset of this record.
+    So the method `wait` fetches only one record. `collect` fetches several records without waiting. After an
+    error, `collect` moves the client back to the positions that the client had before the call. No other code
+    moves these positions during the call. `find` then reads each partition separately, one record at a time,
+    up to the record that raises the error. The client's position is then the offset of this record.
     """
 
     def __init__(self, client: Any) -> None:

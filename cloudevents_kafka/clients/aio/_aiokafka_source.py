@@ -184,7 +184,7 @@ class AiokafkaSource(Source):
     def _held(self, places: Iterable[TopicPartition]) -> list[Any]:
         """Drop the partitions that are not assigned to the client, and return the remaining partitions.
 
-        When a partition is unassigned, the client forgets whether it was paused.
+        When a partition is unassigned, the client forgets whether the partition was paused.
         """
         assigned = self.client.assignment()
         return [place for place in map(to_partition, places) if place in assigned]
@@ -237,7 +237,7 @@ class AiokafkaSource(Source):
         self.client.seek(to_partition(place), place.offset)
 
     async def close(self) -> None:
-        """Seek back to unread records, so that ``enable_auto_commit`` commits none; stop the client."""
+        """Seek back to unread records, so that the client does not commit these records; stop the client."""
         if self._fetching is not None:  # the fetch may wait for the group
             self._fetching.cancel()
         assigned = self.client.assignment()

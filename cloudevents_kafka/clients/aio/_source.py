@@ -36,8 +36,8 @@ class Source(ABC):
     """Fetches messages for all waiting tasks, with one fetch at a time.
 
     A fetch belongs to no task. So if a task is cancelled, no message is lost: the fetched messages are in
-    ``waiting`` when the next task asks for a message. No message is fetched before a task asks for it. So the
-    client's position is at most one batch ahead of the returned messages.
+    ``waiting`` when the next task asks for a message. No message is fetched before a task asks for a message.
+    So the client's position is at most one batch ahead of the returned messages.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
@@ -147,7 +147,7 @@ class PolledSource(Source):
         return messages
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return 0 and a partition's end offset at its last fetch; a client call would have to wait."""
+        """Return 0 and the end offset of a partition at the last fetch; a client call would have to wait."""
         return 0, self._ends.get((place.topic, place.partition), -1)
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:

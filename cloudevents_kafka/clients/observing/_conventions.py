@@ -2,8 +2,8 @@
 
 The conventions are in development, and each version may change names, so all names are in this module.
 `TRACE` and `CLAUSE` are this library's own names, because the conventions have no such names. `CLAUSE` names
-the clause of the specification that a record breaks. `TRACE` says where a link leads: to the span that sent
-the record (``hop``), or to the span in which the event originated (``origin``).
+the clause of the specification that a record breaks. `TRACE` says which span a link refers to: the span that
+sent the record (``hop``), or the span in which the event originated (``origin``).
 """
 
 from __future__ import annotations

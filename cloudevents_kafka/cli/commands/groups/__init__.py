@@ -47,8 +47,8 @@ def command(
 ) -> None:
     """List consumer groups: members, offsets, lag.
 
-    Prints one line for each group, or one for each partition of the groups that are named.
-    The lag is the number of offsets between the committed offset and the end.
+    Prints one line for each group, or one line for each partition of the groups that are named. The lag is
+    the number of offsets between the committed offset and the end.
 
     \b
     cloudevents-kafka groups -b localhost:9092

@@ -73,8 +73,8 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
 def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic: str) -> list[int]:
     """Return the partitions of a topic. Raises `BadUsage` for a missing topic, and `TopicNotAllowed`.
 
-    This function does not create the topic. It requests the list of all topics. If the topic is not in this
-    list, the function requests this topic with ``create=False``, if the broker supports this.
+    This function does not create the topic. The function requests the list of all topics. If the topic is not
+    in this list, the function requests this topic with ``create=False``, if the broker supports this.
     """
     topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
     if topic not in topics:

@@ -67,8 +67,8 @@ def command(
 
     FILE, or stdin, has one frame on each line, in hexadecimal digits, with or without the size field (#
     starts a comment). Or FILE is a capture that --trace or Client(trace=…) wrote: each response is decoded in
-    the version of its request. Responses that are not in a capture do not say which API they belong to: set
-    --response with --api and --version, or with --v07 only --api.
+    the version of its request. A response that is not in a capture does not say to which API it belongs: set
+    --response, --api and --version. With --v07, set --response and --api.
 
     Compressed records are decompressed; their positions count from the start of the decompressed bytes. If a
     frame is malformed, its readable fields are printed, then the position and the reason of the error. The
