@@ -147,7 +147,7 @@ class Polling:
             )
 
     def _await(self, waiter: Waiter, seconds: float) -> None:
-        """Poll if no other thread polls the client; otherwise, wait until the other thread wakes this one."""
+        """Poll if no other thread polls; otherwise, wait until the other thread wakes the current thread."""
         if not self.thread.turn.acquire(blocking=False):
             self.thread.start()
             waiter.wait(seconds)

@@ -13,8 +13,8 @@ additional headers:
 | ``dlq_clause`` | the clauses that the record breaks, as in ``DecodeError.clauses`` |
 | ``dlq_value_size`` | the size of the value in bytes, if a dead letter with this value was too large |
 
-A header is missing if its value is unknown. If a dead letter fails again, all these headers are replaced.
-`DeadLetter.of` reads these headers.
+A header is missing if its value is unknown. If a dead letter fails again, all these headers are replaced. The
+method `DeadLetter.of` reads these headers.
 """
 
 from __future__ import annotations

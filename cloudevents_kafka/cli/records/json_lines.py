@@ -31,10 +31,10 @@ With --schema-registry, ``decoded`` is the data, decoded with the registry's sch
 the reason why the data cannot be decoded.
 
 The command `produce` sends the same bytes again, for any record. If the ``event`` of a line differs from the
-line's record, the event was edited. Then the edited event is sent, and it is encoded like the record (mode,
-key, other headers). Tools such as jq convert numbers to doubles; this conversion alone does not count as an
-edit. A line without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as
-additional headers.
+line's record, the event was edited. Then the edited event is sent, encoded like the record (mode, key, other
+headers). Tools such as jq convert numbers to doubles; this conversion alone does not count as an edit. A line
+without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as additional
+headers.
 
 The command `produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
 lines are safe to print: control characters are escaped.

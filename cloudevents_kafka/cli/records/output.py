@@ -132,7 +132,7 @@ def print_listing(
 
 
 def is_pipe_closed() -> bool:
-    """Return whether stdout is a pipe whose reader has closed it; return False if this is unknown."""
+    """Return whether stdout is a pipe whose reader has closed the pipe; return False if this is unknown."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)  # an empty mask: poll() reports errors anyway

@@ -46,10 +46,10 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     ``seconds`` is a duration; its meaning depends on the called method. For ``delivered`` and ``failed``,
     ``seconds`` is the time from ``sending`` to the delivery report. For ``received``, ``seconds`` is the time
-    of reading the records that are returned together. For ``retried``, ``seconds`` is the time until the next
-    try. For ``skipped`` and ``dead_lettered``, ``seconds`` is the time from reading the record until it was
-    skipped, or until its dead letter was delivered. For ``committed``, ``seconds`` is the time of the call
-    that commits.
+    that was needed to read the records that are returned together. For ``retried``, ``seconds`` is the time
+    until the next try. For ``skipped`` and ``dead_lettered``, ``seconds`` is the time from reading the record
+    until it was skipped, or until its dead letter was delivered. For ``committed``, ``seconds`` is the time
+    of the call that commits.
 
     Examples:
         >>> from cloudevents_kafka.clients.observing import Notice

@@ -25,7 +25,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.clients.observing")
 
 
 class Observers:
-    """The observers of a client, which are called in their order.
+    """The observers of a client, which are called in the order in which they were passed.
 
     Raises `TypeError` for an object that is not an observer.
     """

@@ -101,7 +101,7 @@ class _Lags(Collector):
             self._move(position, notice)
 
     def reach(self, notice: Notice) -> None:
-        """Set the offset at which the client of a partition's consumer reads on."""
+        """Set the offset at which the consumer of a partition reads on."""
         if (position := self._of_consumer(notice)) is not None:
             position.reached = notice.offset or 0
             self._move(position, notice)
