@@ -22,7 +22,7 @@ class BrokerErrorCode(IntEnum):
     message: str
 
     def __new__(cls, code: int, retriable: bool, message: str) -> Self:  # noqa: FBT001  # of a row
-        """Create the member that one row of the class declares."""
+        """Create a member of the enumeration from one line of the class body."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.retriable = retriable

@@ -13,8 +13,8 @@
         ├── DeadlineExceeded (TimeoutError)
         └── Unsupported          broker and client have no version in common
 
-A partial message at the end of a message set is not an error, because brokers cut a set at
-the requested size. The functions that read sets return the size of the partial message.
+A partial message at the end of a message set is not an error, because brokers cut a message set at the
+requested size. The functions that read message sets return the size of the partial message.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class BrokerError(ProtocolError):
     ``code`` is the error code: a member of `ErrorCode` if the code is known, otherwise an int. ``name``,
     ``meaning`` and ``retriable`` are the properties of the code. ``subject`` is what the response is about (a
     topic and partition, or a group). ``broker_message`` is the text that the broker sent with the code. The
-    client may add a ``hint`` of its own to the message.
+    client may add its own ``hint`` to the message.
 
     Examples:
         >>> from cloudevents_kafka.protocol import BrokerError

@@ -1,7 +1,7 @@
 """The layout of a message in one version.
 
-The interpreter, the compiler and the grammar all follow layouts, so they treat versions, null, compact
-lengths and tags alike.
+The modules `interpreter`, `compiler` and `grammar` all follow layouts, so they treat versions, null, compact
+lengths and tags in the same way.
 """
 
 from __future__ import annotations

@@ -199,13 +199,13 @@ def wire(
     """Return the properties of a field: the versions that have the field, and its encoding in these versions.
 
     ``tag`` and ``tagged`` declare a tagged field. If a version does not have an ``ignorable`` field, encoding
-    leaves out the field's value. ``flexible`` limits the versions in which the field's length is compact. If
-    the encoding of an integer depends on the version, KIP-625 has two alternatives: ``type`` such as
+    omits the field's value. ``flexible`` limits the versions in which the field's length is compact. If the
+    encoding of an integer depends on the version, KIP-625 has two alternatives: ``type`` such as
     ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical type with ``encoding`` such as
-    ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8 guide. A name in
-    brackets names the elements of an array. The name "" means that the guide has no name for the field, and
-    writes the parts of the field instead. An ``optional`` field may be missing at the end of a message (the
-    guide's ``|foo|``). The count of a ``short`` array is an int16 (Kafka 0.7).
+    ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8 guide. If the name
+    is in brackets, it is the name of the elements of an array. The name "" means that the guide has no name
+    for the field, and writes the content of the field instead. An ``optional`` field may be missing at the
+    end of a message (the guide's ``|foo|``). The count of a ``short`` array is an int16 (Kafka 0.7).
     """
     names, known = (type, _TYPES) if type is not None else (encoding or {}, _ENCODINGS)
     return Wire(

@@ -76,7 +76,7 @@ class InputColumns:
             self._problems.append(problem)
 
     def raise_problems(self, function: str, hints: dict[str, str]) -> None:
-        """Raise `ValueError` with all problems, if there are any, and with the hints for missing columns."""
+        """If there are problems, raise `ValueError` with all problems and the hints for missing columns."""
         problems = list(self._problems)
         if self._missing:
             names = ", ".join(field.name for field in self._fields)

@@ -157,7 +157,7 @@ def _extensions(present: dict[str, StructField]) -> Column:
 
 
 def _entries(field: StructField) -> Column:
-    """Return those entries of a map that have a value, without the entries whose value is null.
+    """Return the entries of a map, without the entries whose value is null.
 
     The values are changed to their canonical texts.
     """

@@ -1,9 +1,9 @@
-"""All uses of PySpark's internal names; with most of these names, py4j calls Java.
+"""All uses of PySpark's internal names; most of these names call Java through py4j.
 
 PySpark has no public functions for Hadoop's file systems, Kafka's AdminClient and Delta's snapshots. PySpark
 also has no public functions that free the rows of a local checkpoint, or forget a Java process that has
-ended. Its public function for the reports of a query is slow. The internal names are the same in the versions
-in `TRIED_WITH`, with which the tests run. Sessions of Spark Connect do not have these names.
+ended. PySpark's public function for the reports of a query is slow. The internal names are the same in the
+versions in `TRIED_WITH`, with which the tests run. Sessions of Spark Connect do not have these names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TRIED_WITH: Final = ("4.0.0", "4.1.1")
 
 
 def has_java(spark: SparkSession) -> bool:
-    """Return whether a session has a Java process on this machine; a session of Spark Connect has none."""
+    """Return whether a session has a Java process on this machine; a session of Spark Connect does not."""
     return hasattr(spark, "_jsparkSession")
 
 

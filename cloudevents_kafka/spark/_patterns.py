@@ -71,7 +71,7 @@ def _pattern_regex(pattern: str) -> str:
 def _regex(pattern: str) -> str:
     """Return a regular expression for Java and Python.
 
-    Matching takes a time that is linear in the length of a type.
+    The time to match a type is linear in the length of the type.
 
     The groups of the expression are atomic, so they do not backtrack.
     """

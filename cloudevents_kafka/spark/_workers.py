@@ -23,8 +23,8 @@ _Result = TypeVar("_Result")
 def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
     """Return a function that registers this process's extensions and formats, then calls ``function``.
 
-    A worker is a separate process, which does not have the driver's registry. If a batch contains only nulls,
-    it is returned unchanged.
+    A worker is a separate process, which does not have the driver's registry. A batch that contains only
+    nulls is returned unchanged.
     """
     from pyspark import cloudpickle as cloudpickle_module
 
@@ -94,11 +94,11 @@ def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any
 
 
 def _speed_up_next_task() -> None:
-    """Save about 0.2 s for the next task of this worker.
+    """Shorten the next task of this Python worker by about 0.2 s.
 
     Before each task, PySpark calls `importlib.invalidate_caches`, which reads the directory of pyspark.zip
-    once for each package in the zip. This function removes the cached finders, so that there is nothing to
-    read; the next import creates the finders again.
+    once for each package in the zip. This function removes the cached finders, so that PySpark reads no
+    directory; the next import creates the finders again.
     """
     cache = sys.path_importer_cache
     for path in [path for path, finder in cache.items() if isinstance(finder, zipimport.zipimporter)]:

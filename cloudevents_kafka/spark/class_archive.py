@@ -1,10 +1,10 @@
 """`ClassArchive` is a file with Spark's Java classes in a form that Java loads fast (class data sharing).
 
 With the archive, a pipeline starts its first batch in about two thirds of the usual time. The archive has 170
-MB, and writing it takes half a minute, so it is written only on request. It is written into the cache folder.
-Java checks whether the archive matches Java itself and the jars (names, sizes and times), and ignores an
-archive that does not match. A damaged archive would crash Java, so the name of the file contains the checksum
-of its content. If the content has another checksum, the file is not used.
+MB, and writing it takes half a minute, so it is written only on request. The archive is written into the
+cache folder. Java checks whether the archive matches Java itself and the jars (names, sizes and times), and
+ignores an archive that does not match. A damaged archive would crash Java, so the name of the file contains
+the checksum of its content. If the content has another checksum, the file is not used.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ClassArchive:
 
 
 def options_to_write(file: Path) -> str:
-    """Return Java's options to write an archive when Java ends; call `finish` after that."""
+    """Return Java's options to write an archive when Java ends; call `finish` after Java has ended."""
     return f'"-XX:ArchiveClassesAtExit={file}" {_QUIET}'
 
 

@@ -69,9 +69,9 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     event columns. All rows of such a query pass through the Python step of the plan. If Java has read a row,
     this step only receives a null for the row.
 
-    If the session cannot use Java classes, `decode` reads all records. A warning about this is logged once.
-    With Spark Connect, the jar of the Java function is sent to the server. If the setting
-    ``spark.sql.catalog.cloudevents_kafka.jar`` is the path of a jar, that jar is sent instead; see
+    If the session cannot use Java classes, `decode` reads all records. A warning about the missing Java
+    function is logged once. With Spark Connect, the jar of the Java function is sent to the server. If the
+    setting ``spark.sql.catalog.cloudevents_kafka.jar`` is the path of a jar, that jar is sent instead; see
     ``cloudevents-kafka spark-jar``.
 
     Raises `ValueError` with all problems, before any job runs. A column is a problem if it is missing, has a
@@ -117,9 +117,9 @@ def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
 
     Otherwise, Spark's optimizer would copy the computation of the column into the filter, and decode each row
     twice. If the function were declared as not deterministic, the optimizer would not do this, but then
-    filters on kept columns would also run after the function. ``unpivot`` of one column becomes Spark's
-    Expand operator, in which the column has a new name. Filters on other columns run before this operator,
-    and the column is not computed if it is not used.
+    filters on kept columns would also run after the function. Spark runs ``unpivot`` of one column as its
+    Expand operator, which stores the column under a new name. Filters on other columns run before this
+    operator, and the column is not computed if it is not used.
     """
     value = PREFIX + name
     columns: list[Column | str] = [F.col(quote_name(column)) for column in kept]

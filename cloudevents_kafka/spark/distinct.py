@@ -16,7 +16,7 @@ _READ: Final = f"{PREFIX}read"
 
 
 def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
-    """Return events without duplicates: of several rows with the same ``source`` and ``id``, one stays.
+    """Return events without duplicates: one row for each combination of ``source`` and ``id``.
 
     ``events`` is a batch or a stream with these two columns, such as the result of `decode_events`. Rows with
     a null in one of these columns, such as records that are not events, stay unchanged.

@@ -24,10 +24,10 @@ def configure_session(
 ) -> SparkSession.Builder:
     """Return the builder with the jars and settings for Spark's Kafka connector and for ``formats``.
 
-    ``spark.jars`` is set to the jars of the connector, the jars of ``formats``, and ``jars``. This replaces
-    jars that the builder had before. The function also sets the extensions and the catalog of ``formats``,
-    and a setting for exact times in Parquet. Settings in ``conf`` override these settings; extensions and
-    jars in ``conf`` are added. The jars are downloaded into the cache at the first use. Call
+    ``spark.jars`` is set to the jars of the connector, the jars of ``formats``, and ``jars``. The builder's
+    earlier value of ``spark.jars`` is replaced. The function also sets the extensions and the catalog of
+    ``formats``, and a setting for exact times in Parquet. Settings in ``conf`` override these settings;
+    extensions and jars in ``conf`` are added. The jars are downloaded into the cache at the first use. Call
     `configure_session` before ``getOrCreate()``, because Spark ignores jars that are set later. Raises
     `ValueError` for an unknown format, and `CloudEventsKafkaError` if there are no jars for the installed
     PySpark, or if the download fails.

@@ -1,4 +1,4 @@
-"""`register` adds functions to SQL that decode records and encode events."""
+"""`register` adds SQL functions that decode records and encode events."""
 
 from __future__ import annotations
 

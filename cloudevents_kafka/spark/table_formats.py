@@ -29,9 +29,9 @@ class Format(NamedTuple):
     """The jars and settings that a session needs for a format, and facts about tables in this format.
 
     ``releases`` contains Maven coordinates by the minor version of PySpark, because each of these versions
-    has different interfaces for tables. ``in_pyspark`` lists dependencies that PySpark contains already.
-    ``mark`` is a name that the folder of a table contains, or None for a data format. ``renames`` is true if
-    a commit to a table in a folder renames a file.
+    has different interfaces for tables. ``in_pyspark`` lists dependencies that PySpark already contains.
+    ``mark`` is the path of a file or folder that each table in this format contains, or None for a data
+    format. ``renames`` is true if each commit to a table in a folder renames a file.
     """
 
     releases: Mapping[str, str]
@@ -112,7 +112,7 @@ def _format(name: str) -> Format:
 
 
 def excluded_from(table_format: str) -> tuple[str, ...]:
-    """Return those dependencies of a format that PySpark contains already."""
+    """Return the dependencies that a format needs and that PySpark already contains."""
     return _format(table_format).in_pyspark
 
 
@@ -135,7 +135,7 @@ def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None
     """Return the settings of a session for these formats: extensions, a catalog, and exact times.
 
     Settings in ``conf`` override these settings; extensions in ``conf`` are added to the extensions of the
-    formats. The settings do not include the jars, see `table_jars`.
+    formats. The settings do not include the jars, which `table_jars` returns.
     """
     conf = dict(conf or {})
     settings = dict(_TIMES)

@@ -59,12 +59,12 @@ def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
 
 
 def decode_batch_leniently(records: pd.Series) -> pd.Series:
-    """Return what `decode_batch` returns, but accept deviations of known producers."""
+    """Return the results of `decode_batch`, but accept deviations of known producers."""
     return records.map(functools.partial(decode_packed, lenient=True), na_action="ignore")
 
 
 def decode_packed(packed: str, *, lenient: bool = False) -> str:
-    """Return the JSON of a `wire_schema` for the JSON of a `PackedRecord`."""
+    """Decode the JSON of a `PackedRecord`, and return the result as JSON of a `wire_schema`."""
     record = msgspec.json.decode(packed, type=PackedRecord)
     return msgspec.json.encode(result_fields(record, lenient=lenient)).decode()
 
@@ -127,7 +127,7 @@ Mend = Callable[[Record], Record | None]
 
 
 def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], pd.Series]:
-    """Return a function that takes JSON of quarantined records and returns JSON of their new outcomes."""
+    """Return a function that receives JSON of quarantined records, and returns JSON of the new outcomes."""
 
     def reread(records: pd.Series) -> pd.Series:
         return records.map(functools.partial(reread_packed, mend=mend, lenient=lenient), na_action="ignore")
@@ -138,8 +138,8 @@ def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], p
 def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
     """Repair a record with ``mend``, read it again, and return JSON of the outcome and the event or error.
 
-    For an event, the JSON also contains the ``key`` and the ``headers`` of the mended record. The outcome is
-    ``landed`` for an event, ``refused`` if the record is still not an event, ``unmended`` if the function
+    For an event, the JSON also contains the ``key`` and the ``headers`` of the repaired record. The outcome
+    is ``landed`` for an event, ``refused`` if the record is still not an event, ``unmended`` if the function
     ``mend`` returned None, and ``failed`` if ``mend`` raised an error. If the outcome is ``failed``, the
     reason is the text of that error.
     """
@@ -208,7 +208,7 @@ def encode_batch(rows: pd.Series) -> pd.Series:
 
 
 def encode_packed(packed: str) -> str:
-    """Return the JSON of a `record_schema` for the JSON of a `PackedRow`."""
+    """Encode the event in the JSON of a `PackedRow`, and return JSON of a `record_schema`."""
     row = msgspec.json.decode(packed, type=PackedRow)
     if row.has_invalid_utf8:
         reason = "a text of the row is not valid UTF-8 (core: Type System)"

@@ -30,7 +30,8 @@ _LOOKUP_PAUSE: Final = 0.2  # seconds, before the metadata of a missing topic is
 
 
 Complete: TypeAlias = Callable[[Sequence[QueuedRecord], ProtocolError | None, int, int], None]
-"""A function that takes delivered or failed records, an error or None, the partition and the first offset."""
+"""A function that is called with delivered or failed records, an error or None, the partition and the first
+offset."""
 
 
 class Idempotence:
@@ -64,7 +65,7 @@ class Idempotence:
     def abandon(self, batch: ProducerBatch) -> None:
         """Begin a new epoch, because brokers refuse the sequence numbers that follow a missing batch.
 
-        If the missing batch is only late, brokers refuse this batch, because its epoch is old.
+        If the missing batch arrives later, brokers refuse this late batch, because its epoch is old.
         """
         if batch.producer_id != NO_PRODUCER_ID and batch.producer_id == self._producer_id:
             producer_id, epoch = batch.producer_id
@@ -94,7 +95,7 @@ class Idempotence:
 
 
 class _Unassigned:
-    """Records of a topic that have no partition yet.
+    """Records of one topic; no partition is chosen for these records yet.
 
     The topic is not looked up again before ``backoff`` expires.
     """
@@ -145,7 +146,7 @@ class Accumulator:
         return [batch for batch in self._ready.values() if batch.expired()]
 
     def next_delay(self) -> float | None:
-        """Return the seconds until the next batch or lookup; None if all queued records are in flight."""
+        """Return the seconds until the next batch or lookup, or None if all queued records are in flight."""
         if self._queues.keys() - self._ready.keys():
             return 0.0
         backoffs = [batch.backoff for batch in self._ready.values() if not batch.is_in_flight]
@@ -178,7 +179,7 @@ class Accumulator:
             del self._ready[batch.topic_partition]
 
     def restart(self, batch: ProducerBatch) -> None:
-        """Begin a new epoch with a batch."""
+        """Begin a new epoch of the producer id; the batch is the first batch of this epoch."""
         try:
             self._idempotence.restart(batch)
         except ProtocolError as error:

@@ -1,8 +1,8 @@
 """The range and round-robin assignors of consumer groups, as in the Java client, and members' messages.
 
-An assignor is a function that takes a mapping from each member id to the member's topics, and a mapping from
-each topic to its partitions in ascending order. The assignor's result includes each member, even if a member
-receives no partitions.
+An assignor is a function that is called with a dict from each member id to the member's topics, and a dict
+from each topic to its partitions in ascending order. The assignor's result includes each member, even if a
+member receives no partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Assignor: TypeAlias = Callable[
 def assign_range(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> dict[str, list[PartitionId]]:
-    """Return a range of each topic's partitions for each member; the first ranges may be longer by one."""
+    """Return a range of each topic's partitions for each member; some ranges have one partition more."""
     plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     for topic in sorted(partitions):
         subscribers = sorted(member for member, topics in members.items() if topic in topics)
@@ -39,7 +39,7 @@ def assign_range(
 def assign_round_robin(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> dict[str, list[PartitionId]]:
-    """Return the partitions, assigned in turn to the members that subscribe to the partition's topic."""
+    """Return each member's partitions; a topic's partitions are assigned in turn to its subscribers."""
     plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     turns = cycle(sorted(members))
     for topic in sorted(partitions):

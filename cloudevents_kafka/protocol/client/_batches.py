@@ -101,7 +101,7 @@ def encode_records(
     producer: ProducerId = NO_PRODUCER_ID,
     sequence: int = -1,
 ) -> bytes:
-    """Return the bytes for a version of Produce: a message set in versions 0 to 2, later a record batch."""
+    """Return the bytes for a version of Produce: a message set in versions 0 to 2, then a record batch."""
     if version >= RECORD_BATCH_VERSION:
         return encode_batch(
             records,

@@ -31,7 +31,7 @@ from cloudevents_kafka.protocol.messages.topics import MetadataRequest, Metadata
 from cloudevents_kafka.protocol.schema import Versions
 
 _SILENCE: Final = 0.5
-"""The number of seconds without a response after which the broker may be of version 0.9."""
+"""If a broker does not respond within this number of seconds, the broker may be of version 0.9."""
 
 Opened: TypeAlias = Callable[[Connection], object]
 """A function that is called with each connection after it is opened and before it is used."""
@@ -101,8 +101,8 @@ def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl:
     """Request the versions that the broker accepts, and set the ``versions`` of the connection.
 
     If the broker drops the request, the versions are `VERSIONS_0_9`, and the connection is closed. Raises
-    `Disconnected` if the broker closes the connection, as brokers of 0.8 do. With ``uses_sasl``, the call
-    does not check whether the broker drops the request: brokers of 0.9 do not support the client's
+    `Disconnected` if the broker closes the connection, as brokers of 0.8 do. If ``uses_sasl`` is true, the
+    call does not check whether the broker drops the request. Brokers of 0.9 do not support the client's SASL
     mechanisms, and no other request is allowed before the login.
     """
     correlation_id = connection.send(ApiVersionsRequest(), deadline)

@@ -14,7 +14,7 @@ class RecordBuffer:
     """A slice of decoded records, and cursors for the records after it, in the order of the fetches.
 
     ``positions`` maps each partition to the offset after its last returned record. A cursor is decoded to its
-    end before the next cursor, so that only one batch is decompressed at a time.
+    end before the next cursor is decoded, so that only one batch is decompressed at a time.
     """
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 A line is ``{"time": seconds since the epoch, "broker": "host:port", "sent": hex}``, with ``"received"``
 instead of ``"sent"`` for a response. Requests and responses of a broker are in the order in which the
-connection sent and received them. SASL frames are left out, because they may contain passwords.
+connection sent and received them. A capture omits SASL frames, because they may contain passwords.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
 def _logged(trace: Trace) -> Trace:
     """Return a trace that calls ``trace`` and logs its errors.
 
-    Of several errors in a row, only the first is logged. On a full disk, for instance, each call fails.
+    Of several consecutive errors, only the first error is logged. On a full disk, for instance, each call
+    fails.
     """
     failed = False
 

@@ -47,12 +47,13 @@ class Client(Closing):
     ``bootstrap`` is ``"host:port"``, or several addresses in a list or separated by commas; one address that
     can be reached is enough. ``timeout`` is the maximum time of each call, in seconds. ``tls`` is an SSL
     context, or True for the default context. ``sasl`` is `Plain`, `Scram` or `OAuthBearer`.
-    ``request_api_versions=False`` is for brokers of 0.8 and 0.9, which cannot list their versions. With True,
-    a broker of 0.8 closes the first connections, and the client connects again. ``max_response_bytes`` limits
-    the size of a response. ``max_response_memory`` limits the memory of a response's decoded elements, in
-    bytes; the text and the bytes in these elements do not count. ``metadata_max_age`` is the time in seconds
-    after which producers and groups look for new partitions of their topics. ``trace`` is a function, an open
-    text file, or the path of a file; it receives each sent or received frame, except the frames of SASL.
+    ``request_api_versions=False`` is for brokers of 0.8 and 0.9, which cannot list their versions. If
+    ``request_api_versions`` is True, a broker of 0.8 closes the first connections, and the client connects
+    again. ``max_response_bytes`` limits the size of a response. ``max_response_memory`` limits the memory of
+    a response's decoded elements, in bytes; the text and the bytes in these elements do not count.
+    ``metadata_max_age`` is the time in seconds after which producers and groups look for new partitions of
+    their topics. ``trace`` is a function, an open text file, or the path of a file; it receives each sent or
+    received frame, except the frames of SASL.
 
     Only one thread may use a client. Producers and consumers open their own connections, and must be closed
     separately.
@@ -104,7 +105,7 @@ class Client(Closing):
 
         A broker with auto.create.topics.enable creates missing topics, unless ``create`` is False. Brokers
         before 0.11 create missing topics in any case. With such a broker, `Unsupported` is raised if
-        ``create`` is False and ``topics`` are named.
+        ``topics`` is passed and ``create`` is False.
 
         Examples:
             >>> with Client("localhost:9092") as client:
@@ -146,7 +147,7 @@ class Client(Closing):
     def committed(
         self, group: str, partitions: Sequence[PartitionId], *, committed_only: bool = True
     ) -> Offsets:
-        """Return a group's committed offsets; partitions without a committed offset are left out.
+        """Return a group's committed offsets; the result omits partitions without a committed offset.
 
         With ``committed_only``, the call waits for the end of each open transaction that commits one of these
         offsets.

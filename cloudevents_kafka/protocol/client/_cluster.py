@@ -66,7 +66,7 @@ class Cluster:
         return self._connect(address, deadline)
 
     def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
-        """Return the connection to a broker, or None while a thread opens it; raise the thread's error.
+        """Return a broker's connection, or None while a thread opens it; raise an error of this thread.
 
         Raises `Disconnected` if the broker has closed the connection since the last call; the caller then
         requests metadata again.
@@ -210,7 +210,7 @@ class Cluster:
         )
 
     def current_partitions(self, topic: str, deadline: Deadline, *, with_leader: bool = False) -> list[int]:
-        """Return a topic's partitions, or only those with a leader.
+        """Return a topic's partitions, or only the partitions that have a leader.
 
         Raises `BrokerError` if the topic has no partitions now.
         """
@@ -218,7 +218,7 @@ class Cluster:
         return sorted(part.partition_index for part in found if part.leader_id >= 0 or not with_leader)
 
     def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
-        """Return the id of a partition's leader; raise `BrokerError` if it has no leader now."""
+        """Return the id of a partition's leader; raise `BrokerError` if the partition has no leader now."""
         metadata = self._topic(topic, deadline)
         for part in metadata.partitions:
             if part.partition_index == partition:
@@ -257,7 +257,7 @@ class Cluster:
         return metadata
 
     def known_partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:
-        """Return each topic's partitions, [] for a missing topic; first request missing or old metadata."""
+        """Return each topic's partitions ([] for a missing topic); request missing or old metadata first."""
         if self._next_refresh.expired():
             self._refresh(deadline)
         missing = [

@@ -57,7 +57,7 @@ class Connection(FrameSocket):
         self.session_lifetime = 0.0
         """The seconds after which the broker ends the session, or 0 if the session never ends."""
         self.throttle = Deadline(0)
-        """The deadline until which the broker throttles the client; then the next request may be sent."""
+        """The time until which the broker throttles the client; the next request is sent after this time."""
         self._session: tuple[Deadline, Callable[[Deadline], object]] | None = None
         self._settings: Final = settings
         self._pending: Final[deque[_PendingResponse]] = deque()
@@ -83,8 +83,8 @@ class Connection(FrameSocket):
     ) -> int:
         """Send a request and return its correlation id, for `receive`.
 
-        ``expects_response`` is False for Produce with acks 0. A ``secret`` request is left out of the trace.
-        While the broker throttles the client, the call waits before it sends the request.
+        ``expects_response`` is False for Produce with acks 0. The trace omits a ``secret`` request. While the
+        broker throttles the client, the call waits before it sends the request.
         """
         self._wait_for_throttle(deadline)
         self._renew_session_if_due(deadline)
@@ -174,12 +174,12 @@ class Connection(FrameSocket):
         return bool(self._responses) or super().readable(seconds)
 
     def ended(self) -> bool:
-        """Return whether the connection is closed: by this side, or by the broker when no response is due."""
+        """Return whether this side, or a broker that owes no response, has closed the connection."""
         owed = self._pending or self._responses
         return self.closed if owed else super().ended()
 
     def silence(self) -> float:
-        """Return the age of the oldest unanswered request in seconds; 0 if its response is not late yet."""
+        """Return the age of the oldest unanswered request in seconds, or 0 if no response is late."""
         waited = time.monotonic() - self._pending[0].since if self._pending else 0.0
         return 0.0 if waited < _PATIENCE or self.readable() else waited
 

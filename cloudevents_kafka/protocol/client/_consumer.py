@@ -174,7 +174,7 @@ class Consumer(Closing):
         return messages
 
     def _next(self, deadline: Deadline) -> Message | None:
-        """Return the next record; None if no record arrives soon, or if the next slice contains none."""
+        """Return the next record, or None if no record arrives soon, or the next slice has no records."""
         if (message := self._buffer.pop()) is not None:
             return message
         if self._buffer.next_cursor() is None:
@@ -211,7 +211,7 @@ class Consumer(Closing):
         return [TopicPartition(*key, offset) for key, offset in chosen.items()]
 
     def committed(self, partitions: Iterable[HasOffset], timeout: float = -1) -> list[TopicPartition]:
-        """Return the group's committed offsets; for a partition without one, the offset is `UNKNOWN`."""
+        """Return the group's committed offsets, or `UNKNOWN` for partitions without a committed offset."""
         keys = [key_of(part) for part in partitions]
         committed = self._group_offsets().committed(keys, Deadline(timeout))
         return [TopicPartition(*key, committed.get(key, UNKNOWN)) for key in keys]

@@ -1,8 +1,8 @@
-"""`Cursor`: the fetched bytes of a partition, whose records are decoded when a slice of them is taken.
+"""`Cursor`: the fetched bytes of a partition; each call of `take` decodes a slice of the records.
 
 A batch of some kilobytes may expand to millions of records, and a response may contain thousands of such
-batches. So only one slice of the records and the decompressed bytes of one batch are in memory at a time. A
-slice is small enough for `Consumer.poll` to return in time.
+batches. So the memory contains only one slice of the records and the decompressed bytes of one batch at a
+time. A slice is small enough for `Consumer.poll` to return in time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Cursor:
         self.partial_size: Final = self._batches.partial_size if self._batches.is_partial else 0
 
     def take(self) -> list[Message]:
-        """Return the records of the next slice, [] if all are before ``position``; set ``done`` at the end.
+        """Return the next slice of the records from ``position`` on; set ``done`` after the last slice.
 
         An error is raised only after the records before the invalid data have been returned.
         """
@@ -100,7 +100,7 @@ class Cursor:
 def without_frames(error: ProtocolError) -> ProtocolError:
     """Return an error after removing its stack frames and the stack frames of its causes.
 
-    The stack frames refer to decompressed data.
+    The stack frames refer to decompressed data, which would stay in memory.
     """
     one: BaseException | None = error
     while one is not None:

@@ -58,7 +58,7 @@ class _Attempts:
         self.failures: Final[dict[Address, str]] = {}
 
     def first(self, deadline: Deadline) -> socket.socket | None:
-        """Return the first connection that succeeds; None if all attempts fail, or at the deadline."""
+        """Return the first connection that succeeds, or None at the deadline or if all attempts fail."""
         head_start = Deadline(0)
         while self._waiting or self._selector.get_map():
             if self._waiting and (head_start.expired() or not self._selector.get_map()):
@@ -105,7 +105,7 @@ class _Attempts:
         return None
 
     def _give_up(self) -> None:
-        """Record which addresses did not answer."""
+        """Store the addresses that did not answer, or were not tried, as failures."""
         for key in self._selector.get_map().values():
             self.failures[key.data] = "no answer"
         for _, place in self._waiting:

@@ -1,4 +1,4 @@
-"""`Fetcher`: sends each leader one request at a time: first for unknown start offsets, then for records."""
+"""`Fetcher`: sends each leader one request at a time, first for unknown start offsets, then for records."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ class Fetcher:
 
         Return the offsets from which the partitions are read.
 
-        If a leader does not answer soon, `fetch` asks the leader again. Only the partitions of this leader
-        are delayed, and their offsets are returned unchanged. Raises the error of a partition, or
-        `DeadlineExceeded` if no offset is found. After an error, the consumer keeps its former partitions.
+        If a leader does not answer soon, `fetch` asks the leader again. This leader delays only its own
+        partitions, whose offsets are returned unchanged. Raises the error of a partition, or
+        `DeadlineExceeded` if no offset is found. After an error, the consumer keeps its earlier partitions.
         """
         before, self._partitions = self._partitions, {}
         try:
@@ -115,14 +115,14 @@ class Fetcher:
         self._partitions[key] = _Partition(offset, self._settings.partition_bytes)
 
     def position(self, key: PartitionId) -> int:
-        """Return the next offset to fetch, 0 if the partition is not assigned."""
+        """Return the next offset to fetch, or 0 if the partition is not assigned."""
         return self._partitions[key].position if key in self._partitions else 0
 
     def fetch(self, paused: Collection[PartitionId], deadline: Deadline) -> list[Cursor]:
         """Return cursors for fetched records; wait for the first response until the deadline.
 
-        ``paused`` partitions are not requested. If a partition has an error that a retry does not fix, the
-        next call that has no records to return raises the error. The error's text names the partition.
+        ``paused`` partitions are not requested. If a retry does not fix the error of a partition, the next
+        call that finds no records raises this error. The error's text names the partition.
         """
         self.send_requests(paused)
         failed = any(one.error for one in self._partitions.values())
@@ -215,7 +215,7 @@ class Fetcher:
         return min(deadline.at_most(1.0) for deadline in deadlines)
 
     def _receive(self, leader: int) -> list[Cursor]:
-        """Return cursors for the records of a response, [] while only a part of the response has arrived."""
+        """Return cursors for the records of a response, or [] if the response has not arrived completely."""
         request = self._in_flight[leader]
         connection, arrived = request.broker, request.broker.arrived
         try:
@@ -288,7 +288,7 @@ class Fetcher:
         partition.size = min(2 * max(partition.size, partial_size), self._settings.max_bytes)
 
     def _handle_error(self, key: PartitionId, error: ProtocolError) -> None:
-        """Let a partition back off if the error is retriable; else store the error, which `fetch` raises."""
+        """Fetch a partition again later if the error is retriable; otherwise, store the error for `fetch`."""
         partition = self._partitions[key]
         if is_retriable(error, unknown_errors=True):
             self._cluster.invalidate()

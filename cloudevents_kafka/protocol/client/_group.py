@@ -1,6 +1,6 @@
 """`GroupMember`: joins a group, sends heartbeats, and joins again after a rebalance.
 
-The part "Group Membership API" in "A Guide to the Kafka Protocol" describes the requests. A thread sends
+The section "Group Membership API" in "A Guide to the Kafka Protocol" describes the requests. A thread sends
 heartbeats while the user is busy. The thread never revokes partitions: when the group rebalances, the thread
 continues to send heartbeats until the consumer has stopped reading and calls `rejoin`.
 """
@@ -33,7 +33,7 @@ State: TypeAlias = Literal["joining", "stable", "rebalancing", "failed", "closed
 REJOIN_ERRORS: Final = frozenset(
     {ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS}
 )
-"""The errors that mean that the group continues without this member until the member rejoins."""
+"""The errors after which this member must join the group again."""
 
 _RETRY_PAUSE: Final = 0.1  # seconds, before a failed step is repeated
 _LOOKUP_TIMEOUT: Final = 3.0  # seconds for new topics to be created
@@ -56,7 +56,7 @@ class GroupMember:
         self.offsets: Final = GroupOffsets(cluster, group, committed_only=settings.committed_only)
         self.assignment: list[PartitionId] = []
         self._led: dict[str, list[int]] = {}
-        """The partitions that this member has assigned as the leader of the group."""
+        """The partitions that this member has assigned to all members, if it is the group's leader."""
         self.state: State = "joining"
         self.error: ProtocolError | None = None
         self._thread: Final = threading.Thread(target=self._run, name="kafka-group", daemon=True)
@@ -174,7 +174,7 @@ class GroupMember:
     def _assignments(
         self, joined: groups.JoinGroupResponse, deadline: Deadline
     ) -> list[groups.SyncGroupRequestAssignment]:
-        """Return the assignments of all members; only the group's leader chooses them."""
+        """Return the assignments of all members; only the group's leader chooses assignments."""
         subscriptions = {member.member_id: decode_subscription(member.metadata) for member in joined.members}
         if (assign := ASSIGNORS.get(joined.protocol_name or "")) is None:
             offered = ", ".join(self._settings.assignors)
@@ -194,7 +194,7 @@ class GroupMember:
         ]
 
     def _partitions(self, topic: str, deadline: Deadline) -> list[int]:
-        """Return a topic's partitions, [] for a missing topic, so that the group reads its other topics."""
+        """Return a topic's partitions, or [] for a missing topic: the group still reads its other topics."""
         try:
             return self._cluster.partitions(topic, deadline)
         except DeadlineExceeded as error:
@@ -239,7 +239,7 @@ class GroupMember:
     def _set_state(self, state: State, *, only_from: State | None = None) -> bool:
         """Change the state unless the member is closed, and return whether the state has changed.
 
-        With ``only_from``, the state is changed only if it was ``only_from``.
+        If ``only_from`` is passed, the state changes only if the current state is ``only_from``.
         """
         with self._changed:
             if self.state == "closed" or only_from not in {None, self.state}:

@@ -16,7 +16,8 @@ _FIELDS: Final[dict[type[Structure], tuple[int, dict[str, int]]]] = {
     ListOffsetsRequest: (2, {"isolation_level": 1}),
     OffsetFetchRequest: (7, {"require_stable": True}),
 }
-"""The first version with an isolation field, and its value for committed records (KIP-98, KIP-447)."""
+"""The first version with a field for isolation, and the field's value for committed records (KIP-98,
+KIP-447)."""
 
 _Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetFetchRequest)
 
@@ -24,7 +25,7 @@ _Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetF
 def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> _Request:
     """Return a request that reads only committed records or offsets if ``committed_only`` is true.
 
-    If the broker does not know the field that requests this, the request is returned unchanged. Such a broker
+    If the broker does not support this field of the request, the request is returned unchanged. Such a broker
     has no transactions, or does not wait for transactions that commit offsets.
     """
     first, values = _FIELDS[type(request)]

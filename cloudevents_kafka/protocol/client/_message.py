@@ -54,7 +54,7 @@ Examples:
 """
 
 UNKNOWN: Final = -1001
-"""The value for a missing offset: a consumer begins at the committed offset, or where ``reset`` says.
+"""An offset that is not set: a consumer begins at the committed offset, or as ``reset`` says.
 
 Examples:
     >>> from cloudevents_kafka.protocol import UNKNOWN, TopicPartition
@@ -94,7 +94,7 @@ def key_of(partition: HasOffset) -> PartitionId:
 
 
 def by_topic(pairs: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
-    """Return the items of pairs of topic and item, grouped by topic; requests and assignments need this."""
+    """Return a dict from each topic to the list of its items, for requests and assignments."""
     topics: dict[str, list[_T]] = defaultdict(list)
     for topic, item in pairs:
         topics[topic].append(item)

@@ -79,7 +79,7 @@ def offsets_request(times: Mapping[PartitionId, int]) -> messages.ListOffsetsReq
 def found_offsets(
     response: messages.ListOffsetsResponse,
 ) -> Iterator[tuple[PartitionId, messages.ListOffsetsPartitionResponse]]:
-    """Yield each partition of a response, with its offset; brokers before 0.10.1 send a list of offsets."""
+    """Yield each partition of a response with an offset; brokers before 0.10.1 send a list of offsets."""
     for topic in response.topics:
         for row in topic.partitions:
             if row.old_style_offsets:
@@ -94,7 +94,7 @@ def starts_of(
     deadline: Deadline,
     patience: Deadline | None = None,
 ) -> Offsets:
-    """Return the offsets, with a number, `EARLIEST` or `LATEST` in place of `STORED` and `UNKNOWN`.
+    """Replace `STORED` and `UNKNOWN` by a number, `EARLIEST` or `LATEST`, and return the offsets.
 
     Raises the errors of `GroupOffsets.committed`, and `BrokerError` if an offset is missing and ``reset`` is
     "error".
@@ -121,8 +121,8 @@ class GroupOffsets:
 
     One thread at a time uses the connection.
 
-    ``generation`` and ``member_id`` are sent with commits; a client that is not a member leaves them out.
-    With ``committed_only``, an offset that an open transaction commits is unknown until the transaction ends
+    ``generation`` and ``member_id`` are sent with commits; a client that is not a member omits both. With
+    ``committed_only``, an offset that an open transaction commits is unknown until the transaction ends
     (KIP-447).
     """
 
@@ -187,11 +187,11 @@ class GroupOffsets:
     def committed(
         self, partitions: Sequence[PartitionId], deadline: Deadline, patience: Deadline | None = None
     ) -> Offsets:
-        """Return the committed offsets; partitions without a committed offset are left out.
+        """Return the committed offsets; the result omits partitions without a committed offset.
 
-        If open transactions commit some of these offsets, the call waits for the end of the transactions. It
-        waits until ``patience``, or until the deadline if ``patience`` is None, and then raises `BrokerError`
-        with UNSTABLE_OFFSET_COMMIT.
+        If open transactions commit some of these offsets, the call waits for the end of the transactions. If
+        the transactions have not ended at ``patience``, or at the deadline if ``patience`` is None, the call
+        raises `BrokerError` with UNSTABLE_OFFSET_COMMIT.
         """
         request = messages.OffsetFetchRequest(
             group_id=self._group,

@@ -31,7 +31,7 @@ class Opening:
         return self._ended.wait(seconds)
 
     def result(self) -> Connection:
-        """Return the connection; raise the error of the thread."""
+        """Return the connection; raise an error if the thread has not opened the connection."""
         if self._error is not None or self._connection is None:
             raise self._error or ClientError("closed while connecting")
         return self._connection

@@ -1,9 +1,9 @@
 """Partitioners: the choice of a record's partition (Kafka's 0.8 protocol guide, "Partitioning Strategies").
 
-A partitioner is a function that takes a key and the topic's partitions in ascending order, and returns one of
-these partitions. For a record without a key, the partitioner receives the partitions with a leader, or all
-partitions if none has a leader. Clients must hash keys alike to agree on partitions; `by_key` hashes keys as
-the Java client does.
+A partitioner is a function that is called with a key and the topic's partitions in ascending order, and
+returns one of these partitions. For a record without a key, the partitioner receives the partitions with a
+leader, or all partitions if none has a leader. Clients must hash keys in the same way to agree on partitions;
+`by_key` hashes keys as the Java client does.
 """
 
 from __future__ import annotations

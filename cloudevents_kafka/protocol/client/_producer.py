@@ -53,7 +53,10 @@ class _Report(NamedTuple):
 
 
 class Producer(Closing):
-    """Sends records. Create a producer with `Client.producer`, and close it, or records may be lost.
+    """Sends records.
+
+    Create a producer with `Client.producer`, and close the producer at the end: otherwise, records may be
+    lost.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client
@@ -148,7 +151,7 @@ class Producer(Closing):
         return done
 
     def _take(self, count: int) -> tuple[int, _Report | None]:
-        """Remove finished records, up to the first with a callback.
+        """Remove finished records, up to the first record that has a callback.
 
         Return the number of removed records, and the record with a callback, or None.
         """
@@ -178,7 +181,7 @@ class Producer(Closing):
         return self._outstanding
 
     def close(self, timeout: float = -1) -> int:
-        """Flush, and close the connections; return how many records are left after ``timeout`` seconds.
+        """Flush, close the connections, and return the number of records left after ``timeout`` seconds.
 
         The records that are left are reported as failed.
         """
@@ -200,7 +203,7 @@ class Producer(Closing):
         return self._outstanding
 
     def __bool__(self) -> bool:
-        """Return True, also without records."""
+        """Return True, even if there are no records."""
         return True
 
     def _now(self) -> tuple[int, Deadline]:
@@ -243,7 +246,7 @@ class Producer(Closing):
         return max(0.0, linger if delay is None else min(delay, linger))
 
     def _next_records(self) -> list[QueuedRecord] | None:
-        """Return the queued records once they should be sent; None after the last records.
+        """Wait for queued records that should be sent, and return them; return None after the last records.
 
         The list is empty if the thread must do something else first, such as a retry.
         """

@@ -27,7 +27,7 @@ class Deadline:
         self._end: Final = None if self.seconds is None else time.monotonic() + self.seconds
 
     def remaining(self) -> float | None:
-        """Return the remaining seconds, 0 after the deadline; None if there is no deadline."""
+        """Return the remaining seconds, 0 after the deadline, or None if there is no deadline."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def expired(self) -> bool:
@@ -47,8 +47,8 @@ class Deadline:
 def is_retriable(error: ProtocolError, *, unknown_errors: bool = False) -> bool:
     """Return whether a request that failed with this error may succeed later, with new metadata.
 
-    With ``unknown_errors``, UNKNOWN_SERVER_ERROR is retriable, too: brokers of 0.8 send this error while a
-    partition is created or moved.
+    If ``unknown_errors`` is true, UNKNOWN_SERVER_ERROR is retriable, too: brokers of 0.8 send this error
+    while a partition is created or moved.
     """
     if isinstance(error, BrokerError):
         return error.retriable or (unknown_errors and error.code == ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -145,7 +145,7 @@ def _refusal(answer: bytes) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return the printable characters of a broker's text, or only the first ones if the text is long."""
+    """Return the printable characters of a broker's text, or the beginning if the text is long."""
     return "".join(character for character in text if character.isprintable())[:_MAX_REASON]
 
 

@@ -35,8 +35,8 @@ from cloudevents_kafka.protocol.records import Codec
 _FINISH_TIMEOUT: Final = 2.0  # seconds, for a broker to process requests that it does not answer
 _OPENING_PAUSE: Final = 0.02  # seconds between two checks whether a connection is open
 _LOST_SEQUENCES: Final = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
-"""The errors of a broker that has lost earlier batches, by an unclean election or by retention. Like the
-Java client, the sender numbers the refused batch from 0 in a new epoch, and sends it again (KIP-360)."""
+"""The errors of a broker that has lost earlier batches, by an unclean election or by retention. Like the Java
+client, the sender sends the refused batch again, in a new epoch and with the sequence number 0 (KIP-360)."""
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 _ZSTD_VERSION: Final = 7  # the first version of Produce with zstd (KIP-110)
 
@@ -91,7 +91,7 @@ class BatchSender:
         self._waker.close()
 
     def finish(self) -> None:
-        """Wait until brokers have processed the requests that they do not answer (acks 0).
+        """Wait until brokers have processed all requests with acks 0, which brokers do not answer.
 
         A broker processes the requests of a connection in turn, so its response to a later request proves
         that the earlier requests were processed. Brokers of 0.9 lost requests that arrived just before the
@@ -201,7 +201,7 @@ class BatchSender:
         return None if self._accumulator.split_if_too_large(batch) else data
 
     def _answering(self, seconds: float) -> list[Connection]:
-        """Return the connections that received a response, a part of it or an error, or that timed out."""
+        """Return the connections that have received bytes or an error, or whose response is late."""
         if not self._in_flight:
             return []
         answering = [broker for broker in self._in_flight if broker.readable()]

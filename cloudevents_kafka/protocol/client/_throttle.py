@@ -1,8 +1,8 @@
 """`throttle_of`: returns the time for which a broker asks the client to send nothing.
 
 A client that exceeds its quota receives its response at once, and must then wait (KIP-219). During the wait,
-the broker does not read from the connection. The client waits nevertheless, because a proxy may rely on the
-client. In earlier versions of requests, the broker itself waits before it responds.
+the broker does not read from the connection. The client waits nevertheless, because a proxy may rely on this
+wait. In earlier versions of requests, the broker itself waits before it responds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FIRST_VERSIONS: Final[dict[int, int]] = {
     ApiKey.CREATE_TOPICS: 3,
     ApiKey.INIT_PRODUCER_ID: 1,
 }
-"""The first version of each request after which the client must wait, by API key."""
+"""For each API key, the first version of the request after which the client itself must wait."""
 
 
 def throttle_of(response: Structure, version: int) -> float:

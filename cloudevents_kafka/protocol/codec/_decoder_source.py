@@ -26,7 +26,7 @@ FALLBACKS: Final = (
     Malformed,  # from `varint` and the decoding of tagged fields
     Truncated,
 )
-"""The errors that generated code raises for bytes that the interpreter must decode instead."""
+"""The errors that generated code raises for bytes that the module `interpreter` must decode instead."""
 
 
 def decoder_source(layout: Layout) -> FunctionSource:
@@ -48,7 +48,7 @@ def decoder_source(layout: Layout) -> FunctionSource:
 
 
 class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
-    """A cache of functions that unpack several values of fixed width, by the number of values."""
+    """A cache of functions that unpack several values of fixed width; the key is the number of values."""
 
     def __init__(self, code: str) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class _Builder(FunctionSource):
         return variable
 
     def next_byte(self) -> str:
-        """Unpack a byte and the pending fields before it; return the byte's variable."""
+        """Add lines that unpack the pending fields and the next byte; return the variable of this byte."""
         variable = self.fixed("B")
         if len(self.pending) > 1:
             self.flush()
@@ -157,7 +157,7 @@ class _Builder(FunctionSource):
         return variable
 
     def flush(self) -> None:
-        """Unpack the pending fields in one call."""
+        """Add a line that unpacks the pending fields in one call."""
         if not self.pending:
             return
         codes = "".join(code for _, code in self.pending)

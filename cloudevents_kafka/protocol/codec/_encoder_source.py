@@ -51,7 +51,7 @@ class _Builder(FunctionSource):
         return f"{value}.{field.name} != {self.global_name(default, 'K') if default else repr(default)}"
 
     def tags(self, layout: Layout, value: str) -> None:
-        """Add lines that encode tagged fields; they call a function only if there are tagged fields."""
+        """Add lines that encode tagged fields; the lines call a function only if there are such fields."""
         self.flush()
         conditions = [
             f"{value}.unknown_tags != ()",
@@ -90,7 +90,7 @@ class _Builder(FunctionSource):
             self.pending.clear()
 
     def check_class(self, value: str, name: str) -> None:
-        """Add lines that fall back for a value of another class, such as a subclass."""
+        """Add lines that raise `FallBack` for a value of another class, such as a subclass."""
         self.fall_back(f"if {value}.__class__ is not {name}:")
 
     def uuid(self, value: str) -> None:

@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.layout import Array
 
 
 class Mark(NamedTuple):
-    """An array element after valid elements: its array, its number and index, and the memory that is left."""
+    """The first element of an array that is not known to be valid, and the memory that is left."""
 
     array: Array
     number: int
@@ -21,7 +21,7 @@ class Mark(NamedTuple):
 
 
 class FallBack(Exception):
-    """Raised by generated code if the interpreter must handle a value or bytes, starting at ``marks``."""
+    """Raised by generated code if the module `interpreter` must handle the value or the bytes."""
 
     def __init__(self, marks: Sequence[Mark] = ()) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class FunctionSource:
         self._depth -= 1
 
     def fall_back(self, head: str) -> None:
-        """Add a line that ends with a colon, and below it the line that falls back to the interpreter."""
+        """Add a line that ends with a colon, and below this line, a line that raises `FallBack`."""
         with self.block(head):
             self.add("raise FallBack")
 

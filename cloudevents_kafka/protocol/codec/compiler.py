@@ -4,8 +4,8 @@ A generated function contains code for each field of a layout. One call of `stru
 adjacent fields of fixed width, and structures in arrays are decoded inline. The function makes only the
 checks that limit its work and memory. If the function raises one of the errors in `FALLBACKS` and
 `_ENCODE_FALLBACKS`, the module `interpreter` reads the same bytes or message again, and locates the error. In
-arrays, `interpreter` begins at the last element that the function has reached, so that an invalid frame costs
-no more than a valid frame. Any other error of generated code is a bug, and propagates.
+arrays, the module `interpreter` begins at the last element that the function has reached, so that an invalid
+frame costs no more than a valid frame. Any other error of generated code is a bug, and propagates.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def encode(value: Structure, version: int) -> bytes:
 
 @cache
 def decoder(structure: type[Structure], version: int) -> Decoder:
-    """Return the decoding function of a message in a version; it is compiled on first use.
+    """Return the decoding function of a message in a version; the function is compiled on first use.
 
-    The function itself never falls back to the interpreter.
+    The function itself never falls back to the module `interpreter`.
     """
     run: Decoder = _compiled(decoder_source(layout_of(structure, version)), structure, version)
     return run
@@ -87,9 +87,9 @@ def decoder(structure: type[Structure], version: int) -> Decoder:
 
 @cache
 def encoder(structure: type[Structure], version: int) -> Encoder:
-    """Return the encoding function of a message in a version; it is compiled on first use.
+    """Return the encoding function of a message in a version; the function is compiled on first use.
 
-    The function itself never falls back to the interpreter.
+    The function itself never falls back to the module `interpreter`.
     """
     run: Encoder = _compiled(encoder_source(layout_of(structure, version)), structure, version)
     return run

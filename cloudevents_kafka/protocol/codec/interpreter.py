@@ -26,7 +26,8 @@ from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Stru
 __all__ = ["MEMORY", "Visitor", "decode", "encode"]
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
-"""A function that takes a field's path, its start and end index, the name of its type, and its value.
+"""A function that is called with a field's path, its start and end index, the name of its type, and its
+value.
 
 The calls are in the order of the bytes and cover each byte once: for an array, the call for the count comes
 before the calls for the elements; for tagged fields, there is one call for the count, and one for each tag
@@ -56,8 +57,8 @@ def decode(
     """Return the structure at index ``at``, and the index after it; raise `Malformed` or `Truncated`.
 
     ``memory`` limits the memory of array elements and of unknown tagged fields, in bytes; the text and the
-    bytes in them do not count. With ``marks``, decoding of an array begins at the array's mark. Such a call
-    is only useful for the error that it raises.
+    bytes in these elements and fields do not count. If ``marks`` contains a mark of an array, decoding of
+    this array begins at this mark. Such a call is only useful for the error that it raises.
     """
     return Decoder(data, visit, memory, marks).structure(layout, at, "")
 
@@ -164,7 +165,7 @@ class Decoder:
         return values, at
 
     def first_element(self, codec: Array, at: int) -> tuple[int, int, int]:
-        """Return the number and index of the element to begin with, and the memory that is left before it."""
+        """Return the number and index of the first element to decode, and the memory that is still left."""
         # A structure may occur twice, and the marks of earlier occurrences are before ``at``. The arrays of
         # tagged fields have no marks.
         marks = self.marks if self.end == len(self.data) else ()

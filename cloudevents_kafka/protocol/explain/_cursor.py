@@ -29,7 +29,7 @@ class TooManyFields(ProtocolError):
 class Cursor:
     """A position in data, up to the index ``end``; for ``within``, see `Field`.
 
-    The methods raise `Truncated` and `Malformed` with index and path, as the interpreter does.
+    The methods raise `Truncated` and `Malformed` with index and path, as the module `interpreter` does.
     """
 
     def __init__(self, frame: ExplainedFrame, data: bytes, at: int, end: int, within: str = "") -> None:

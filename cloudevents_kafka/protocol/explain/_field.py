@@ -58,7 +58,7 @@ class Problem(NamedTuple):
     within: str = ""
 
     def __str__(self) -> str:
-        """Return the text of the problem, in the form of an error's text."""
+        """Return the problem as text, formatted like the text of an error."""
         where = f" of the decompressed {self.within}" if self.within else ""
         return f"{self.path + ' ' if self.path else ''}at byte {self.at}{where}: {self.rule}"
 
@@ -90,7 +90,7 @@ class ExplainedFrame:
     nesting: Nesting = field(init=False, repr=False, compare=False)
     """How many bytes may still be decompressed."""
     is_cut: bool = field(default=False, init=False, repr=False, compare=False)
-    """Whether fields are left out, because there are too many, or because compressed sets are nested."""
+    """Whether some fields are missing, because there are too many fields, or too many nested message sets."""
 
     def __post_init__(self) -> None:
         """Set the limit for the size of decompressed data."""

@@ -1,4 +1,4 @@
-"""The fields of a frame (size, header, message, and records in it), and of all frames of a capture."""
+"""Explains the fields of a frame (size, header, message and records), and all frames of a capture."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Read = Callable[[Cursor], None]
 """A function that explains a frame, from a cursor that is after the frame's size."""
 
 ReadContent = Callable[[Cursor, str], None]
-"""A function that explains the content of a field, from the cursor to its end, with the field's path."""
+"""A function that explains the content of a field; it is called with a cursor and the field's path."""
 
 
 def explain_request(
@@ -76,8 +76,8 @@ def explain_frame(
 ) -> ExplainedFrame:
     """Return the explanation of a frame with or without its size.
 
-    If ``sized`` is None, and the first 4 bytes match the size of the data, they are the frame's size. If
-    these bytes do not match, the frame is read first without a size, and then with a size. The first
+    If ``sized`` is None, and the first 4 bytes match the size of the data, these bytes are the frame's size.
+    If these bytes do not match, the frame is read first without a size, and then with a size. The first
     explanation without problems is returned. If both explanations have problems, the explanation with a
     supported API is returned, or else the explanation that covers more bytes.
     """
@@ -204,7 +204,7 @@ class CaptureExplainer:
     """
 
     def __init__(self) -> None:
-        """Start without requests that wait for a response."""
+        """Create an explainer that has not received a request yet."""
         self._waiting: Final[dict[tuple[str, int], deque[tuple[int, int]]]] = defaultdict(
             lambda: deque(maxlen=_MAX_WAITING)
         )

@@ -10,8 +10,8 @@
 A sequence of productions means their concatenation. ``[foo]`` is an array, and in ``|foo|``, foo is optional.
 If the guide has a name for a message or field, the grammar uses this name. The notation is extended:
 ``nullable_string`` and ``nullable[foo]`` may be null, which is encoded as a length of -1, or as 0 in compact
-types. The guide says this in prose only. ``compact_string`` and ``compact[foo]`` have variable-length
-lengths, and ``tagged_fields(0:Foo)`` lists the declared tags (KIP-482).
+types. The guide describes null values in its text, but not in its grammar. ``compact_string`` and
+``compact[foo]`` have variable-length lengths, and ``tagged_fields(0:Foo)`` lists the declared tags (KIP-482).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MESSAGE_SETS: Final = Versions(0, 2)
 
 
 class Production(NamedTuple):
-    """A name, its right side, and the productions of the names in the right side.
+    """A production of the grammar: a name, its right side, and the productions of the names in that side.
 
     The name is "" while it is unknown.
     """
@@ -98,7 +98,7 @@ def _field(field: LayoutField, version: int) -> Production:
 
 
 def _named(body: str, name: str, codec: Codec) -> Production:
-    """Return a right side that contains a name, and the production of this name."""
+    """Return a production with this right side, and with the production of the name in the right side."""
     return Production("", body, (_type(codec)._replace(name=name),))
 
 

@@ -5,7 +5,8 @@ versions carry record batches (KIP-98). Brokers from 4.0 on refuse the versions 
 versions (KAFKA-18659). InitProducerId returns the id of an idempotent or transactional producer (KIP-98).
 
 `MessageSetEntry` is the layout of message sets (guide, "Message sets"); its versions are the values of the
-magic byte. A set has no count and may end within an entry. `records` encodes and decodes sets.
+magic byte. A message set has no count, and may end within an entry. The module `records` encodes and decodes
+message sets.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class TopicProduceData(Structure, kw_only=True):
 class ProduceRequest(Structure, kw_only=True):
     """Append records.
 
-    With ``acks`` 0, the broker does not respond. With 1, it responds after the leader has appended the
-    records. With -1, it responds after all in-sync replicas have appended the records.
+    With ``acks`` 0, the broker does not respond. With 1, the broker responds after the leader has appended
+    the records. With -1, the broker responds after all in-sync replicas have appended the records.
     """
 
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.PRODUCE, flexible="9+")

@@ -3,7 +3,7 @@
 `Batches` decodes any mix of message sets and record batches; `encode_message_set` and `encode_batch` encode
 records. Read `record`, then `_message_set` or `_record_batch` with `_batch_body`, then `_batches`.
 `compression` limits the size of decompressed data, and `_unpacked` limits the memory for this data. `nesting`
-limits the size of compressed sets in compressed sets. `checksum` computes CRC-32C.
+limits the size of compressed message sets inside other compressed message sets. `checksum` computes CRC-32C.
 """
 
 from cloudevents_kafka.protocol.records._batches import Batch, Batches

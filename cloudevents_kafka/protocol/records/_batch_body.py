@@ -44,7 +44,7 @@ def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
 ) -> Iterator[Record]:
     """Yield ``count`` records, which fill the data from ``at`` to ``end``; raise `Malformed`.
 
-    If the data is a memory-mapped file, the memory of each part is freed after this part was read.
+    If the data is an `mmap`, the memory of each range is freed after this range was read.
     """
     if not 0 <= count <= (end - at) // _SMALLEST:
         raise Malformed(

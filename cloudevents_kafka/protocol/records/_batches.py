@@ -61,7 +61,7 @@ class Batches:
 
     @property
     def first_offset(self) -> int | None:
-        """The offset of the first record, or None without entries.
+        """The offset of the first record, or None if there are no entries.
 
         If the first entry is a wrapper message, it is decompressed.
         """
@@ -69,7 +69,7 @@ class Batches:
 
     @property
     def last_offset(self) -> int | None:
-        """The last offset of the entries, or None without entries."""
+        """The last offset of the entries, or None if there are no entries."""
         return self._read(*self._bounds[-2:]).last_offset if len(self) else None
 
     def records(self) -> Iterator[Record]:

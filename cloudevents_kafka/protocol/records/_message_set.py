@@ -6,9 +6,9 @@
     int64 timestamp (magic 1)   int32 size, key   int32 size, value        (size -1: null)
 
 In the attributes, bits 0 to 2 are the codec; in magic 1, bit 3 is set if the broker set the timestamp. A
-compressed set is the value of a wrapper message. In magic 0, the inner messages have absolute offsets. In
-magic 1, the offsets of the inner messages count from 0, and the offset of the wrapper is the absolute offset
-of the last inner message. The checksum (CRC-32) covers all bytes that follow it.
+compressed message set is the value of a wrapper message. In magic 0, the inner messages have absolute
+offsets. In magic 1, the offsets of the inner messages count from 0, and the offset of the wrapper is the
+absolute offset of the last inner message. The checksum (CRC-32) covers all bytes that follow it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
     def records(self) -> list[Record]:
         """Return all records.
 
-        Raises `Malformed`, `Corrupt`, and `Unsupported` if the codec is not installed.
+        Raises `Malformed` or `Corrupt` for wrong bytes, and `Unsupported` if the codec is not installed.
         """
         return list(self)
 
@@ -128,7 +128,7 @@ def _record(entry: MessageEntry) -> Record:
 
 
 def _inner(wrapper: MessageEntry, data: Data) -> Iterator[MessageEntry]:
-    """Yield the entries of a decompressed set, with absolute offsets; free a mapping while it is read."""
+    """Yield the entries of a decompressed set, with absolute offsets; free an `mmap` while it is read."""
     # If a producer left the wrapper's offset at 0, keep the inner offsets, as the Java client does.
     shift = max(0, wrapper.last_offset - _last_offset(data)) if wrapper.magic else 0
     end = freed = 0
@@ -147,7 +147,7 @@ def _inner(wrapper: MessageEntry, data: Data) -> Iterator[MessageEntry]:
 
 
 def _last_offset(data: Data) -> int:
-    """Return the offset of the last entry, or 0 without entries."""
+    """Return the offset of the last entry, or 0 if there are no entries."""
     last = 0
     for start, _ in find_entries(data):
         last = start

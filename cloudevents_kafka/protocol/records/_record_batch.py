@@ -113,7 +113,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
     def records(self) -> list[Record]:
         """Return all records.
 
-        Raises `Malformed`, `Corrupt`, and `Unsupported` if the codec is not installed.
+        Raises `Malformed` or `Corrupt` for wrong bytes, and `Unsupported` if the codec is not installed.
         """
         return list(self)
 

@@ -1,9 +1,9 @@
-"""Decompressed data: bytes if it is small, else a memory mapping whose pages are freed as they are read.
+"""Decompressed data: bytes if the data is small, otherwise an `mmap` that is freed while it is read.
 
-Decompressing and decoding need memory for only one copy of the data, because a part of a mapping is freed
-when the records in this part have been read. So a mapping can be read only once, from its beginning to its
-end. On systems that cannot free a part of a mapping, such as macOS and Windows, the mapping is freed as a
-whole.
+Decompressing and decoding need memory for only one copy of the data, because each range of an `mmap` is freed
+when the records in this range have been read. So an `mmap` can be read only once, from its beginning to its
+end. On systems that cannot free a range of an `mmap`, such as macOS and Windows, the whole `mmap` is freed at
+once.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final, TypeAlias
 from cloudevents_kafka.protocol.errors import Malformed
 
 LARGE: Final = 1 << 20
-"""The size in bytes above which data is mapped, and the size of the parts in which a mapping is freed."""
+"""The size in bytes above which data is stored in an `mmap`; the `mmap` is freed in ranges of this size."""
 
 Data: TypeAlias = bytes | mmap.mmap
-"""Decompressed data; slices of both types are bytes, and items are integers."""
+"""Decompressed data; for both types, a slice is bytes, and an item is an integer."""
 
 
 def new_mapping(capacity: int) -> mmap.mmap:
-    """Return a mapping of zeros; only pages that are written use memory."""
+    """Return an `mmap` that contains zeros; only pages that are written use memory."""
     if sys.platform != "linux":
         return mmap.mmap(-1, max(1, capacity))
     mapping = mmap.mmap(-1, max(1, capacity), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -34,10 +34,10 @@ def new_mapping(capacity: int) -> mmap.mmap:
 
 
 def finish(mapping: mmap.mmap, size: int) -> Data:
-    """Return the first ``size`` bytes of a mapping.
+    """Return the first ``size`` bytes of an `mmap`.
 
-    Up to `LARGE` bytes are copied, and the mapping is closed. Larger data stays in the mapping if the system
-    can resize it.
+    Up to `LARGE` bytes are copied, and the `mmap` is closed. Larger data stays in the `mmap` if the system
+    can resize the `mmap`.
     """
     if size > LARGE:
         with suppress(SystemError):  # a system that cannot resize mappings
@@ -48,7 +48,7 @@ def finish(mapping: mmap.mmap, size: int) -> Data:
 
 
 class Pieces:
-    """The parts of decompressed data, at most ``limit`` bytes; ``codec`` is the codec's name in errors."""
+    """Collects decompressed data, at most ``limit`` bytes; ``codec`` is the codec's name in errors."""
 
     def __init__(self, codec: str, limit: int, capacity: int) -> None:
         """Start with no bytes; ``capacity`` is the largest size to which the data can expand."""
@@ -60,7 +60,7 @@ class Pieces:
         self.size = 0
 
     def add(self, part: bytes) -> None:
-        """Append a part; raise `Malformed` if the data is larger than the limit."""
+        """Append bytes; raise `Malformed` if the data is larger than the limit."""
         begin, self.size = self.size, self.size + len(part)
         if self.size > self._limit:
             raise Malformed(f"{self._codec} must decompress to at most {self._limit:,} bytes")

@@ -144,7 +144,7 @@ def _gunzip(data: bytes, limit: int) -> Data:
 def _unzstd(data: bytes, cramjam: Any, limit: int) -> Data:
     """Return the data of zstd frames, which may omit their decompressed size.
 
-    The mapping has the largest possible size, but only its written part uses memory.
+    The `mmap` has the largest possible size, but only its written pages use memory.
     """
     out = new_mapping(min(limit, _BEST_ZSTD_RATIO * len(data)))
     size = cramjam.zstd.decompress_into(data, out)

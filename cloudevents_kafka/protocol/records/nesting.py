@@ -1,7 +1,7 @@
-"""Limits on the depth and size of compressed sets in compressed sets.
+"""Limits on the depth and size of compressed message sets inside other compressed message sets.
 
 Kafka's 0.8 protocol guide allows such nesting. But a message of some hundred bytes may contain millions of
-nested sets, which cost work even if they contain no records.
+nested message sets, which cost work even if they contain no records.
 """
 
 from __future__ import annotations
@@ -14,32 +14,33 @@ from cloudevents_kafka.protocol.records.compression import Codec
 from cloudevents_kafka.protocol.records.compression import unpack as decompress
 
 _MAX_DEPTH: Final = 8
-"""The deepest accepted nesting. Producers and brokers nest sets only once; Kafka's guide has no limit."""
+"""The deepest accepted nesting. Producers and brokers nest message sets only once; Kafka's guide has no
+limit."""
 _BEST_GZIP_RATIO: Final = 1032  # deflate's best
 _LEAST: Final = 1 << 20
 _SET: Final = 4096
 
 
 class Nesting:
-    """How many bytes may still be decompressed from one outermost set, and from the sets in it.
+    """How many bytes may still be decompressed from a message set and from all message sets nested in it.
 
-    The limit for all inner sets together is the size to which gzip could expand the outermost set, but at
-    least 1 MiB. So nesting does not multiply the work. Each inner set counts as 4 KiB larger than its size,
-    because opening a set is work, too.
+    The limit for all nested message sets together is the size to which gzip could expand the outermost
+    message set, but at least 1 MiB. So nesting does not multiply the work. Each nested message set counts as
+    4 KiB larger than its size, because the decompression of a small message set takes time, too.
     """
 
     def __init__(self, limit: int, packed: int) -> None:
-        """Start with the limit of all sets, and the compressed size of the outermost set."""
+        """Start with the limit of all message sets, and the compressed size of the outermost message set."""
         self.left = limit
         self._inner = max(_LEAST, _BEST_GZIP_RATIO * packed)
 
     @property
     def is_used_up(self) -> bool:
-        """Whether no further inner set may be decompressed."""
+        """Whether no more nested message sets may be decompressed."""
         return self._inner < 0
 
     def decompress(self, data: bytes, codec: Codec, depth: int) -> bytes:
-        """Return the data of a set that is nested in ``depth`` other sets.
+        """Return the data of a message set that is nested in ``depth`` other message sets.
 
         Raises the errors of `compression.decompress`.
         """
@@ -47,7 +48,7 @@ class Nesting:
         return take(unpacked, 0, len(unpacked))
 
     def unpack(self, data: bytes, codec: Codec, depth: int) -> Data:
-        """Return the same data as `decompress`; this data must be read only once, with `take`."""
+        """Decompress as `decompress` does, but return data that must be read only once, with `take`."""
         if depth == 0:
             out = decompress(data, codec, self.left)
         elif depth >= _MAX_DEPTH:

@@ -6,8 +6,8 @@ A control record ends a transaction; only brokers write control records. The key
 int16 version and an int16 type (0 abort, 1 commit); the value is an int16 version and an int32 coordinator
 epoch. Control records of other types are used between brokers.
 
-Messages (magic 0 and 1) and batches (magic 2) start alike: an int64 offset and the int32 size of the
-following bytes; byte 16 is the magic.
+Messages (magic 0 and 1) and batches (magic 2) start with the same fields: an int64 offset and the int32 size
+of the following bytes; byte 16 is the magic.
 """
 
 from __future__ import annotations

@@ -28,10 +28,11 @@ from cloudevents_kafka.protocol.v07.messages import (
 )
 
 FETCH_SIZE: Final = 300 * 1024
-"""The number of bytes that a fetch requests by default, as Kafka 0.7's consumer does."""
+"""The default number of bytes that a fetch requests; Kafka 0.7's consumer has the same default."""
 
 Fetch: TypeAlias = Callable[[str, int, int, int], MessageSet]
-"""A function that takes topic, partition, offset and max_size, and returns the set at the offset."""
+"""A function that is called with topic, partition, offset and max_size, and returns the message set at the
+offset."""
 
 _S = TypeVar("_S", bound=Structure)
 
@@ -70,19 +71,20 @@ class Connection(FrameSocket, Closing):
         self._produce(_produce(topic, partition, messages))
 
     def multi_produce(self, parts: Iterable[tuple[str, int, Iterable[Message | bytes]]]) -> None:
-        """Append messages to several partitions; each part is (topic, partition, messages).
+        """Append messages to several partitions; an item of ``parts`` is (topic, partition, messages).
 
-        The call behaves like `produce`. If the broker refuses a part, the broker may have appended the parts
-        before this part.
+        The call behaves like `produce`. If the broker refuses one item, the broker may have appended the
+        items before this item.
         """
         self._produce(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
 
     def fetch(self, topic: str, partition: int, offset: int, max_size: int) -> MessageSet:
         """Return up to ``max_size`` bytes of a partition's log from the offset of a message.
 
-        An empty set means the end of the log, or an unknown topic. A set does not extend beyond the end of
-        its segment of the log; continue at the set's ``next_offset``. If the set contains only a partial
-        message, fetch with a larger size. `messages` does all this. Raises `PartitionError`.
+        An empty message set means the end of the log, or an unknown topic. A message set does not extend
+        beyond the end of its log segment; continue at the message set's ``next_offset``. If the message set
+        contains only a partial message, fetch with a larger size. The method `messages` does all of this.
+        Raises `PartitionError`.
         """
         request = FetchRequest(topic=_topic(topic), partition=partition, offset=offset, max_size=max_size)
         response = self._exchange(request, FetchResponse)

@@ -58,7 +58,7 @@ def decode_request(data: bytes) -> Structure:
 
 
 def _topics(request: Structure) -> Iterator[str]:
-    """Yield the topics of a request, or of its parts."""
+    """Yield the topics of a request, or of the requests in a multi request."""
     match request:
         case MultiFetchRequest(fetches=parts) | MultiProduceRequest(produces=parts):
             yield from (part.topic for part in parts)

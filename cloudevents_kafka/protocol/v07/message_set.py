@@ -5,13 +5,13 @@
     LENGTH int32, MAGIC int8 = 0, CRC32, payload
     LENGTH int32, MAGIC int8 = 1, ATTRIBUTES int8, CRC32, payload
 
-LENGTH is the size of the following bytes. The checksum covers only the payload. A set may contain messages of
-both magics. The lowest two bits of ATTRIBUTES are the compression codec; the payload of a compressed message
-is a set.
+LENGTH is the size of the following bytes. The checksum covers only the payload. A message set may contain
+messages of magic 0 and of magic 1. The lowest two bits of ATTRIBUTES are the compression codec; the payload
+of a compressed message is a message set.
 
 The offset of a message is the index of its first byte in the partition's log, and the next offset is
-``offset + 4 + LENGTH``. No mark shows where a message starts: at a wrong offset, the magic or the checksum is
-wrong.
+``offset + 4 + LENGTH``. The bytes do not show where a message starts: at an offset that is not the start of a
+message, the magic or the checksum is wrong.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class Message(NamedTuple):
 class Entry(NamedTuple):
     """A message with its offset, and the offset from which to continue after the message.
 
-    All messages in a compressed set have the offset of the compressed message. Their ``next_offset`` is this
-    offset, too. Only the last message has the offset after the compressed message as its ``next_offset``.
+    All messages in a compressed message set have the offset of the compressed message. The ``next_offset`` of
+    these messages is the same offset. Only the last message has another ``next_offset``: the offset after the
+    compressed message.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -85,7 +86,7 @@ def encode(messages: Iterable[Message | bytes]) -> bytes:
 
 
 def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
-    """Return a message whose payload is a compressed set.
+    """Return a message whose payload is a compressed message set.
 
     Raises `Unsupported` if the codec's library is not installed.
     """
@@ -98,7 +99,7 @@ def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
 class MessageSet:
     """A range of a log; it may end within a message, and even within the LENGTH of a message.
 
-    Iteration yields each `Entry`, including the entries of compressed sets. ``limit`` is the largest
+    Iteration yields each `Entry`, including the entries of compressed message sets. ``limit`` is the largest
     decompressed size of one message in bytes. Iteration raises `Malformed` or `Corrupt` at the first bytes
     that are not a message.
 
@@ -114,7 +115,7 @@ class MessageSet:
     limit: int = LIMIT
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield all messages, including the messages in compressed sets."""
+        """Yield all messages, including the messages in compressed message sets."""
         for entry in self.shallow():
             if entry.message.codec is Codec.NONE:
                 yield entry

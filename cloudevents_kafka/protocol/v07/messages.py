@@ -72,7 +72,7 @@ class RequestHeader(Structure, kw_only=True):
 class ProduceRequest(Structure, kw_only=True):
     """Append a message set to a partition.
 
-    The broker does not respond. If the broker refuses the message set, it closes the connection.
+    The broker does not respond. If the broker refuses the message set, the broker closes the connection.
     """
 
     spec: ClassVar = MessageSpec.of("0", RequestType.PRODUCE)

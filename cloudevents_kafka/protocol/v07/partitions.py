@@ -18,7 +18,7 @@ __all__ = ["BrokerPartition", "Cluster", "Group", "by_key"]
 class Cluster(NamedTuple):
     """The live brokers, by id, and for each topic the number of partitions on each broker.
 
-    ``problems`` describes malformed nodes in ZooKeeper, which are left out.
+    ``problems`` describes malformed nodes in ZooKeeper; these nodes are otherwise ignored.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import Cluster
@@ -36,7 +36,7 @@ class Cluster(NamedTuple):
         return _all_partitions(self.topics.get(topic, {}))
 
     def destinations(self, topic: str) -> list[BrokerPartition]:
-        """Return the sorted partitions to which a producer may send; [] if there are no brokers."""
+        """Return the sorted partitions to which a producer may send, or [] if there are no brokers."""
         counts = self.topics.get(topic, {})
         # S2-R2: for new topics "you should just send to partition 0"
         return _all_partitions({broker: counts.get(broker) or 1 for broker in self.brokers})

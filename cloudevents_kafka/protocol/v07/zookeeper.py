@@ -266,7 +266,7 @@ class Consumer:
     def claim(
         self, topic: str, partition: BrokerPartition, stream: int = 0, *, timeout: float = TIMEOUT
     ) -> None:
-        """Become the owner of a partition, once the last owner has released the partition."""
+        """Become the owner of a partition after the previous owner has released it."""
         path = znodes.partition_path(self.group, "owners", topic, partition)
         announce(self._client, path, f"{self.id}-{stream}".encode(), self.id, timeout=timeout)
 

@@ -1,7 +1,8 @@
 """Adds the Java function to a Spark session, which may be a session of Spark Connect, and calls it in SQL.
 
-A session has the function as soon as the jar was added to it and three settings are set. If a session has the
-function already, nothing is added; for example, a server may have been started with the jar and the settings.
+A session has the function as soon as the jar was added to the session and three settings are set. If a
+session has the function already, nothing is added; for example, a server may have been started with the jar
+and the settings.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -
 def extension_texts() -> tuple[str, str]:
     """Return two arguments of the Java function: names for Python, and extensions for Java.
 
-    The first text lists what only Python can handle. The second text describes the extensions that Java can
-    handle. ``Extensions.java`` and ``Extension.java`` describe the two texts.
+    The first text lists the extensions and formats that only Python can handle. The second text describes the
+    extensions that Java can handle. ``Extensions.java`` and ``Extension.java`` describe the two texts.
     """
     left = [_OTHER_JSON] if "json" in formats.registered() else []
     known = []
@@ -98,12 +99,12 @@ def _function(name: str, *, lenient: bool) -> str:
 
 
 def few_sql(text: str, most_bytes: int) -> str:
-    """Return SQL for a text, or for null after a task has returned more than ``most_bytes`` of texts."""
+    """Return SQL for a text; the SQL is null after a task has returned more than ``most_bytes`` of texts."""
     return f"{_CATALOG}.few({text}, {most_bytes})"
 
 
 def is_new_sql(kind: int, code: str, most: int) -> str:
-    """Return SQL that is true if a code of a kind is new in a task.
+    """Return SQL that is true if a task has not seen this code of this kind before.
 
     The SQL is false after a task has seen ``most`` codes.
     """
@@ -162,8 +163,8 @@ def _has_function(spark: SparkSession) -> bool:
 def _is_ready(spark: SparkSession) -> bool:
     """Return whether this session is known to have the Java function.
 
-    Each batch of a stream has a new Python object for the same Java session. So a setting of the Java session
-    contains the number of this session; a cloned session has the same setting, but another number.
+    Each batch of a stream has a new Python object for the same Java session. So the number of the Java
+    session is stored in a setting of this session. A cloned session has the same setting, but another number.
     """
     number = _session_number(spark)
     return spark in _ready if number is None else spark.conf.get(_READY, None) == number

@@ -1,11 +1,11 @@
 """Reads the payloads of events with schemas: `data_as`, `data_by_type`, and functions for the pipeline.
 
-A payload never silently becomes null, and never loses a part silently. Either the whole payload is read, or
-there is a reason why the payload does not fit its schema. These are the reasons: the payload has another
-type, a required member is missing, a member occurs twice, something follows the value, or a number does not
-fit. Spark's own ``from_json`` and ``from_avro`` read the values, but these functions do not find all of these
-errors, and they have other limits. So a Java function (``java/Shapes.java``) checks each payload before
-Spark's parsers read it, and the parsers report whether they have read the whole payload. Python checks
+A payload never silently becomes null, and never silently loses some of its values. Either the whole payload
+is read, or there is a reason why the payload does not fit its schema. These are the reasons: the payload has
+another type, a required member is missing, a member occurs twice, something follows the value, or a number
+does not fit. Spark's own ``from_json`` and ``from_avro`` read the values, but these functions do not find all
+of these errors, and they have other limits. So a Java function (``java/Shapes.java``) checks each payload
+before Spark's parsers read it, and the parsers report whether they have read the whole payload. Python checks
 payloads that Spark has not read. If such a payload fits, Python writes it again in a form that Spark can
 read. A payload never makes a job fail.
 

@@ -1,4 +1,4 @@
-"""Checks an Avro datum in Python, to find the place where a payload does not fit its schema.
+"""Checks an Avro datum in Python, to find the value of a payload that does not fit its schema.
 
 Python checks payloads that the Java function (``java/AvroShape.java``) cannot decide. The checks in Python
 have the same rules and the same budget of work for a whole datum as the checks in Java. A schema is compiled
@@ -33,16 +33,16 @@ _UNITS: Final = {"date": 1, "millis": 86_400_000, "micros": 86_400_000_000}  # i
 _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 
 Where = tuple[Any, str] | None
-"""A place in a datum: the place of the surrounding value, and a name.
+"""The path of a value in a datum: the path of the surrounding value, and a name.
 
-Most places are never converted to a text.
+Most paths are never converted to a text.
 """
 
 
 class Datum:
     """The bytes of one datum, and its budget of work.
 
-    ``where`` is the place of the value that a check has started to read last.
+    ``where`` is the path of the last value whose check has started.
     """
 
     __slots__ = ("budget", "raw", "where")
@@ -56,7 +56,8 @@ class Datum:
 
 
 Step = Callable[[Datum, int, Where], int]
-"""A function that returns the index after a value. It raises `Misfit`, or errors of `avro_binary`."""
+"""A function that returns the index after a value. This function raises `Misfit`, or errors of
+`avro_binary`."""
 
 
 _Read = Callable[[bytes, int, Where], int]
@@ -64,7 +65,7 @@ _Read = Callable[[bytes, int, Where], int]
 
 
 class Compiled(NamedTuple):
-    """The function that steps over a value.
+    """The function that checks a value, and returns the index after the value.
 
     If the value has 0 bytes, ``empties`` is the number of values inside it. Otherwise, ``empties`` is 0.
     """
@@ -79,7 +80,7 @@ def named_schemas(schema: Any) -> Mapping[str, Any]:
 
 
 def find_schema(schema: Any, named: Mapping[str, Any]) -> Any:
-    """Return the schema that a name stands for, or that is nested as the type of a schema."""
+    """Return the schema to which a name refers, or the schema inside the key ``type`` of a schema."""
     while True:
         kind = schema["type"] if isinstance(schema, Mapping) else schema
         if isinstance(kind, Mapping | list) and kind is not schema:
@@ -96,7 +97,7 @@ def kind_of(schema: Any) -> str:
 
 
 def place(where: Where) -> str:
-    """Return a place as a JSON pointer."""
+    """Return a path as a JSON pointer."""
     names = []
     while where is not None:
         where, name = where
@@ -121,7 +122,7 @@ class AvroChecks:
     def __init__(self, schema: Any, named: Mapping[str, Any] | None = None, *, by_type: bool = True) -> None:
         """Compile a schema that fastavro has parsed.
 
-        If ``by_type`` is true, logical types limit the values.
+        If ``by_type`` is true, each value must also be in the range of its logical type.
         """
         self._named = dict(named_schemas(schema) if named is None else named)
         self._records: dict[str, Compiled] = {}
@@ -129,7 +130,7 @@ class AvroChecks:
         self._root = self.compile(schema).step
 
     def check(self, payload: bytes | None, size: int | None = None) -> Checked:
-        """Return the payload if it is exactly one datum, or else the reason why it is not.
+        """Return the payload if it is exactly one valid datum, or else the reason why the payload is invalid.
 
         The budget is for ``size`` bytes, by default for the length of the payload.
         """
@@ -142,7 +143,7 @@ class AvroChecks:
         return Checked(payload)
 
     def compile(self, schema: Any) -> Compiled:
-        """Return the function that steps over a value; ``schema`` is a part of the whole schema."""
+        """Return the function that checks a value of ``schema``, which may be nested in the whole schema."""
         schema = find_schema(schema, self._named)
         if isinstance(schema, list):
             return Compiled(_union([self.compile(branch) for branch in schema]))
@@ -157,7 +158,7 @@ class AvroChecks:
         return Compiled(_begun(_scalar(schema, schema.get("logicalType", "") if self._by_type else "")))
 
     def _record(self, schema: Mapping[str, Any]) -> Compiled:
-        """Return the function that steps over a record.
+        """Return the function that checks a record.
 
         The function is compiled once for each record: otherwise, the work could double at each level of the
         schema.
@@ -186,7 +187,7 @@ def _empty(values: int) -> Compiled:
 
 
 def _begun(read: _Read) -> Step:
-    """Return a function that steps over a scalar.
+    """Return a function that checks a scalar.
 
     ``read`` returns the end of the scalar, which may be beyond the end of the datum.
     """

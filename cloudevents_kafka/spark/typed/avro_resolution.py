@@ -3,7 +3,7 @@
 The rules are in Avro's specification, "Schema Resolution". Types are resolved by their encoding, and logical
 types do not change the encoding. So bytes are copied, with two exceptions. First, the specification promotes
 some types to other types. Second, if both schemas have a time or a decimal, but in different units, the value
-is converted exactly, or does not fit. Data does not fit if a part of it cannot be resolved.
+is converted exactly, or does not fit. Data does not fit if one of its values cannot be resolved.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Resolution:
         return self._records[key]
 
     def _default(self, field: Mapping[str, Any]) -> bytes | None:
-        """Return the default of a reader's field, or None if it is missing or has another type."""
+        """Return the default of a reader's field, or None if the default is missing or has another type."""
         try:
             return encode_default(field["type"], field["default"], self._readers)
         except (NoDefault, KeyError):
@@ -158,7 +158,7 @@ def _has_name(writer: Mapping[str, Any], reader: Mapping[str, Any]) -> bool:
 
 
 def _indexes(writer: list[Any], reader: list[Any]) -> dict[str, int]:
-    """Return, for the name of each writer's field, the index of the matching reader's field."""
+    """Return a dict from the name of a writer's field to the index of the reader's field that matches."""
     names = {field["name"] for field in writer}
     index = {field["name"]: n for n, field in enumerate(reader) if field["name"] in names}
     for n, field in enumerate(reader):

@@ -1,8 +1,8 @@
 """Converts numbers of an Avro logical type to another unit, exactly or not at all.
 
 Avro's specification ignores logical types when it resolves schemas: 5 milliseconds would become 5
-microseconds, and 1.50 with a scale of 2 would become 0.150 with a scale of 3. The functions in this module
-keep the time or the number the same.
+microseconds, and 1.50 with a scale of 2 would become 0.150 with a scale of 3. After a conversion with this
+module, the time or the number is still the same.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _TOO_LARGE: Final = "a number that does not fit"
 _BITS: Final = {"int": 32, "long": 64}
 
 Convert = Callable[[bytes], bytes]
-"""A function that returns the bytes of a value for the reader. It raises `ValueError`, whose text describes
-the value."""
+"""A function that returns the bytes of a value for the reader. This function raises `ValueError`, whose text
+describes the value."""
 
 
 def scaling(writer: Any, reader: Any) -> Convert | None:

@@ -29,7 +29,10 @@ class Checked(NamedTuple):
 
 
 class Misfit(Exception):
-    """A value does not fit. ``rule`` contains no data of the payload, and ``got`` describes the value."""
+    """A value does not fit its schema.
+
+    ``rule`` contains no data of the payload, and ``got`` describes the value.
+    """
 
     def __init__(self, where: str, rule: str, got: str) -> None:
         super().__init__(where, rule, got)
@@ -47,7 +50,10 @@ class Misfit(Exception):
 
 
 def _shown(where: str) -> str:
-    """Return a place as text. The place contains keys of the payload, which may be long or not printable."""
+    """Return a JSON pointer as text.
+
+    The pointer may be long or not printable, because it contains keys of the payload.
+    """
     return where if len(where) <= _MAX_PLACE and where.isprintable() else preview(where, _MAX_PLACE)
 
 
@@ -58,10 +64,11 @@ class _Repeated(dict[str, Any]):
 
 
 def check_json(payload: bytes | None, root: Shape, *, rescue: bool = False) -> Checked:
-    """Return a JSON payload in a form that Spark can read completely, or the reason why it does not fit.
+    """Return JSON that Spark can read completely, or the reason why the payload does not fit.
 
     With ``rescue``, the member `RESCUED` contains the members that do not fit, and the members that the shape
-    does not have. Its value is one JSON text, whose names are the JSON pointers of these members.
+    does not have. The value of `RESCUED` is one JSON text, whose names are the JSON pointers of these
+    members.
     """
     rescued: dict[str, Any] | None = {} if rescue else None
     try:
@@ -200,7 +207,7 @@ def _kind(value: Any) -> str:
 
 
 def _known_place(shape: Shape, where: str) -> str:
-    """Return a place with the names of the schema, and with ``*`` for items of arrays and keys of maps."""
+    """Return a JSON pointer in which ``*`` replaces each index of an array and each key of a map."""
     place, current = "", shape
     for name in where.split("/")[1:]:
         known = {pointer("", each.name)[1:]: each.shape for each in current.members}

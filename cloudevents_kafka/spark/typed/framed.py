@@ -4,9 +4,9 @@ Serializers of a schema registry write framed payloads. A framed payload is read
 names, and converted to the reader's schema. If this is not possible, the payload does not fit, and the reason
 contains the name of the schema. A name is an id, or a GUID in hexadecimal digits, and is in front of the data
 or in the header `HEADER`. A registry never changes the schema of a name, but a name that is unknown now may
-become known later. So the schemas for one batch (`Writers`) are fetched once, and are stored in
-``OUT/_batches`` with the notes about the batch. So if the batch is read again, it is read in the same way.
-Python reads all framed payloads, and writes them again with the reader's schema, so that Spark can read them.
+become known later. So the schemas for one batch (`Writers`) are fetched only once, and are stored in the
+folder ``OUT/_batches``. If the batch is read again, the stored schemas are used. Python reads all framed
+payloads, and writes them again with the reader's schema, so that Spark can read them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
     texts: tuple[str, ...] = ()
 
     def read(self, datum: bytes | None, reader: DataSchema) -> Checked:
-        """Return an Avro datum, converted to the reader's schema, or the reason why it does not fit."""
+        """Return an Avro datum in the reader's schema, or the reason why the datum does not fit."""
         if datum is None or reader.refused:
             return reader.check(datum)
         try:
@@ -86,8 +86,8 @@ def check_payload(
 ) -> Checked:
     """Return a payload that Spark can read completely, or the reason why it does not fit.
 
-    Without ``writers``, the payload is read as data without a frame. With ``writers``, a JSON payload may
-    still have no frame.
+    Without ``writers``, the payload is read as data without a frame. If ``writers`` is passed, a JSON payload
+    without a frame is also accepted.
     """
     if writers is None:
         return schema.check(data, rescue=rescue)
@@ -123,7 +123,7 @@ def header_sql(columns: list[str]) -> str:
 def name_sql(data: str, header: str) -> str:
     """Return SQL for the name of the schema in a payload's frame, or null if there is no frame.
 
-    `check_payload` finds the same name.
+    `check_payload` finds the same name in Python.
     """
     frame = f"coalesce({header}, {data})"
     return (
@@ -137,7 +137,7 @@ def name_sql(data: str, header: str) -> str:
 def check_reader(schema: DataSchema) -> None:
     """Raise `ValueError` if a reader's schema has a union of several types, apart from null.
 
-    With such a schema, it is not defined which type of the union a value gets.
+    With such a schema, it is not defined which type of the union a value has.
     """
     waiting: list[Any] = [msgspec.json.decode(schema.avro)] if schema.avro else []
     while waiting:

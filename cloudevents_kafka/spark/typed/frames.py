@@ -29,7 +29,7 @@ _INPUT: Final = {
 
 
 def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: Any = None) -> DataFrame:
-    """Return the events with two more columns: ``value`` (their data as a struct) and ``data_error``.
+    """Return the events with two more columns: ``value``, the data as a struct, and ``data_error``.
 
     ``events`` is a batch or a stream that `decode_events` has returned. ``schema`` is DDL, a `StructType`, a
     dataclass, a msgspec Struct, a pydantic model, or a schema in JSON Schema or Avro (a text, a dict, or the
@@ -38,9 +38,9 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     If the data does not fit the schema, ``value`` is null, and ``data_error`` says why and where. Data does
     not fit if it has another type, a required member is missing, a member occurs twice, something follows the
     value, or a number does not fit. Both columns are null for rows that are not events. Members that the
-    schema does not have are dropped. With ``rescue``, the text ``value._rescued`` contains these members, and
-    members whose values do not fit. This text is a JSON object, whose names are the JSON pointers of the
-    members.
+    schema does not have are dropped. With ``rescue``, the text ``value._rescued`` contains the members that
+    the schema does not have, and the members whose values do not fit. This text is a JSON object, whose names
+    are the JSON pointers of the members.
 
     ``registry`` is for JSON or Avro data that serializers of a schema registry have framed: the id of the
     schema is in front of the data or in a header. ``registry`` is the client of the registry
@@ -49,7 +49,7 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     converted to ``schema``. If the ids are GUIDs in headers, the column ``headers`` is needed: name it in
     ``keep`` of `decode_events`. If such data is in a stream, use a pipeline or ``foreachBatch``.
 
-    Raises `ValueError` if a part of the schema has no type in Spark; the error names the place in the schema.
+    Raises `ValueError` if a part of the schema has no type in Spark; the error names this part.
 
     Examples:
         >>> from cloudevents_kafka.spark import data_as
@@ -73,9 +73,9 @@ def data_by_type(
     """Return the events with the columns of `data_as`; the type of an event decides its schema.
 
     ``schemas`` maps patterns of types to schemas; in a pattern, ``*`` stands for any text. The first pattern
-    that matches a type decides. ``value`` is a struct with a field for each pattern, and the pattern is the
-    name of the field; at most one field is not null. If no pattern matches, the data is not read, and both
-    columns are null.
+    that matches a type selects the schema of this type. ``value`` is a struct with a field for each pattern,
+    and the pattern is the name of the field; at most one field is not null. If no pattern matches, the data
+    is not read, and both columns are null.
 
     Examples:
         >>> from cloudevents_kafka.spark import data_by_type
@@ -143,7 +143,7 @@ def refuse_misfits(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return rows of `decode_events` with the values of their data, or an error if the data does not fit.
+    """Return the rows of ``decoded`` with the values of their data, or an error if the data does not fit.
 
     ``unread`` is an SQL condition. If the condition is true for an event, the data of the event is not read,
     even if there is a schema for its type.
@@ -171,8 +171,8 @@ def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
     """Return SQL for the columns of events whose data was read into the column `VALUE`.
 
     The rows must have the columns of `value_names`. If there are several schemas, each schema has a separate
-    column instead of `VALUE`, and `rows_of_table` selects one of these columns. The column ``data`` contains
-    only data that was not read.
+    column instead of `VALUE`, and `rows_of_table` selects one of these columns. The column ``data`` is null
+    for events whose data was read.
     """
     names = value_names(schemas)
     if not schemas:

@@ -1,4 +1,4 @@
-"""Converts JSON Schema to a `Shape`; an error names the place of a part that has no type in Spark."""
+"""Converts JSON Schema to a `Shape`; errors name the part of the schema that has no type in Spark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _NUMBER_OR_TEXT: Final = {"number", "string"}  # how pydantic describes a Decima
 def shape_of(schema: Any) -> Shape:
     """Return the shape of a JSON Schema.
 
-    Raises `ValueError` with the JSON pointer of a part that has no shape.
+    Raises `ValueError` if a part of the schema has no shape; the error contains the JSON pointer of this
+    part.
     """
     shape = _Reader(schema).shape(schema, "", ())
     if shape.spark != "STRUCT":

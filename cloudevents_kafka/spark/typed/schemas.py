@@ -1,7 +1,7 @@
 """`DataSchema` is the schema of a payload, of any kind that `data_as` and a pipeline accept.
 
-A schema contains the shape for the Java function, SQL for Spark, and the check in Python. A pipeline writes
-its schemas into the notes in ``OUT/_batches``.
+A schema contains the shape for the Java function, SQL for Spark, and the check in Python. A pipeline stores
+its schemas in the folder ``OUT/_batches``.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     refused: tuple[str, str] | None = None
     """Set if Spark cannot read any Avro data with the types of the table.
 
-    Contains the reason, and the types of the table as DDL.
+    The first text is the reason, and the second text is the table's types as DDL.
     """
 
     def fit(self, types: Mapping[tuple[str, ...], DataType], column: DataType) -> DataSchema:
-        """Return the schema with the types of a table at some paths; data of other types does not fit it.
+        """Return a schema that accepts only data with the types of a table at the paths in ``types``.
 
         ``column`` is the type of the whole column in the table.
         """
@@ -84,7 +84,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         )
 
     def words(self, *, rescue: bool = False) -> str:
-        """Return the text about this schema for the Java function.
+        """Return the text that describes this schema to the Java function.
 
         With ``rescue``, the Java function does not accept payloads with members that the schema does not
         have.
@@ -143,7 +143,7 @@ def data_schema(source: Any) -> DataSchema:
 
     A source is a text in DDL, JSON Schema or Avro, the path of a file with such a text, a dict of JSON Schema
     or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. DDL needs a session. Raises
-    `ValueError` with the place of a part that has no type in Spark.
+    `ValueError` if a part of the schema has no type in Spark; the error names this part.
     """
     if isinstance(source, DataSchema):
         return source
@@ -273,9 +273,9 @@ def _of_object(schema: Any) -> DataSchema:
 
 
 def _check_size(schema: Any) -> None:
-    """Raise `ValueError` if Spark's type for an Avro schema would have too many parts.
+    """Raise `ValueError` if Spark's type for an Avro schema would have too many nested types.
 
-    The number of parts can double at each level of a schema.
+    The number of nested types can double at each level of a schema.
     """
     sizes: dict[str, int] = {}
 

@@ -1,7 +1,7 @@
 """`Shape` is the type of a JSON value for which Spark has a type; `TYPES` is the table of these types.
 
-A shape can be written in three forms: DDL for Spark, words for the Java function, and JSON for the notes of a
-pipeline in ``OUT/_batches``.
+A shape can be written in three forms: DDL for Spark, words for the Java function, and JSON for the files that
+a pipeline writes to ``OUT/_batches``.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 In each row, there is either the whole value of the payload, or a reason why the payload does not fit. A
 payload never makes a job fail, and never silently becomes null. First, the Java function finds payloads that
 Spark's parsers would read wrongly or only in part. Then Spark's parsers read the other payloads, and report
-whether they have read everything. Python checks all payloads that Spark has not read; if such a payload fits,
-Python writes it in a form that Spark can read.
+whether they have read the whole payload. Python checks all payloads that Spark has not read; if such a
+payload fits, Python writes it in a form that Spark can read.
 
 Each schema has its own column of values, whose name `value_names` returns. This column is null for events of
 other types, and for payloads that Python must check.
@@ -31,11 +31,11 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema
 from cloudevents_kafka.spark.typed.worker import payload_checker
 
 Schemas = Mapping[str, DataSchema]
-"""Schemas by patterns of types; the first pattern that matches a type decides."""
+"""Schemas by patterns of event types; the first pattern that matches a type selects the type's schema."""
 
 FOUND: Final = f"{PREFIX}found"
-"""The column with the result for a row: a payload that Spark can read completely, and the reason if there is
-no value."""
+"""The column with two fields, which may be null: a payload that Spark can read completely, and the reason why
+the row has no value."""
 _FOUND_TYPE: Final = "STRUCT<payload: BINARY, reason: STRING>"
 _NUMBER: Final = f"{PREFIX}n"
 _RAW: Final = f"{PREFIX}raw_"
@@ -65,9 +65,9 @@ def read_values(
 ) -> DataFrame:
     """Return rows with the values that Spark reads completely, and with the number of each row's schema.
 
-    ``event`` is the prefix of the columns of an event. Spark reads no framed payloads; Python reads them
-    later. ``unread`` is an SQL condition. If the condition is true for an event, the data of the event is not
-    read, as if there were no schema for its type.
+    ``event`` is the prefix of the columns of an event. Spark does not read framed payloads, which Python
+    reads later. ``unread`` is an SQL condition. If the condition is true for an event, the data of the event
+    is not read, as if there were no schema for its type.
     """
     data = f"{event}`data`"
     # JSON never begins with the bytes of a frame, but Avro data may.
@@ -84,7 +84,8 @@ def read_values(
 def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool, unread: str | None = None) -> DataFrame:
     """Return rows with their values.
 
-    Spark can read all data in the rows: Spark has read this data before, or Python has written it.
+    Spark can read all data in the rows, because Spark has read the same data before, or Python has written
+    the data for Spark.
     """
     payloads = dict.fromkeys(value_names(schemas), "`data`")
     rows = _with_number(rows, schemas, "`type`", unread)
@@ -92,7 +93,7 @@ def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool, unread: str
 
 
 def is_read_sql(schemas: Schemas) -> str:
-    """Return SQL that is true if a row of `read_values` has its value, or if it has no schema."""
+    """Return SQL that is true if Spark has read the value of a row, or if the row has no schema."""
     cases = (f"WHEN {n} THEN {name} IS NOT NULL" for n, name in enumerate(value_names(schemas).values()))
     return f"CASE {_NUMBER} {' '.join(cases)} ELSE true END"
 
@@ -105,7 +106,7 @@ def decide_values(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return the rows, which have ``type`` and ``data``, with their values and with the column `FOUND`."""
+    """Return the rows with their values and the column `FOUND`; the rows must have ``type`` and ``data``."""
     rows = read_values(rows, schemas, "", writers, rescue=rescue, unread=unread)
     rows = _with_decisions(rows, schemas, writers, rescue=rescue)
     payloads = dict.fromkeys(value_names(schemas), f"{FOUND}.payload")

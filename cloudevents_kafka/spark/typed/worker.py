@@ -15,7 +15,7 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 
 class _Suspect(msgspec.Struct):
-    """A payload to check, the number of its schema, and the header with its frame.
+    """A payload to check, the number of the payload's schema, and the header with the payload's frame.
 
     In its JSON, bytes are written in base64.
     """
@@ -28,7 +28,7 @@ class _Suspect(msgspec.Struct):
 def payload_checker(
     schemas: Sequence[DataSchema], writers: Writers | None, *, rescue: bool
 ) -> Callable[[pd.Series], pd.Series]:
-    """Return a function that takes JSON of payloads that Spark cannot read, and returns JSON of `Checked`.
+    """Return a function that checks payloads: it converts JSON of `_Suspect` to JSON of `Checked`.
 
     A null stays null.
     """
