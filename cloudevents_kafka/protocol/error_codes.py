@@ -15,7 +15,7 @@ __all__ = ["ErrorCode"]
 class BrokerErrorCode(IntEnum):
     """The base class of a protocol's error codes.
 
-    ``retriable`` is whether the same request may succeed later; ``message`` is the meaning of the code.
+    ``retriable`` says whether the same request may succeed later; ``message`` is the meaning of the code.
     """
 
     retriable: bool

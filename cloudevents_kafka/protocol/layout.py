@@ -51,8 +51,8 @@ class LengthPrefixed(NamedTuple):
 class Array(NamedTuple):
     """Elements that follow their count, which is an int32, a compact count, or an int16 (``short``).
 
-    An encoded element has at least ``least`` bytes. A decoded element takes about ``memory`` bytes of memory;
-    the text, bytes and arrays in the element do not count. With these numbers, a decoder checks the count,
+    An encoded element has at least ``least`` bytes. A decoded element takes about ``memory`` bytes of memory,
+    without the text, the bytes and the arrays in the element. With these numbers, a decoder checks the count,
     which is untrusted input.
     """
 

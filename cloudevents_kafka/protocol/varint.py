@@ -3,7 +3,7 @@
 There are two encodings of the same signed Java integers (KIP-482, KIP-625, and the records of batches). The
 *unsigned* encoding writes the two's complement as a `primitives.varint`: small positive integers are short,
 and all negative integers have the greatest length. The *signed* encoding writes a `primitives.zigzag`: small
-integers are short, positive or negative.
+positive and small negative integers are short.
 
 ``bits`` is 16, 32 or 64. Decoding raises `Truncated` or `Malformed`.
 """

@@ -40,7 +40,7 @@ class InputColumns:
         self._problems: list[str] = []
 
     def fold(self, name: str) -> str:
-        """Return a name in a form that is the same for all names that Spark treats as equal."""
+        """Return a normalized name, which is the same for all names that Spark treats as equal."""
         return name if self._case_sensitive else name.lower()
 
     def find(self, name: str, type_: ColumnType | None = None) -> StructField | None:
@@ -93,7 +93,7 @@ def _preview(data_type: DataType) -> str:
 
 
 def is_text(data_type: DataType) -> bool:
-    """Return whether a type is a type of texts, of any length and collation."""
+    """Return whether a type is one of Spark's string types, of any length and collation."""
     return isinstance(data_type, StringType) or data_type.typeName() in {"char", "varchar"}
 
 

@@ -104,7 +104,7 @@ def select(df: DataFrame, key: Column | str | None, keep: Sequence[str] = ()) ->
 def _key(
     df: DataFrame, columns: InputColumns, extensions: StructField | None, key: Column | str | None
 ) -> Column:
-    """Return the column for the record's key; report a problem if it is missing or has a wrong type."""
+    """Return the key's column; report a problem if this column is missing or has a wrong type."""
     if isinstance(key, Column):
         columns.check_type("key", df.select(key.alias("key")).schema[0].dataType, _KEY)
         return key

@@ -63,11 +63,11 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     `ValueError`. So select ``time_text`` instead of ``time``, or filter with ``year(time) between 1 and
     9999``, before you collect rows.
 
-    Filters on kept columns run before rows are decoded, or in the source if the source allows this. A count
-    does not decode rows. A query that selects only kept columns does not decode rows either. A filter on
-    event columns runs after each row was decoded once. A query that selects some event columns decodes all
-    event columns. All rows of such a query pass through the Python step of the plan. If Java has read a row,
-    this step only receives a null for the row.
+    Filters on kept columns run before rows are decoded, or in the source if the source allows this. A query
+    that only counts rows does not decode rows. A query that selects only kept columns does not decode rows
+    either. A filter on event columns runs after each row was decoded once. A query that selects some event
+    columns decodes all event columns. All rows of such a query pass through the Python step of the plan. If
+    Java has read a row, this step only receives a null for the row.
 
     If the session cannot use Java classes, `decode` reads all records. A warning about the missing Java
     function is logged once. With Spark Connect, the jar of the Java function is sent to the server. If the
@@ -225,7 +225,7 @@ def _select_records(
 ) -> tuple[DataFrame, dict[str, str]]:
     """Return ``value``, ``headers`` and the kept columns, and a map from old to new names of kept columns.
 
-    A kept column gets a new name if its name is an internal name.
+    A kept column gets a new name if its old name is an internal name.
     """
     reserved = ("value", "headers")
     names = {

@@ -176,8 +176,8 @@ def _escape(text: str) -> str:
 def allow_token_endpoint(conf: Mapping[str, str], kafka: Mapping[str, str]) -> dict[str, str]:
     """Return settings of a Spark session that allow newer Kafka clients to connect to the token endpoint.
 
-    If ``conf`` contains a list of allowed URLs, the list does not change. A URL that contains a secret is not
-    put on a command line.
+    If ``conf`` contains a list of allowed URLs, this list is used unchanged. A URL that contains a secret is
+    not put on a command line.
     """
     url = kafka.get(f"kafka.{_ENDPOINT}", "")
     if not url or mask_url(url) != url or any(_ALLOWED_URLS in conf.get(name, "") for name in _JAVA_OPTIONS):
@@ -195,7 +195,7 @@ def librdkafka_settings(source_options: Mapping[str, str]) -> dict[str, str]:
 
     With these settings, librdkafka connects in the same way as Spark.
 
-    Raises `NoCounterpart` if an option affects the connection and librdkafka has no setting for it.
+    Raises `NoCounterpart` if an option affects the connection, but librdkafka has no setting for this option.
     """
     java = {
         name.removeprefix(_PREFIX): value

@@ -136,7 +136,7 @@ def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], p
 
 
 def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
-    """Repair a record with ``mend``, read it again, and return JSON of the outcome and the event or error.
+    """Repair a record with ``mend``, read the result, and return JSON of the outcome and the event or error.
 
     For an event, the JSON also contains the ``key`` and the ``headers`` of the repaired record. The outcome
     is ``landed`` for an event, ``refused`` if the record is still not an event, ``unmended`` if the function

@@ -17,7 +17,7 @@ DeliveryCallback: TypeAlias = Callable[[ProtocolError | None, Any], object]
 """A function that is called with the delivery's error or None, and with the `Message`."""
 
 RECORD_BATCH_VERSION: Final = 3
-"""The first version of Produce that sends record batches, and so can send headers (KIP-98, Kafka 0.11)."""
+"""The first version of Produce that sends record batches, which can contain headers (KIP-98, Kafka 0.11)."""
 
 _RECORD_OVERHEAD: Final = 40  # about the number of bytes of a record without key, value and headers
 

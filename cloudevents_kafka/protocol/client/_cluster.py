@@ -101,7 +101,7 @@ class Cluster:
         return address
 
     def any_broker(self, deadline: Deadline, without: Collection[Address] = ()) -> Connection:
-        """Return an open or new connection to any broker that can be reached, except those in ``without``."""
+        """Return an open or new connection to any reachable broker, except the brokers in ``without``."""
         self._check_open()
         connected = [one for one in map(self._usable, list(self._connections)) if one is not None]
         # Only a request shows that a broker has stopped, so the broker that answered last comes first.

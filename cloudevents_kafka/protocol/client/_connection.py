@@ -66,7 +66,7 @@ class Connection(FrameSocket):
         self._last_id = 0
 
     def version(self, request: type[Structure]) -> int:
-        """Return the version in which a request is sent; raise `Unsupported` if no version is common."""
+        """Return the version in which a request is sent; raise `Unsupported` without a common version."""
         return choose_version(request, self.versions)
 
     def request(self, message: Structure, deadline: Deadline, *, secret: bool = False) -> Any:
@@ -206,7 +206,7 @@ class Connection(FrameSocket):
 
 
 def first_answer(asked: dict[Connection, int], deadline: Deadline) -> Any:
-    """Return the first response to any of the requests, or None at the deadline; forget other responses.
+    """Return the first response to any of the requests, or None at the deadline; drop all other responses.
 
     ``asked`` maps connections to correlation ids. A connection that fails is removed from ``asked``. If no
     other connection is left, the error of the failed connection is raised.

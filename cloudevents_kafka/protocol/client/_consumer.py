@@ -1,8 +1,8 @@
 """`Consumer`: returns records one by one or in lists.
 
 The user assigns the partitions, or the consumer's group assigns them. The consumer has the methods that
-`EventConsumer` calls; their names are the names in confluent-kafka's consumer. Errors are raised, not
-returned as messages. After a temporary error, the consumer tries again and raises no error.
+`EventConsumer` calls; these methods have the same names as in confluent-kafka's consumer. Errors are raised,
+not returned as messages. After a temporary error, the consumer tries again and raises no error.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class Consumer(Closing):
         offsets: Iterable[HasOffset] | None = None,
         asynchronous: bool = False,  # noqa: FBT001, FBT002, ARG002  # confluent-kafka's; here always False
     ) -> list[TopicPartition]:
-        """Commit the offset after ``message``, or ``offsets``, or all positions; return these offsets.
+        """Commit the offset after ``message``, or ``offsets``, or all positions; return what is committed.
 
         All positions are committed if neither ``message`` nor ``offsets`` is passed.
         """

@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.records.record import ABORT
 _SLICE: Final = 2500
 """The maximum number of records and headers in a slice, for instance 500 records with 4 headers each."""
 _SLICE_SECONDS: Final = 0.1
-"""The seconds after which a slice ends with its current batch; many batches may contain no records."""
+"""After this number of seconds, a slice ends with its current batch; many batches may contain no records."""
 _BOUNDARY: Final = (None,)
 """The items that separate the records of two batches."""
 
@@ -77,7 +77,7 @@ class Cursor:
         return messages
 
     def _take(self, records: Iterator[Record | None], messages: list[Message]) -> bool:
-        """Append the records of a slice to ``messages``; return whether it is the last slice."""
+        """Append the records of a slice to ``messages``; return whether this slice is the last slice."""
         (topic, number), start = self.key, self.position
         room, end = _SLICE, time.monotonic() + _SLICE_SECONDS
         for record in records:

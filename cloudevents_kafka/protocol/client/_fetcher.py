@@ -38,7 +38,7 @@ _PATIENCE: Final = 2.0  # seconds to wait for start offsets; then the other part
 
 
 class _Partition:
-    """An assigned partition: the next offset, how many bytes to fetch, and why it is not fetched now.
+    """An assigned partition: its next offset, the size of a fetch, and the reason if it is not fetched now.
 
     The offset is `EARLIEST` or `LATEST` until the leader has answered with the offset's number.
     """

@@ -129,7 +129,7 @@ class Message(msgspec.Struct, frozen=True):
         return self.partition_number
 
     def offset(self) -> int:
-        """Return the offset in the partition, -1 if unknown."""
+        """Return the offset in the partition, or -1 if the offset is unknown."""
         return self.record_offset
 
     def key(self) -> bytes | None:

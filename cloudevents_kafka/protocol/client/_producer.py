@@ -1,8 +1,7 @@
 """`Producer`: queues records, which a thread sends in batches.
 
-The producer has the methods that `EventProducer` calls; their names are the names in confluent-kafka's
-producer.
-Delivery callbacks are called from `poll` and `flush`, in the caller's thread.
+The producer has the methods that `EventProducer` calls; these methods have the same names as in
+confluent-kafka's producer. Delivery callbacks are called from `poll` and `flush`, in the caller's thread.
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ Exchange: TypeAlias = Callable[[bytes], bytes]
 def forms(sasl: Sasl) -> list[Sasl]:
     """Return the credentials to try in turn.
 
-    The original credentials are first. For SCRAM, the credentials after SASLprep follow if they differ.
+    The original credentials are first. For SCRAM, the credentials after SASLprep are tried next, if SASLprep
+    has changed the credentials.
     """
     if not isinstance(sasl, Scram):
         return [sasl]
@@ -133,7 +134,7 @@ def _token(sasl: OAuthBearer) -> str:
 
 
 def _refusal(answer: bytes) -> str:
-    """Return the fields of a refusal, a JSON object such as ``{"status": "invalid_token"}``, as text."""
+    """Return the fields of a refusal as text; a refusal is JSON such as ``{"status": "invalid_token"}``."""
     text = answer.decode("utf-8", "replace")
     try:
         fields = json.loads(text)

@@ -67,7 +67,7 @@ class BatchSender:
     def run_once(self, seconds: float) -> None:
         """Send the batches that can be sent now, wait some seconds for a response, and handle responses.
 
-        `wake` ends the wait. After the wait, the batches whose deadline has passed fail.
+        `wake` ends the wait. After the wait, a batch fails if its deadline has passed.
         """
         for leader, led in self._by_leader(self._accumulator.sendable()).items():
             self._send_to(leader, led)
@@ -93,9 +93,9 @@ class BatchSender:
     def finish(self) -> None:
         """Wait until brokers have processed all requests with acks 0, which brokers do not answer.
 
-        A broker processes the requests of a connection in turn, so its response to a later request proves
-        that the earlier requests were processed. Brokers of 0.9 lost requests that arrived just before the
-        connection was closed.
+        A broker processes the requests of a connection in turn, so the broker's response to a later request
+        proves that the earlier requests were processed. Brokers of 0.9 lost requests that arrived just before
+        the connection was closed.
         """
         for broker, topic in self._unanswered.values():
             request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
@@ -259,7 +259,7 @@ class BatchSender:
             self._retry_or_fail([batch], error)
 
     def _retry_or_fail(self, batches: list[ProducerBatch], error: ProtocolError) -> None:
-        """Let the batches back off if the error is retriable; otherwise, let the batches fail."""
+        """Send the batches again later if the error is retriable; otherwise, let the batches fail."""
         for batch in batches:
             if is_retriable(error):
                 self._cluster.invalidate()

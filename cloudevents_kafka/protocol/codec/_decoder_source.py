@@ -1,4 +1,4 @@
-"""The source of decoding functions, for `compiler`."""
+"""The source code of decoding functions, for the module `compiler`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FALLBACKS: Final = (
 
 
 def decoder_source(layout: Layout) -> FunctionSource:
-    """Return the source of ``run(data, at, left)``, which returns a structure and the index after it.
+    """Return the code of ``run(data, at, left)``, which returns a structure and the index after it.
 
     ``left`` is the memory in bytes that the elements of the structure's arrays may take. A `FallBack` that
     ``run`` raises contains the marks of the arrays' last elements.
@@ -128,7 +128,7 @@ class _Builder(FunctionSource):
         return variable
 
     def value(self, codec: Codec) -> str:
-        """Add the lines that decode a value; return its expression, which is valid after `flush`."""
+        """Add the lines that decode a value; return the value's expression, which is valid after `flush`."""
         if isinstance(codec, Fixed):
             return self.fixed(codec.code)
         if isinstance(codec, Uuid):

@@ -1,4 +1,4 @@
-"""The source of encoding functions, for `compiler`."""
+"""The source code of encoding functions, for the module `compiler`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Field, Fixe
 
 
 def encoder_source(layout: Layout) -> FunctionSource:
-    """Return the source of ``run(s)``, which returns the bytes of a structure."""
+    """Return the source code of ``run(s)``, which returns the bytes of a structure."""
     source = _Builder("def run(s):")
     source.add("out = bytearray()")
     source.structure(layout, "s")
@@ -46,7 +46,7 @@ class _Builder(FunctionSource):
             self.fall_back(f"if {value}.unknown_tags != ():")
 
     def differs(self, field: Field, value: str) -> str:
-        """Return the source of the condition that a field's value differs from the field's default."""
+        """Return the source code of the condition that a field's value differs from the field's default."""
         default = default_of(field)
         return f"{value}.{field.name} != {self.global_name(default, 'K') if default else repr(default)}"
 

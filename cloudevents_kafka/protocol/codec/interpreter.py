@@ -1,7 +1,7 @@
-"""Encoding and decoding that follows a layout field by field: the reference for the compiler.
+"""Encoding and decoding that follows a layout field by field: the reference for the module `compiler`.
 
-The interpreter is slow, but its errors name the field, the byte and the rule, and it can call a visitor for
-each field.
+This module is slow, but its errors name the field, the byte and the rule. The module can also call a visitor
+for each field.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Decoder:
         return layout.structure(**found), at
 
     def value(self, codec: Codec, at: int, path: str) -> tuple[Any, int]:
-        """Return a value of any codec, and the index after it."""
+        """Return a value of any codec, and the index after the value."""
         match codec:
             case Layout():
                 return self.structure(codec, at, path)
@@ -141,7 +141,7 @@ class Decoder:
         return self.text(raw, at, path) if codec.type is STRING else raw, at + length
 
     def text(self, raw: bytes, at: int, path: str) -> str:
-        """Return the text that is encoded in the bytes of a string, which begin at index ``at``."""
+        """Return the text of an encoded string, whose bytes begin at index ``at``."""
         try:
             return raw.decode()
         except UnicodeDecodeError:
@@ -173,7 +173,7 @@ class Decoder:
         return min(marks, key=lambda mark: mark.at, default=Mark(codec, 0, at, self.left))[1:]
 
     def take_memory(self, size: int, at: int, path: str) -> None:
-        """Subtract the memory of elements from what is left; raise `Malformed` beyond the limit."""
+        """Subtract the memory of elements from the memory that is left; raise `Malformed` below 0."""
         self.left -= size
         if self.left < 0:
             rule = f"the elements of a message must take at most {self.memory:,} bytes of memory"
@@ -225,7 +225,7 @@ class Decoder:
         return tuple(unknown), at
 
     def counted(self, at: int, path: str, name: str) -> tuple[int, int]:
-        """Return a count, tag or size, and the index after it; visit the field."""
+        """Return a count, tag or size, and the index after it; call the visitor."""
         number, end = self.varint(at, path)
         self.visit(path, at, end, name, number)
         return number, end

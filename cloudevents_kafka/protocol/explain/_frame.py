@@ -74,7 +74,7 @@ def explain_frame(
     sized: bool | None = None,  # noqa: FBT001
     max_fields: int = MAX_FIELDS,
 ) -> ExplainedFrame:
-    """Return the explanation of a frame with or without its size.
+    """Return the explanation of a frame; the data may begin with the frame's size.
 
     If ``sized`` is None, and the first 4 bytes match the size of the data, these bytes are the frame's size.
     If these bytes do not match, the frame is read first without a size, and then with a size. The first

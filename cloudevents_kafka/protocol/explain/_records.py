@@ -1,7 +1,7 @@
 """The fields of message sets and record batches, including compressed data.
 
 The decoders in `records` are fast and skip fields that a consumer does not need. The functions in this module
-cover every byte. An invalid entry ends the decoding of its message set, but not the decoding of the frame.
+explain every byte. An invalid entry ends the decoding of its message set, but not the decoding of the frame.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def _structure(layout: Layout) -> Production:
 
 
 def _field(field: LayoutField, version: int) -> Production:
-    """Return the right side for a field, which uses the field's ``guide`` name (see `schema.wire`)."""
+    """Return the right side for a field; this side uses the field's ``guide`` name (see `schema.wire`)."""
     name = field.declared.wire.guide
     if isinstance(field.codec, LengthPrefixed) and field.codec.type is RECORDS and version in MESSAGE_SETS:
         return Production("", name or "", (Production((name or "").split()[0], "int32"),))

@@ -183,7 +183,7 @@ def watch_group(client: Any, group: str, on_change: Callable[[Group], None] | No
 def _read_children(
     watcher: Watcher[Any], parent: str, parse: Callable[[str, bytes, str], _T], problems: list[str]
 ) -> list[_T]:
-    """Return what ``parse`` returns for the name, value and path of each child of a node."""
+    """Call ``parse`` with the name, value and path of each child of a node, and return the results."""
     found = []
     for name in watcher.children(parent):
         path = f"{parent}/{name}"
@@ -210,8 +210,8 @@ def _parse_consumer(name: str, value: bytes, path: str) -> tuple[str, dict[str, 
 def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: float = TIMEOUT) -> None:
     """Create an ephemeral node and its missing parents; if this session owns the node, set its value.
 
-    ``creator`` is the value of parents that are created. Raises `NodeExists` if another session still owns
-    the node after ``timeout`` seconds.
+    ``creator`` is the value of the parent nodes that are created. Raises `NodeExists` if another session
+    still owns the node after ``timeout`` seconds.
     """
     deadline = time.monotonic() + timeout
     with _errors():

@@ -68,7 +68,7 @@ def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -
 
 
 def extension_texts() -> tuple[str, str]:
-    """Return two arguments of the Java function: names for Python, and extensions for Java.
+    """Return two arguments of the Java function: names that only Python handles, and Java's extensions.
 
     The first text lists the extensions and formats that only Python can handle. The second text describes the
     extensions that Java can handle. ``Extensions.java`` and ``Extension.java`` describe the two texts.

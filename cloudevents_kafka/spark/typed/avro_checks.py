@@ -132,7 +132,7 @@ class AvroChecks:
     def check(self, payload: bytes | None, size: int | None = None) -> Checked:
         """Return the payload if it is exactly one valid datum, or else the reason why the payload is invalid.
 
-        The budget is for ``size`` bytes, by default for the length of the payload.
+        The budget of work is for ``size`` bytes, by default for the length of the payload.
         """
         if payload is None:
             return Checked(None, Misfit("", "must be one datum of Avro", "no data").reason())

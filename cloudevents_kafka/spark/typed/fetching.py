@@ -1,8 +1,9 @@
 """`SchemaFetcher` fetches the schemas that framed payloads name.
 
-It runs on the driver, with confluent-kafka's client.
+`SchemaFetcher` runs on the driver, with confluent-kafka's client.
 
-For each batch, it fetches the schemas of the most frequent new names. The number of new names is limited.
+For each batch, `SchemaFetcher` fetches the schemas of the most frequent new names. The number of new names is
+limited.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Serializers of a schema registry write framed payloads. A framed payload is read with the schema that it
 names, and converted to the reader's schema. If this is not possible, the payload does not fit, and the reason
 contains the name of the schema. A name is an id, or a GUID in hexadecimal digits, and is in front of the data
-or in the header `HEADER`. A registry never changes the schema of a name, but a name that is unknown now may
-become known later. So the schemas for one batch (`Writers`) are fetched only once, and are stored in the
-folder ``OUT/_batches``. If the batch is read again, the stored schemas are used. Python reads all framed
+or in the header `HEADER`. A registry never changes the schema of a name, but a registry may know a name later
+that it does not know now. So the schemas for one batch (`Writers`) are fetched only once, and are stored in
+the folder ``OUT/_batches``. If the batch is read again, the stored schemas are used. Python reads all framed
 payloads, and writes them again with the reader's schema, so that Spark can read them.
 """
 
@@ -84,7 +84,7 @@ Writers = Mapping[str, Writer]
 def check_payload(
     schema: DataSchema, data: bytes | None, header: bytes | None, writers: Writers | None, *, rescue: bool
 ) -> Checked:
-    """Return a payload that Spark can read completely, or the reason why it does not fit.
+    """Return a payload that Spark can read completely, or the reason why the payload does not fit.
 
     Without ``writers``, the payload is read as data without a frame. If ``writers`` is passed, a JSON payload
     without a frame is also accepted.

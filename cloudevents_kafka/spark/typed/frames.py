@@ -70,7 +70,7 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
 def data_by_type(
     events: DataFrame, schemas: Mapping[str, Any], *, rescue: bool = False, registry: Any = None
 ) -> DataFrame:
-    """Return the events with the columns of `data_as`; the type of an event decides its schema.
+    """Return the events with the columns of `data_as`; the type of an event selects the schema of the data.
 
     ``schemas`` maps patterns of types to schemas; in a pattern, ``*`` stands for any text. The first pattern
     that matches a type selects the schema of this type. ``value`` is a struct with a field for each pattern,

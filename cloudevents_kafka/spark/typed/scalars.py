@@ -1,4 +1,4 @@
-"""Scalars in JSON: each function checks a value with a `Shape`, and returns it in a form that Spark reads.
+"""Scalars in JSON: each function checks a value with a `Shape`, and returns a value that Spark can read.
 
 A function raises `ValueError`, whose text describes the value, or `TypeError` for a value of another type.
 Numbers are texts (`msgspec.Raw`), so that they are not rounded before they are checked.

@@ -52,7 +52,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     shape: Shape | None = None
     avro: str = ""
     refused: tuple[str, str] | None = None
-    """Set if Spark cannot read any Avro data with the types of the table.
+    """Not None if Spark cannot read any Avro data with the types of the table.
 
     The first text is the reason, and the second text is the table's types as DDL.
     """
@@ -118,7 +118,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         return f"CASE WHEN {parsed} IS NOT NULL AND {parsed}.{_CORRUPT} IS NULL THEN struct({fields}) END"
 
     def check(self, payload: bytes | None, *, rescue: bool = False) -> Checked:
-        """Return a payload that Spark can read completely, or the reason why it does not fit."""
+        """Return a payload that Spark can read completely, or the reason why the payload does not fit."""
         if self.refused:
             return Checked(None, self.refused[0])
         if self.shape is None:
@@ -134,7 +134,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def avro_checks(self) -> AvroChecks:
-        """The checks for data in the Avro schema."""
+        """The checks for data with the Avro schema."""
         return AvroChecks(self.parsed)
 
 
@@ -142,8 +142,8 @@ def data_schema(source: Any) -> DataSchema:
     """Return the schema that a source describes.
 
     A source is a text in DDL, JSON Schema or Avro, the path of a file with such a text, a dict of JSON Schema
-    or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. DDL needs a session. Raises
-    `ValueError` if a part of the schema has no type in Spark; the error names this part.
+    or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. To read DDL, Spark needs a
+    session. Raises `ValueError` if a part of the schema has no type in Spark; the error names this part.
     """
     if isinstance(source, DataSchema):
         return source
@@ -172,7 +172,7 @@ def _read_schema(source: Any) -> DataSchema:
 def read_schemas(sources: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schemas for patterns of types; raise `ValueError` for a wrong schema.
 
-    A text in DDL stays a text, because DDL needs a session.
+    A text in DDL stays a text, because Spark needs a session to read DDL.
     """
     read = {}
     if "" in sources:

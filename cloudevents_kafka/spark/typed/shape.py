@@ -67,7 +67,7 @@ _DECIMAL: Final = "DECIMAL("
 VALUE: Final = "value"
 """The name of the column of values."""
 RESCUED: Final = "_rescued"
-"""The field of a value for members that its schema does not have, and for members that do not fit."""
+"""The field that contains the members that the schema does not have, and the members that do not fit."""
 RESERVED: Final = (RESCUED, "__ce_corrupt")
 """The names that members of a schema must not have, in any mix of upper and lower case."""
 
