@@ -118,7 +118,7 @@ def test_an_exception_in_a_rule_refuses_the_value() -> None:
         (AttributeType.STRING, {"needs": 5}, "needs must be a list of names, got 5"),
         (AttributeType.STRING, {"needs": [5]}, "needs must be a list of names"),
         (AttributeType.STRING, {"needs": b"ab"}, "needs must be a list of names"),
-        (AttributeType.STRING, {"rule": 5}, "rule a str"),
+        (AttributeType.STRING, {"rule": 5}, "rule must be a str"),
         (AttributeType.STRING, {"accepts": True}, "accepts must be a function"),
     ],
 )
