@@ -69,7 +69,7 @@ classes: ready
 # pytest rewrites the assertions of each test module. In a new tree each worker would do so for all modules.
 rewritten:
 	@[ -n "$$(find tests -name '*-pytest-*.pyc' -print -quit)" ] || for part in 0 1; do \
-	    $(PY) -m pytest --collect-only -qq $$(find tests -name 'test_*.py' | awk "NR % 2 == $$part") >/dev/null & \
+	    $(PY) -m pytest --collect-only -qq $$(ls -d tests/*/ tests/test_*.py | awk "NR % 2 == $$part") >/dev/null & \
 	done; wait
 
 # From the results of the last make test.
