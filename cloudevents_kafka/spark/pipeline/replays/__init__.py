@@ -4,8 +4,8 @@ The replays of a folder are numbered 1, 2, …, and these five rules hold:
 
 1. A replay chooses records, reads them again, and stages the outcome of each record. Then the replay is
    decided.
-2. Replay n is decided when the file of replay n in ``_replays`` is created. Only one run can create this
-   file. Replay n - 1 is complete before this file is created.
+2. Replay n is decided when the file of replay n in ``OUT/_replays`` is created. Only one run can create
+   this file. Replay n - 1 is complete before this file is created.
 3. In each table, one commit adds the staged rows of replay n. After this commit, the ledger of the table
    counts n replays. The commit succeeds only if the ledger of the table counts fewer than n replays before
    the commit. In the table of events, the ledger must count exactly n - 1 replays before the commit. The
@@ -24,8 +24,8 @@ table has changed. If two replays run at the same time, one of them is decided, 
 error message.
 
 The module `_replay_options` selects records, the module `_rereading` reads the records again, the module
-`_replay_notes` reads and writes the files in ``_replays``, the module `_replay_landing` commits rows, and the
-module `_replay` combines these modules.
+`_replay_notes` reads and writes the files in ``OUT/_replays``, the module `_replay_landing` commits rows, and
+the module `_replay` combines these modules.
 """
 
 from cloudevents_kafka.spark.pipeline.replays._replay import ReplaySummary, replay_quarantine, replayed_kind

@@ -1,4 +1,4 @@
-"""The files in ``_replays``: which replays of the quarantine were decided, and which are complete."""
+"""The files in ``OUT/_replays``: which replays of the quarantine were decided, and which are complete."""
 
 from __future__ import annotations
 
