@@ -261,7 +261,7 @@ class Readable(Generic[ItemT_co]):
         return self.vitals.health()
 
     def note_poll(self, client: Any, returned: Iterable[PolledMessage] = ()) -> None:
-        """Remember that a poll has ``returned`` messages; the polling thread calls this method."""
+        """Store the time of a poll and the messages that it ``returned``; called by the polling thread."""
         gone = self.vitals.note_poll(client)
         if gone is None:
             return

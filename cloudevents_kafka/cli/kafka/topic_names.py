@@ -43,7 +43,7 @@ def choose_topics(
         visible = [name for name in known if text.startswith(_INTERNAL) or not name.startswith(_INTERNAL)]
         found = [name for name in visible if regex.fullmatch(name)]
         if not found:
-            advice = near(text, visible) or "; check -t; the command topics lists the names"
+            advice = near(text, visible) or "; check -t; list the names by the command topics"
             raise BadUsage(f"broker {session.address} has no topic that matches {text!r}{advice}")
         chosen += found
     return list(dict.fromkeys(chosen))

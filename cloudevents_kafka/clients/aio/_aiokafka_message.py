@@ -8,7 +8,7 @@ from cloudevents_kafka.record import Headers, to_headers
 
 
 class AiokafkaFailure:
-    """An aiokafka error with the methods of a confluent-kafka message that is an error.
+    """An error of aiokafka that has the methods of a message of confluent-kafka.
 
     The error may be about the record at an offset of a partition; otherwise, the error's text names the
     topic.

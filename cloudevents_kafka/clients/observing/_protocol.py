@@ -124,7 +124,7 @@ class Observer:
         """Observe offsets that were committed, or that a client has begun to commit asynchronously."""
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """About once a second, observe the offsets at which the client reads on.
+        """Observe, about once a second, the next offset that the client will read in each partition.
 
         The consumer has returned all records before these offsets. Directly before such an offset, there may
         be transaction markers instead of a record.

@@ -196,7 +196,7 @@ def rows_of_table(rows: DataFrame, table: str, schemas: Schemas, routes: Mapping
 
 
 def _table_name(name: str, schemas: Schemas) -> str:
-    """Return the name of a column of values in rows of tables.
+    """Return the name that the column of values has in the tables.
 
     If there is only one schema, this name is `VALUE`.
     """

@@ -202,11 +202,11 @@ def _bin_counts(observed: Mapping[str, Any], name: str) -> Counter[int]:
 
 
 def tolerated_rules(tolerated: str) -> tuple[str, str]:
-    """Return SQL for two texts about the accepted deviations of an event.
+    """Return two SQL expressions for the broken rules that lenient reading has accepted in an event.
 
-    The first text joins the clauses with commas, and the second text joins the rules with newlines. If an
-    event has many deviations, the texts contain the first `MOST_RULES` deviations and one more, which stands
-    for all further deviations.
+    The first expression joins the clauses with commas. The second expression joins the rules with newlines.
+    If an event breaks many rules, the expressions contain the first `MOST_RULES` rules and one more, which
+    stands for all further rules.
     """
     few = f"slice({tolerated}, 1, {MOST_RULES + 1})"
     newline = literal("\n")

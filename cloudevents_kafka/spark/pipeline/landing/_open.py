@@ -145,7 +145,7 @@ def open_lander(
     *,
     tasks: int,
 ) -> BatchLander:
-    """Return the lander for the batches of a query or of a backfill.
+    """Return the object that writes the batches of a query, or of a backfill, to the tables.
 
     The caller must call `BatchLander.recover` first. ``tasks`` is the number of Spark's tasks that run at the
     same time.
