@@ -60,6 +60,7 @@ def test_empty_values() -> None:
 def test_unknown_fields_are_ignored() -> None:
     """Fields of another number or wire type are ignored at each level, as Protobuf demands."""
     unknown = b"\x48\x01" + b"\x92\x03\x01x" + b"\x4d1234" + b"\x4912345678" + b"\x08\x01"
+    unknown += b"\xf8\xff\xff\xff\x0f\x01"  # the largest field number, 2^29 - 1
     value = unknown + MIN + unknown + entry("k", b"\x48\x01" + bytes_field(3, b"v") + b"\x18\x01") + unknown
     assert CloudEvent.FromString(value).attributes["k"].ce_string == "v"
     event = PROTOBUF.decode(value)
