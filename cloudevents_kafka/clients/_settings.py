@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -55,6 +56,22 @@ def make_client(
     texts = {str(name): str(value) for name, value in settings.items() if not str(name).endswith("_cb")}
     reason = mask_settings(reason.strip(), texts)
     raise ValueError(f"{of} be names and values of librdkafka, got: {reason}; correct that setting")
+
+
+@contextmanager
+def closed_on_error(client: Any) -> Iterator[None]:
+    """Yield, and close a client that was made from settings if the body raises an error.
+
+    A client that nobody closes connects to its brokers until the garbage collector finds the client. For
+    None, nothing is closed.
+    """
+    try:
+        yield
+    except BaseException:
+        close = getattr(client, "close", None)  # the Producer of older releases has no close
+        if close is not None:
+            close()
+        raise
 
 
 @cache

@@ -33,7 +33,7 @@ from cloudevents_kafka.clients._protocols import (
     expels_after,
 )
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions
-from cloudevents_kafka.clients._settings import make_consumer
+from cloudevents_kafka.clients._settings import closed_on_error, make_consumer
 from cloudevents_kafka.clients.dead_letters import DeadLetters
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
@@ -180,19 +180,20 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
         client: Any = consumer if settings is None else make_consumer(settings)
-        check_client(client, Consumer)
-        super().__init__(
-            client,
-            settings,
-            strict=strict,
-            lenient=lenient,
-            reverse_key_mapper=reverse_key_mapper,
-            data_reader=data_reader,
-            eager_data=eager_data,
-            data_type=data_type,
-            on_error=on_error,
-            observers=observers,
-        )
+        with closed_on_error(None if settings is None else client):
+            check_client(client, Consumer)
+            super().__init__(
+                client,
+                settings,
+                strict=strict,
+                lenient=lenient,
+                reverse_key_mapper=reverse_key_mapper,
+                data_reader=data_reader,
+                eager_data=eager_data,
+                data_type=data_type,
+                on_error=on_error,
+                observers=observers,
+            )
         self.consumer: ConsumerT = client
         self._client: Any = client  # a user's class may have no methods of a group
         self._left: list[TopicPartition] = []  # the first unfinished offsets after `run`
@@ -203,7 +204,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         self.hand_over: Callable[..., object] = self._hand_over
         """A function that the polling thread calls with partitions that are revoked or ``lost``."""
         if topics is not None:
-            self.subscribe(topics)
+            with closed_on_error(None if settings is None else client):
+                self.subscribe(topics)
 
     def subscribe(
         self,

@@ -25,7 +25,7 @@ from cloudevents_kafka.clients._deliveries import Delivery, DeliveryError, OnDel
 from cloudevents_kafka.clients._polling import Polling
 from cloudevents_kafka.clients._protocols import Producer, ProducerT, add_observers, check_client
 from cloudevents_kafka.clients._sends import count_send
-from cloudevents_kafka.clients._settings import make_client
+from cloudevents_kafka.clients._settings import closed_on_error, make_client
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event, SdkEvent, check_event
 from cloudevents_kafka.primitives.plural import with_article
@@ -176,11 +176,12 @@ class EventProducer(Generic[ProducerT]):
     ) -> None:
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
         client = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
-        check_client(client, Producer)
-        self.producer = cast("ProducerT", client)
-        self._polling = Polling(client, is_owned=client is not producer)
-        self._deliveries = self._polling.deliveries
-        self.observe(observers)
+        with closed_on_error(None if client is producer else client):
+            check_client(client, Producer)
+            self.producer = cast("ProducerT", client)
+            self._polling = Polling(client, is_owned=client is not producer)
+            self._deliveries = self._polling.deliveries
+            self.observe(observers)
 
     def send(
         self,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from cloudevents_kafka import AsyncEventConsumer, AsyncEventProducer, EventConsumer, EventProducer
 from cloudevents_kafka.clients._settings import make_client
+from cloudevents_kafka.testing import FakeConsumer
 from tests.support.cases import each
 
 QUIET = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
@@ -63,3 +66,54 @@ def test_a_missing_client_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(ImportError, match=r"confluent-kafka must be installed .*; pip install"):
         make_client(QUIET, "Producer")
+
+
+class Opened:
+    """Counts the clients that are open."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        self.count = 0
+        opened, made = self, getattr(confluent_kafka, name)
+
+        class Counted(made):  # type: ignore[misc]  # a class of C
+            def __init__(self, settings: dict[str, Any]) -> None:
+                super().__init__(settings)
+                opened.count += 1
+
+            def close(self) -> None:
+                super().close()
+                opened.count -= 1
+
+        monkeypatch.setattr(confluent_kafka, name, Counted)
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "options"),
+    [
+        (EventConsumer, {"topics": "orders"}),
+        (EventConsumer, {"data_type": 7}),
+        (EventConsumer, {"observers": 7}),
+        (AsyncEventConsumer, {"topics": "orders"}),
+        (AsyncEventConsumer, {"max_records": 0}),
+        (EventProducer, {"observers": 7}),
+        (AsyncEventProducer, {"observers": 7}),
+        (AsyncEventProducer, {"max_in_flight": 0}),
+    ],
+)
+def test_a_refused_option_leaves_no_client(
+    wrapper: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that was made from settings is closed: it would connect to its brokers from then on."""
+    opened = Opened(monkeypatch, "Consumer" if "Consumer" in wrapper.__name__ else "Producer")
+    settings = QUIET | ({"group.id": "g"} if "Consumer" in wrapper.__name__ else {})
+    with pytest.raises((TypeError, ValueError)):
+        wrapper(settings, **options)
+    assert opened.count == 0
+
+
+def test_a_refused_option_leaves_the_users_client_open() -> None:
+    """A client that the user passed is not closed."""
+    client = FakeConsumer()
+    with pytest.raises(TypeError, match="topics must be a list"):
+        EventConsumer(client, topics="orders")
+    client.subscribe(["orders"])

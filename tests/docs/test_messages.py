@@ -75,13 +75,13 @@ CALLS = {
         lambda: EventProducer(FakeProducer()).send(
             Event(id="1", source="/s", type="t"), "orders", headers={"ce_id": "2"}
         ),
-        lambda: EventProducer({"bootstrap.server": "localhost:9092"}),
+        lambda: EventProducer({"bootstrap.server": "127.0.0.1:1"}),
         lambda: EventProducer(Producer),
     ),
     "consume": (
-        lambda: EventConsumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}, topics="orders"),
-        lambda: EventConsumer({"bootstrap.servers": "localhost:9092", "enable.auto.commit": True}),
-        lambda: EventConsumer({"bootstrap.servers": "localhost:9092", "group.ip": "g"}),
+        lambda: EventConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}, topics="orders"),
+        lambda: EventConsumer({"bootstrap.servers": "127.0.0.1:1", "enable.auto.commit": True}),
+        lambda: EventConsumer({"bootstrap.servers": "127.0.0.1:1", "group.ip": "g"}),
         lambda: EventConsumer(Consumer),
         lambda: Event(id="1", source="/s", type="t", data=b"{", datacontenttype="application/json").data,
     ),

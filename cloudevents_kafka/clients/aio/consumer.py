@@ -27,6 +27,7 @@ from cloudevents_kafka.clients._protocols import (
     is_awaited,
 )
 from cloudevents_kafka.clients._reading import ItemT_co, ReadOptions
+from cloudevents_kafka.clients._settings import closed_on_error
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
 from cloudevents_kafka.clients.aio._checks import check_run
 from cloudevents_kafka.clients.aio._loop import Turn
@@ -163,7 +164,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         else:
             self._events = self._polled = EventConsumer[Any, ItemT_co](consumer, **options)
             client = self._polled.consumer
-            self._source = PolledSource(self._polled, client, max_records)
+            with closed_on_error(client if is_settings else None):
+                self._source = PolledSource(self._polled, client, max_records)
         self.consumer: AnyConsumerT = client
         self._gathered: Gathered[ItemT_co] = self._source.gathered
         self._turn = Turn()
@@ -172,7 +174,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         self._before: Tasks | None = None  # of the last run, if its handlers have not returned
         self._ended = asyncio.Event()  # set after the last run
         if topics is not None:
-            self.subscribe(topics)
+            with closed_on_error(client if is_settings else None):
+                self.subscribe(topics)
 
     def subscribe(
         self,

@@ -16,7 +16,7 @@ from cloudevents_kafka.binding import ContentMode, KeyMapper
 from cloudevents_kafka.clients._deliveries import DeliveryError
 from cloudevents_kafka.clients._protocols import AnyProducerT, Producer, add_observers, is_awaited
 from cloudevents_kafka.clients._sends import count_send
-from cloudevents_kafka.clients._settings import make_client
+from cloudevents_kafka.clients._settings import closed_on_error, make_client
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
 from cloudevents_kafka.clients.aio._loop import Turn
 from cloudevents_kafka.clients.aio._sender import AsyncDelivery, AsyncSender, PolledSender
@@ -76,13 +76,14 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     ) -> None:
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
         client: Any = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
-        self.is_aiokafka = awaited = is_awaited(client, Producer, "send", "start", "stop")
-        self.producer = cast("AnyProducerT", client)
-        polled = partial(PolledSender, is_owned=client is not producer)
-        sender: Callable[..., AsyncSender] = AiokafkaSender if awaited else polled
-        self._sender = sender(client, max_in_flight)
-        self._turn = Turn()
-        self.observe(observers)
+        with closed_on_error(None if client is producer else client):
+            self.is_aiokafka = awaited = is_awaited(client, Producer, "send", "start", "stop")
+            self.producer = cast("AnyProducerT", client)
+            polled = partial(PolledSender, is_owned=client is not producer)
+            sender: Callable[..., AsyncSender] = AiokafkaSender if awaited else polled
+            self._sender = sender(client, max_in_flight)
+            self._turn = Turn()
+            self.observe(observers)
 
     async def send(
         self, event: Event[Any] | SdkEvent, topic: str | None = None, **options: Unpack[SendOptions]
