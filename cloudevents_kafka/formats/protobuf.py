@@ -24,6 +24,7 @@ from functools import cache
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import current, type_of
+from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.codecs.json import decode_json, encode_json
@@ -124,6 +125,9 @@ def _text_of(message: Any, event: Event, payload: bytes) -> str:
         if string is not None:
             return string
         message.attributes["datacontenttype"].ce_string = "application/json"  # not implied here
+    media = None if content_type is None else media_type(content_type)
+    if media is None or (media.utf8 and not media.ascii):
+        return payload.decode()
     try:
         if event.kind is not DataKind.JSON:
             return to_utf8(payload, content_type).decode()
