@@ -56,7 +56,7 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--send", is_flag=True, help="Send the records. Without --send, only print what would be sent.")
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Send at most N dead letters.")
-@group_option("Start after the dead letters that were sent with this group before.")
+@group_option("Start after the dead letters that an earlier run with this group has read.")
 @click.option(
     "--error", "errors", multiple=True, metavar="GLOB", help="Send only dead letters whose error matches."
 )
@@ -128,6 +128,8 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
                     reader.commit(offsets)
         finally:
             replay.print_report(sent=None if sender is None else sender.delivered)
+            if group is not None and send:
+                replay.print_passed(group)
         replay.check(group)
 
 
@@ -145,7 +147,7 @@ class _Replay:
         self._resender = resender
         self._counts = Labels[tuple[str, str]]()
         self._read = 0
-        self._without_origin = self._without_value = 0
+        self._others = self._without_origin = self._without_value = 0
 
     def run(self, batches: Iterator[list[Record]]) -> Iterator[dict[Partition, int]]:
         """Send each batch, and yield the offsets after the records that were sent or refused.
@@ -181,6 +183,7 @@ class _Replay:
         self._read += 1
         letter = DeadLetter.of(record) or DeadLetter()
         if not self._matches(record, letter):
+            self._others += 1
             return None
         topic = self._choice.to or letter.topic
         if topic is None or topic == self._choice.topic:
@@ -214,6 +217,15 @@ class _Replay:
         matching = pluralize(self._counts.total, "matches", "match")
         done = "nothing was sent: add --send" if sent is None else f"{sent:,} sent"
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
+
+    def print_passed(self, group: str) -> None:
+        """Print how many records did not match, since a later run with the group does not read them again."""
+        if self._others:
+            records = pluralize(self._others, "record does", "records do")
+            print_message(
+                f"{records} not match, and a later run with the group {escape(group)} starts after them; to "
+                "send these records, leave out --group or name another group"
+            )
 
     def check(self, group: str | None) -> None:
         """Raise `BadData` if a matching record was refused, has no known topic, or has no value."""

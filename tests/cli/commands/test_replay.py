@@ -118,6 +118,16 @@ def test_a_group_continues_after_what_it_has_sent(replay, found):
     assert len(found("a")) + len(found("b")) == 3
 
 
+def test_a_group_passes_over_what_does_not_match(replay):
+    """The command says that a later run with the group does not read these records again."""
+    passed = "not match, and a later run with the group some starts after them; to send"
+    chosen = ("--group", "some", "--type", "t1")
+    assert passed not in replay(*chosen).stderr  # a dry run commits nothing
+    assert passed not in replay("--send", "--type", "t1").stderr
+    assert passed in replay(*chosen, "--send").stderr
+    assert "of 0 records read" in replay("--group", "some", "--send").stdout
+
+
 USAGE = [
     ([], "the topic is missing"),
     (["-t", "d", "--to", "d"], "--to must be another topic"),
