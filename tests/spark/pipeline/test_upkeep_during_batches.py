@@ -32,8 +32,10 @@ def test_upkeep_during_batches(lake: Lake, to: Any) -> None:
         for _ in range(6):
             produce(lake.broker, lake.topic, 20)
             records += 20
-            table.optimize()
-            table.vacuum(keep_hours=25)
+            with table.lock():
+                table.optimize()
+            with table.lock():
+                table.vacuum(keep_hours=25)
             assert not pipeline.wait(0.1)
         with pytest.raises(InUse):
             list(vacuum_tables(folder=str(lake.out), keep_hours=1))

@@ -72,6 +72,8 @@ def optimize_tables(
     columns in ``sort_by``. If a table does not have one of these columns, its rows are clustered by the
     remaining columns: for example, a quarantine has other columns than a table of events. ``conf`` contains
     settings of Spark, such as the settings of a catalog. A pipeline may write to the tables at the same time.
+    If a table is in a local folder, the pipeline then waits with its commit until the table is optimized, but
+    at most 5 minutes.
 
     Raises `WrongTable` if there is no table. If a column of ``sort_by`` is in none of the tables, also raises
     `WrongTable`, and changes no table. Raises `ValueError` for an invalid table name, `PipelineFailed` if
@@ -116,7 +118,8 @@ def vacuum_tables(
     def vacuum(tables: Sequence[Table]) -> Iterator[Maintenance]:
         for table in tables:
             before = table.count_stored()
-            table.vacuum(keep_hours)
+            with table.lock():
+                table.vacuum(keep_hours)
             yield Maintenance(table.name, before, table.count_stored())
 
     return _maintain(vacuum, folder, names, master, conf, alone=keep_hours < _LONGEST_BATCH_HOURS)
@@ -131,7 +134,8 @@ def _optimize(tables: Sequence[Table], sort_by: tuple[str, ...]) -> Iterator[Mai
     for table, columns in zip(tables, found, strict=True):
         left_out = tuple(name for name in sort_by if name not in columns)
         before = table.count_files()
-        table.optimize(tuple(columns.values()))
+        with table.lock():
+            table.optimize(tuple(columns.values()))
         yield Maintenance(table.name, before, table.count_files(), left_out)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -213,6 +213,10 @@ class Table(ABC):
             if re.search(self.conflicts, str(error)):
                 raise self._changed() from error
             raise
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Return a context manager in which no other process commits to the table; see `commit_lock`."""
+        return commit_lock(self._folder)
 
     def _changed(self) -> LedgerChanged:
         return LedgerChanged(f"the ledger of {self.name} must be read again")
