@@ -104,7 +104,9 @@ def vacuum_tables(
 
     If ``keep_hours`` is less than a day, no pipeline may write to the tables at the same time: before a batch
     is committed, its files do not belong to any version, and could be deleted. `InUse` is raised if a
-    pipeline uses the folder. The other arguments and the errors are the same as for `optimize_tables`.
+    pipeline uses the folder. If a table is in a local folder, a pipeline waits with its commit until the
+    table is vacuumed, but at most 5 minutes. The other arguments and the errors are the same as for
+    `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
