@@ -314,12 +314,15 @@ class Deliveries(Generic[DeliveryT]):
         if pending:
             failed += [found[0] for found in list(self.pending.values())]
             messages = pluralize(pending, "message is", "messages are")
-            raise DeliveryError(f"{messages} still pending after {timeout} s; flush again", failed)
+            advice = _AFTER_CLOSE if self.closed else "flush again"
+            raise DeliveryError(f"{messages} still pending after {timeout} s; {advice}", failed)
         if failed:
             events = pluralize(len(failed), "event was", "events were")
             raise DeliveryError(f"{events} not delivered; the first: {failed[0].error}", failed)
 
 
+# A client that the user passed stays open, and aborts no delivery.
+_AFTER_CLOSE: Final = "send the events of the aborted deliveries in .failed with another producer"
 OTHER_PROCESS: Final = (
     "a producer must be used in the process that has made it, got a child that was forked later: the threads "
     "of the client do not run in the child, so nothing would be sent; make a producer in the child"
