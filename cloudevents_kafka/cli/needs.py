@@ -42,9 +42,20 @@ EXTRAS: Final[dict[str, dict[str, tuple[int, ...]]]] = {
     "metrics": {"prometheus_client": (0, 20)},
     "protobuf": {"google.protobuf": (5, 0)},
     "protocol": {"cramjam": (2, 9)},
+    "readers": {
+        "deltalake": (1, 6),
+        "duckdb": (1, 4),
+        "polars": (1, 30),
+        "pyiceberg": (0, 11),
+        "pytz": (2024, 1),
+    },
     "report": {"pygal": (3, 1)},
     "spark": {"pyspark": (4, 0), "py4j": (), "pandas": (2, 2), "pyarrow": (18, 0)},
+    "testing": {"jgo": (3, 2)},
+    "tracing": {"opentelemetry.trace": (1, 45)},
 }
+# Of packages whose import names differ.
+_DISTRIBUTIONS: Final = {"google.protobuf": "protobuf", "opentelemetry.trace": "opentelemetry-api"}
 
 
 def packages(extra: str) -> Check:
@@ -61,7 +72,7 @@ def packages(extra: str) -> Check:
 
 def _package(name: str, oldest: tuple[int, ...]) -> Finding:
     """Return the version of a package, or the problem with it, without importing the package."""
-    distribution = name.removeprefix("google.")
+    distribution = _DISTRIBUTIONS.get(name, name)
     try:
         found = version(distribution) if find_spec(name) else None
     except PackageNotFoundError:  # the package can be imported, but its version is unknown

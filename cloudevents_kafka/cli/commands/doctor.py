@@ -13,6 +13,7 @@ import click
 from cloudevents_kafka.cli.kafka.servers import ask_broker, ask_registry
 from cloudevents_kafka.cli.kafka.settings import config_option, pop_settings, setting_option, timeout_option
 from cloudevents_kafka.cli.needs import (
+    EXTRAS,
     Check,
     Finding,
     as_list,
@@ -30,7 +31,7 @@ from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.spark.table_formats import TABLE_FORMATS
 
 PARTS: Final[dict[str, Check]] = {
-    **{f"extra {name}": packages(name) for name in ("metrics", "protobuf", "protocol", "report", "spark")},
+    **{f"extra {name}": packages(name) for name in sorted(EXTRAS.keys() - {"cli"})},
     "Java": java,
     "Kafka": kafka_jars,
     "connector": connector,

@@ -12,7 +12,7 @@ import pytest
 
 from cloudevents_kafka.cli.commands import doctor
 from cloudevents_kafka.cli.commands.doctor import COMMAND_NEEDS
-from cloudevents_kafka.cli.needs import Finding
+from cloudevents_kafka.cli.needs import EXTRAS, Finding
 from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
 from tests.support.registries import slow_registry
@@ -71,11 +71,12 @@ def rows(output: str) -> dict[str, str]:
 
 
 def test_all_commands_are_listed(run):
-    """Each command has a line; the versions are there."""
+    """Each command and each extra has a line; the versions are there."""
     result = run("doctor")
     assert result.exit_code == 0
     lines = rows(result.stdout)
     assert lines.keys() >= COMMAND_NEEDS.keys()
+    assert lines.keys() >= {f"extra {name}" for name in EXTRAS if name != "cli"}
     assert lines["consume"] == "yes"
     assert re.match(r"\d+\.\d+", lines["librdkafka"])
 
