@@ -20,6 +20,7 @@ from cloudevents_kafka.spark.pipeline.landing import (
     Landed,
     Landing,
     TablesTarget,
+    _lander,
     _tables_target,
 )
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, ReadSettings
@@ -82,8 +83,8 @@ class Gaps(Backfill):
 
 @pytest.fixture(autouse=True)
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_tables_target, "filter_offsets", law.only)
-    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.tables.filter_offsets", law.only)
+    for user in (_lander, _tables_target):
+        monkeypatch.setattr(user, "filter_offsets", law.only)
     monkeypatch.setattr(_backfill, "open_store", lambda out, world: law.MemoryStore(world, out))
 
 

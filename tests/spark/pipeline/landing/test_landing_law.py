@@ -23,7 +23,13 @@ from cloudevents_kafka.spark.pipeline import (
     TopicChanged,
     WrongTable,
 )
-from cloudevents_kafka.spark.pipeline.landing import BatchLander, Landed, TablesTarget, _tables_target
+from cloudevents_kafka.spark.pipeline.landing import (
+    BatchLander,
+    Landed,
+    TablesTarget,
+    _lander,
+    _tables_target,
+)
 from cloudevents_kafka.spark.pipeline.notes import (
     EVENTS,
     QUARANTINE,
@@ -469,8 +475,8 @@ class History:
 @pytest.fixture(autouse=True)
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let records in memory be filtered by their offsets."""
-    monkeypatch.setattr(_tables_target, "filter_offsets", only)
-    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.tables.filter_offsets", only)
+    for user in (_lander, _tables_target):
+        monkeypatch.setattr(user, "filter_offsets", only)
 
 
 @pytest.mark.parametrize("count", [HISTORIES, pytest.param(IN_A_RELEASE, marks=pytest.mark.release)])
