@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from contextlib import closing
@@ -15,8 +16,10 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from cloudevents_kafka import Event, Record, from_record, to_record
+from tests.docs.pages import TRY, titled
 from tests.spark.pages import CONNECT_PAGE, spark_blocks
 from tests.spark.pipeline.lake import Lake, create
+from tests.support.cases import each
 
 pytestmark = [
     pytest.mark.broker,
@@ -51,24 +54,46 @@ def orders(lake: Lake) -> Lake:
     return lake
 
 
+@pytest.fixture
+def page_orders(lake: Lake, tmp_path: Path) -> Lake:
+    """Return a lake whose topic has the three events of the page about trying pages."""
+    blocks = dict(titled(TRY))
+    (tmp_path / "order_17.jsonl").write_text(blocks["order_17.jsonl"], "utf-8")
+    _, *arguments = shlex.split(blocks["terminal 2, for Spark"])
+    own = {"localhost:9092": lake.broker.bootstrap_servers, "orders": lake.topic}
+    argv = [sys.executable, "-m", "cloudevents_kafka", *(own.get(one, one) for one in arguments)]
+    subprocess.run(argv, check=True, capture_output=True, timeout=60, cwd=tmp_path)
+    return lake
+
+
+SPARK_PAGES = [
+    page
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    if spark_blocks(page) and page != CONNECT_PAGE  # which runs in tests/spark/test_connect.py
+]
 # The page that most readers begin with; the others have tests of what they show.
 IN_EACH_RUN = {"land_with_spark"}
 PAGES = [
-    pytest.param(page, marks=[pytest.mark.release] * (page.stem not in IN_EACH_RUN))
-    for page in sorted((ROOT / "docs").rglob("*.md"))
-    if spark_blocks(page) and page != CONNECT_PAGE  # which runs in tests/spark/test_connect.py
+    pytest.param(page, marks=[pytest.mark.release] * (page.stem not in IN_EACH_RUN)) for page in SPARK_PAGES
 ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_pages_run(orders: Lake, page: Path) -> None:
+def test_pages_run(page_orders: Lake, page: Path) -> None:
     """The Python blocks of a page that use Spark run, one after the other, on a topic of three events."""
+    orders = page_orders
     code = "\n".join(spark_blocks(page)).replace("localhost:9092", orders.broker.bootstrap_servers)
     code = code.replace('"orders"', f'"{orders.topic}"').replace("lake/", f"{orders.out}/")
     for name in ("invoices", "orders-clean", "orders-clean_quarantine", "orders-placed"):
         if f'"{name}"' in code:
             code = code.replace(f'"{name}"', f'"{create(orders.broker, f"{orders.topic}-{name}")}"')
     exec(compile(code, page, "exec"), {"spark": orders.spark})
+
+
+@each("page", [page for page in SPARK_PAGES if page != TRY], ids=lambda page: page.stem)
+def test_pages_say_how_to_make_their_topic(page: Path) -> None:
+    """A page about Spark has a link to the records and the session of its examples."""
+    assert "(../try_these_pages.md#pages-about-spark)" in page.read_text("utf-8").partition("\n## ")[0]
 
 
 def test_all_examples_have_a_test() -> None:
