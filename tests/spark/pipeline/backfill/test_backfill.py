@@ -182,7 +182,7 @@ def test_beside_a_running_pipeline(lake: Lake, to: str, monkeypatch: pytest.Monk
 
         monkeypatch.setattr(TablesTarget, "_commit", after_a_batch)
         with lake.start(to=to, backfill="earliest..latest", max_records=3) as backfill:
-            backfilled = backfill._running._landing.landed
+            backfilled = backfill._running._landing.target
             assert "6 offsets are left" in backfill.status()
             assert backfill.wait(100)
             assert backfill.summary().counts.read == 6
