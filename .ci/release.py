@@ -74,6 +74,8 @@ PAGES = (
     "tests/test_tutorial.py",
 )
 REGISTRY = "tests/real_registry"
+# Most of these tests wait for Spark, for a broker or for a time-out of theirs.
+WORKERS = ("-n=3", "--dist=loadgroup", "--no-loadscope-reorder", "--one-broker", "--pipeline-groups=2")
 BUSY = 4
 ALONE = "not broker and not spark and not legacy and not peer and not release"
 
@@ -112,9 +114,11 @@ def main(arguments: list[str]) -> int:
 
 def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     """Yield all steps, in the order in which they run."""
-    yield Step("tests", "the tests marked release that neither of the next two steps has", long_tests)
+    yield Step("tests", "the tests marked release that none of the next three steps has", other_tests)
     title = "the tests of Spark marked release: each format of table, series of kills, matrices of settings"
     yield Step("tables", title, spark_tests)
+    title = "the tests marked long: histories, kills and upkeep of tables, a million rows, a thousand topics"
+    yield Step("histories", title, long_tests)
     yield Step("pages", "the pages, examples and the demo that make test has no time for", page_tests)
     yield Step("old-brokers", "the tests marked legacy: old brokers, ZooKeeper, Java's clients", old_brokers)
     title = f"make test next to {BUSY} busy processes, in an order by chance within groups, --seed {seed}"
@@ -193,16 +197,22 @@ def pytest(*options: str, **variables: str) -> None:
     command(sys.executable, "-m", "pytest", *options, f"--junitxml={BUILD / name}.xml", **variables)
 
 
-def long_tests() -> None:
+def other_tests() -> None:
     """Run the tests marked `release`, but for those of Spark and of pages."""
     make("ready")
-    marked("release", "tests", leave_out=("tests/spark", REGISTRY, *PAGES))
+    marked("release and not long", "tests", leave_out=("tests/spark", REGISTRY, *PAGES))
 
 
 def spark_tests() -> None:
     """Run the tests of Spark that are marked `release`."""
     make("ready")
-    marked("release", "tests/spark", leave_out=PAGES)
+    marked("release and not long", "tests/spark", leave_out=PAGES)
+
+
+def long_tests() -> None:
+    """Run the tests marked `long`, which take hours."""
+    make("ready")
+    marked("long", "tests")
 
 
 def page_tests() -> None:
@@ -219,7 +229,7 @@ def old_brokers() -> None:
 
 def marked(marker: str, *paths: str, leave_out: tuple[str, ...] = ()) -> None:
     """Run the tests in paths that have a marker."""
-    pytest("-m", marker, "--durations", "10", *(f"--ignore={path}" for path in leave_out), *paths)
+    pytest("-m", marker, *WORKERS, "--durations", "10", *(f"--ignore={path}" for path in leave_out), *paths)
 
 
 def busy(seed: int) -> None:

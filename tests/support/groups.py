@@ -3,6 +3,7 @@
 The longest group begins first. ``--shuffle any`` draws the order of files in a group, and of tests in a file,
 by chance, from a seed that is printed; ``--shuffle SEED`` draws that order again. With pytest-xdist the
 summary has the seconds of each group; ``--budget SECONDS`` warns if the whole run takes longer.
+``--pipeline-groups N`` makes N groups of the tests of pipelines, by file, each with its own session of Spark.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of this plug-in."""
     options = parser.getgroup("groups")
     options.addoption("--shuffle", metavar="SEED", help="draw the order in groups; any: by a new seed")
+    options.addoption("--pipeline-groups", type=int, default=1, metavar="N", help="share pipelines' tests")
     options.addoption("--budget", type=float, metavar="SECONDS", help="warn if the run takes longer")
 
 
@@ -53,10 +55,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Name the group of each test, and order the tests by their groups."""
     groups = {item: group(item) for item in items}
     files = {path: path.relative_to(config.rootpath).as_posix() for path in {item.path for item in items}}
+    of_pipelines = sorted({item.path for item, name in groups.items() if name == "pipeline"})
+    count = config.option.pipeline_groups
+    parts = {path: f"pipeline {number % count}" for number, path in enumerate(of_pipelines)}
     for item, name in groups.items():
         if item.get_closest_marker("xdist_group") is None:
             # So is a file: a message of pytest-xdist for each test would take longer than most tests.
-            item.add_marker(pytest.mark.xdist_group(files[item.path] if name in {"", PROGRAMS} else name))
+            own = {"": files[item.path], PROGRAMS: files[item.path], "pipeline": parts.get(item.path)}
+            item.add_marker(pytest.mark.xdist_group(own.get(name, name)))
     if config.option.shuffle is not None:
         shuffle(items, random.Random(config.option.shuffle))
     items.sort(key=lambda item: GROUPS.index(groups[item]))

@@ -132,6 +132,7 @@ def count_calls(session: SparkSession) -> Any:
 
 
 @pytest.mark.release
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_a_thousand_topics(pipeline: Run, kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """They land by the command with the default heap, from each topic once, and again with another batch."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PARTS = 20
 ROWS = 50_000
+LONG = (pytest.mark.release, pytest.mark.long)
 SAMPLE = 600
 SCHEMAS = 40
 
@@ -42,7 +43,7 @@ def test_python_has_the_values_of_the_models() -> None:
     [
         (1, SAMPLE),
         (2, SAMPLE),
-        *(pytest.param(seed, ROWS, marks=pytest.mark.release) for seed in range(101, 101 + PARTS)),
+        *(pytest.param(seed, ROWS, marks=LONG) for seed in range(101, 101 + PARTS)),
     ],
 )
 @pytest.mark.timeout(1_200)

@@ -161,6 +161,7 @@ def test_history(session: SparkSession, tmp_path: Path, table_format: str) -> No
 
 
 @pytest.mark.release
+@pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("table_format", FORMATS)

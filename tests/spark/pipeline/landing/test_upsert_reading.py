@@ -273,6 +273,7 @@ def test_history_of_two_kills(session: SparkSession, tmp_path: Path, table_forma
 
 
 @pytest.mark.release
+@pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("table_format", FORMATS)

@@ -190,6 +190,7 @@ _MOMENTS = [(number, ("before", "after")[number % 2]) for number in range(11, 49
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
+@pytest.mark.long
 @pytest.mark.release  # test_soak is its sample
 def test_killed_at_many_calls(kafka_broker: LocalBroker, topic: str, tmp_path: Path) -> None:
     """A killed Java ends the run with the sentence and code 3; the next run continues."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.release,
+    pytest.mark.long,
     pytest.mark.timeout(7200),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
