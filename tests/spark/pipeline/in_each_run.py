@@ -16,7 +16,11 @@ IN_EACH_RUN: Final = {
         "test_rows_and_counts",
     ),
     "landing/test_distinct_landing.py": ("test_history",),
-    "landing/test_fan_out.py": ("test_catalog_in_memory", "test_tables_by_type"),
+    "landing/test_fan_out.py": (
+        "test_catalog_in_memory",
+        "test_tables_by_type",
+        "test_tables_without_commits_are_checked",
+    ),
     "landing/test_function_landing.py": ("test_each_batch",),
     "landing/test_random_landings.py": ("test_random_histories",),
     "landing/test_restored_checkpoint.py": (

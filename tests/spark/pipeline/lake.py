@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -71,7 +72,8 @@ class Lake:
         self.spark = spark
         self.broker = broker
         self.out = out
-        self.topic = create(broker, f"lake-{next(_numbers)}")
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "lake")  # workers may share the broker
+        self.topic = create(broker, f"{worker}-{next(_numbers)}")
         self.warnings: list[str] = []
 
     @staticmethod

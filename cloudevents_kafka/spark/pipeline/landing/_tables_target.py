@@ -121,6 +121,7 @@ class TablesTarget(Target):
 
         read = self._read
         events, quarantine = Rows({}, read).none(self._open(notes.EVENTS).session)
+        events = events.drop(notes.TABLE)
         for table in notes.table_names(read.routes):
             is_event = table != notes.QUARANTINE
             found = rows_of_table(events, table, read.schemas, read.routes) if is_event else quarantine

@@ -12,7 +12,9 @@ from collections import Counter
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pyarrow.dataset as ds
 import pytest
@@ -27,13 +29,14 @@ from cloudevents_kafka.spark.pipeline import (
     WrongTable,
 )
 from cloudevents_kafka.spark.pipeline.landing import TablesTarget, check_catalog
-from cloudevents_kafka.spark.pipeline.notes import Manifests
+from cloudevents_kafka.spark.pipeline.notes import Manifests, ReadSettings
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.conftest import Run
 from tests.spark.pipeline.lake import Lake, produce
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 pytestmark = [
     pytest.mark.broker,
@@ -202,13 +205,27 @@ def test_catalog_in_memory(session: SparkSession, to: Any, table: str | None, *,
         check_catalog(options, session)
 
 
+def test_tables_without_commits_are_checked(session: SparkSession) -> None:
+    """With routes, a table that has no commit yet does not need the column with the names of tables."""
+    checked: dict[str, list[str]] = {}
+
+    def opened(table: str) -> Any:
+        def check(schema: StructType) -> None:
+            checked[table] = schema.names
+
+        return SimpleNamespace(session=session, check_schema=check)
+
+    TablesTarget(Mock(), opened, ReadSettings(routes=ROUTES)).fit()
+    assert checked.keys() == {*ROUTES.values(), "events", "quarantine"}
+    assert not any("__ce_table" in names for names in checked.values())
+
+
 def test_another_kind(lake: Lake) -> None:
-    """A folder whose batches landed in another kind of tables, and a table of another format, are refused."""
+    """A folder whose batches landed in another kind of tables is refused, also with the name of a table."""
     produce(lake.broker, lake.topic, 1)
     lake.run()
     with pytest.raises(WrongTable, match="events must be a table of delta, got folders of Parquet files"):
         lake.run(to="delta")
-    lake.spark.sql("CREATE TABLE default.another_kind (id string) USING delta")
     with pytest.raises(WrongCheckpoint, match=r"landed in parquet, not in delta\. Continue with parquet"):
         lake.run(to="delta", table="default.another_kind")
 
