@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Broker = LocalBroker | LegacyKafka
-_numbers = itertools.count(1)
+# Workers of pytest-xdist may share the broker.
+_numbers = itertools.count(1 + 100_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")))
 
 
 def produce(broker: Broker, topic: str, count: int, type_: str = "t", *, partition: int = 0) -> None:
@@ -72,8 +73,7 @@ class Lake:
         self.spark = spark
         self.broker = broker
         self.out = out
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "lake")  # workers may share the broker
-        self.topic = create(broker, f"{worker}-{next(_numbers)}")
+        self.topic = create(broker, f"lake-{next(_numbers)}")
         self.warnings: list[str] = []
 
     @staticmethod
