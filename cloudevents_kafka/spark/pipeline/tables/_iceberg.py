@@ -136,6 +136,8 @@ class IcebergTable(_table.Table):
 
     def commit(self, staged: Sequence[_table.Staged], before: Ledger, after: Ledger) -> None:
         """Add staged rows to the table, and replace the table's ledger; see `Table.commit`."""
+        if before.generation == 0:  # a table that exists already may receive no rows before its first commit
+            self._prepare_ledger()
         table = self._java_table()
         snapshots = [part.files for part in staged]
         transaction = table.newTransaction()

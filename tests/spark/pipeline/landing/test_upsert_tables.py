@@ -8,7 +8,7 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline import PipelineFailed
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows
-from cloudevents_kafka.spark.pipeline.notes import Upsert
+from cloudevents_kafka.spark.pipeline.notes import ReadSettings, Upsert
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from cloudevents_kafka.spark.pipeline.tables._evolution import type_sql
 from tests.spark.pipeline.lake import Lake
@@ -33,11 +33,24 @@ def table_of(lake: Lake, to: Any) -> Any:
 
 def make(lake: Lake, to: str, by: str, properties: str = "") -> None:
     """Make the table of events as a user does."""
-    events, _ = Rows({}, lenient=False, routes={}, upsert=Upsert(("subject",), None)).none(lake.spark)
+    events, _ = Rows({}, ReadSettings(upsert=Upsert(("subject",), None))).none(lake.spark)
     columns = ", ".join(f"`{field.name}` {type_sql(field.dataType)}" for field in events.schema.fields)
     more = f"TBLPROPERTIES ({properties})" if properties else ""
     name = table_of(lake, to)._sql_name
     lake.spark.sql(f"CREATE TABLE {name} ({columns}) USING {to} PARTITIONED BY ({by}) {more}")
+
+
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
+@pytest.mark.parametrize("upsert", [(), ("subject",)])
+def test_a_first_batch_without_rows(lake: Lake, to: str, upsert: tuple[str, ...]) -> None:
+    """A table that exists gets its ledger, and takes the records of the next start."""
+    make(lake, to, "type")
+    change(lake, "a")
+    options: Any = {"to": to, "upsert": upsert, "start": "latest"}
+    assert lake.run(**options).counts.read == 0
+    change(lake, "b")
+    assert lake.run(**options).counts.events == 1
+    assert [row[:2] for row in rows(lake, to)] == [("s0", "b")]
 
 
 def change(lake: Lake, types: str) -> None:
