@@ -100,7 +100,10 @@ class Store(Protocol):
         """Delete a file, or a folder with all its files, if the path exists."""
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write a file; if there is a file with this path already, replace it."""
+        """Write a file; if there is a file with this path already, replace it.
+
+        A local file is replaced in one step. In other file systems, a killed process may leave no file.
+        """
         self.remove(path)
         self.create(path, content)
 
@@ -183,16 +186,16 @@ class LocalStore(Store):
     def create(self, path: str, content: bytes) -> None:
         final = self._root / path
         with self._explained("create", path):
-            final.parent.mkdir(parents=True, exist_ok=True)
-            draft = final.with_name(f".{final.name}.draft")
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            exists = _move_if_absent(draft, final)
+            exists = _move_if_absent(_write_draft(final, content), final)
             _fsync(final.parent)
         if exists:
             raise FileExistsError(f"{final} exists already")
+
+    def replace(self, path: str, content: bytes) -> None:
+        final = self._root / path
+        with self._explained("replace", path):
+            _write_draft(final, content).replace(final)
+            _fsync(final.parent)
 
     def rename(self, path: str, to: str) -> None:
         final = self._root / to
@@ -246,6 +249,17 @@ class LocalStore(Store):
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
+
+
+def _write_draft(final: Path, content: bytes) -> Path:
+    """Write the content of a file into another file in the same folder, and return the path of that file."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    draft = final.with_name(f".{final.name}.draft")
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft
 
 
 def _move_if_absent(draft: Path, final: Path) -> bool:
