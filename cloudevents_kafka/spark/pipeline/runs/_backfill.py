@@ -78,7 +78,7 @@ class Backfill:
 
     def _recover(self) -> int | None:
         """Finish the unfinished batch of an earlier run; return the number of this batch, or None."""
-        landed, lander, own = self._landing.landed, self._lander, None
+        (landed, target, _), lander, own = self._landing, self._lander, None
         if not landed.in_notes:
             own = open_store(f"{self._options.out.rstrip('/')}/{_FOLDER}", self._spark)
             landed.manifests = manifests = _BackfillNotes(landed.store, own)
@@ -90,9 +90,10 @@ class Backfill:
             )
         lander.find_topics()
         begun = None if own is None else manifests.own.find(notes.BegunBatch)
-        if begun is not None and (left := landed.ledger.left(begun.ids, begun.offsets)):
-            return lander.finish(self._spark, replace(begun, offsets=left)).number
-        return recovered
+        if begun is None or not target.is_decided(begun):  # without a row in a table, gaps are found anew
+            return recovered
+        left = landed.ledger.left(begun.ids, begun.offsets)
+        return lander.finish(self._spark, replace(begun, offsets=left)).number if left else recovered
 
     def _find_gaps(self) -> None:
         landed, target, _ = self._landing

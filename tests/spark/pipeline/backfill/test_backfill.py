@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -137,7 +138,7 @@ class Killed(Exception):
 )
 @pytest.mark.release  # `test_backfill_law` has a sample
 def test_killed_between_commits(lake: Lake, to: str, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The batch that was begun is finished as it was begun, though the range and the options are others."""
+    """A batch that has a row in a table is finished as it was begun, though the options are others."""
     produce(lake.broker, lake.topic, 4)
     produce_broken(lake.broker, lake.topic, 4)
     produce(lake.broker, lake.topic, 4)
@@ -155,10 +156,27 @@ def test_killed_between_commits(lake: Lake, to: str, step: str, monkeypatch: pyt
         with pytest.raises(Killed):
             lake.run(to=to, backfill="2..9")
     summary = lake.run(to=to, backfill="earliest..latest", max_records=3, lenient=True)
-    assert summary.counts.read == 5
+    assert summary.counts.read == (12 if step == "staged" else 5)
     assert offsets(lake, to, *ALL) == list(range(12))
     assert offsets(lake, to, "quarantine") == [4, 5, 6, 7]
     assert lake.run(to=to, start="latest").batches == 0
+
+
+@pytest.mark.release
+def test_records_expire_after_a_kill(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch without a row in a table is planned anew, so that records that expired since are counted."""
+    produce(lake.broker, lake.topic, 6)
+    lake.run(to="delta", start="latest")
+    with monkeypatch.context() as patch:
+        patch.setattr(TablesTarget, "_commit", Mock(side_effect=Killed))
+        with pytest.raises(Killed):
+            lake.run(to="delta", backfill="0..6")
+    admin = AdminClient({"bootstrap.servers": lake.broker.bootstrap_servers})
+    for future in admin.delete_records([TopicPartition(lake.topic, 0, 4)]).values():
+        future.result()
+    summary = lake.run(to="delta", backfill="0..6")
+    assert summary.backfill == {lake.topic: {"0": GapCounts(gaps=2, expired=4)}}
+    assert offsets(lake, "delta") == [4, 5]
 
 
 @pytest.mark.release
