@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import uuid
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from cloudevents_kafka.spark.pipeline import PipelineFailed
+from cloudevents_kafka.spark.pipeline.notes import Checkpoint, Manifests
 from tests.spark.pipeline.lake import Lake, create, produce
 
 pytestmark = [
@@ -59,6 +63,54 @@ def test_newest_start(lake: Lake, to: Any) -> None:
     assert other.run(to=to, start="latest").counts.read == 0
     assert other.run(to=to, start="earliest").counts.read == 5
     assert other.warnings == []
+
+
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
+def test_a_newest_start_that_was_killed(lake: Lake, to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that was killed while it removed the earlier one has the same effect the next time."""
+    produce(lake.broker, lake.topic, 5)
+    lake.run(to=to, start="latest")
+    for killed in ((Checkpoint, "clear"), (Manifests, "clear")):
+        with monkeypatch.context() as patch:
+            patch.setattr(*killed, Mock(side_effect=KeyError("killed")))
+            with pytest.raises(KeyError):
+                lake.run(to=to, start="earliest")
+    assert lake.run(to=to, start="earliest").counts.read == 5
+
+
+@pytest.mark.release
+def test_a_checkpoint_without_offsets(lake: Lake) -> None:
+    """A run that was killed before Spark had noted its first offsets is as if it had not been started."""
+    produce(lake.broker, lake.topic, 5)
+    lake.run(to="delta")
+    for name in ("_batches", "_checkpoint"):
+        shutil.rmtree(lake.out / name)
+    (lake.out / "_checkpoint").mkdir()
+    (lake.out / "_checkpoint" / "metadata").write_text(f'{{"id": "{uuid.uuid4()}"}}')
+    produce(lake.broker, lake.topic, 2)
+    assert lake.run(to="delta").total.read == 2
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("first", ["metadata", "offsets"])
+def test_forgetting_topics_that_was_killed(lake: Lake, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that was killed while it removed the checkpoint does not leave one that Spark continues."""
+
+    def die(self: Checkpoint) -> None:
+        self._store.remove(first)
+        raise KeyError("killed")
+
+    other = create(lake.broker, f"{lake.topic}-other")
+    for topic in (lake.topic, other):
+        produce(lake.broker, topic, 2)
+    lake.run(topics=(lake.topic, other))
+    produce(lake.broker, lake.topic, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "clear", die)
+        with pytest.raises(KeyError):
+            lake.run(forget_topics=(other,))
+    assert lake.run().counts.read == 2
+    assert lake.run().batches == 0
 
 
 def test_start_without_effect(lake: Lake) -> None:

@@ -70,6 +70,10 @@ class Checkpoint:
         for name in (_METADATA, f".{_METADATA}.crc", _OFFSETS, _COMMITS, "sources", "state"):
             self._store.remove(name)
 
+    def has_offsets(self) -> bool:
+        """Return whether Spark has written any offsets, or at which offsets the query begins."""
+        return bool(self._numbers(_OFFSETS)) or self._store.exists(_FIRST_OFFSETS)
+
     def query_id(self) -> str | None:
         """Return the id of the checkpoint's query, or None before the first run.
 

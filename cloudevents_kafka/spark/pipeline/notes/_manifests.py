@@ -173,7 +173,9 @@ class Manifests:
             self._store.remove(_file(f"{manifest.number - _FILES_KEPT:08d}"))
 
     def clear(self) -> None:
-        """Remove all manifests and other note files."""
+        """Remove all manifests and other note files; the last file is the one of `Beginning`."""
+        for name in (name for name in self._store.list_names(BATCHES) if name != f"{_NAMES[Beginning]}.json"):
+            self._store.remove(f"{BATCHES}/{name}")
         self._store.remove(BATCHES)
 
     def _find(self, name: str, type_: type[_Note]) -> list[_Note]:

@@ -30,16 +30,27 @@ def use_newest_start(
     landed, before = landing.landed, landing.landed.beginning.start
     if before in ("", start):
         return
-    begun = None if landed.in_notes else landed.begun()
+    begun = landed.begun()
     if landed.total.read or (begun is not None and landing.target.is_decided(begun)):
         warn(
             f"the start (--from) {start} has no effect: {landed.store.url('')} continues after the "
             f"landed records, which began at {before}; for another start use a fresh folder"
         )
         return
-    landed.manifests.clear()
     checkpoint.clear()
+    landed.manifests.clear()  # the last: until then, the next start does this again
     recover()
+
+
+def clear_unused(landed: Landed, checkpoint: Checkpoint) -> None:
+    """Remove a checkpoint that Spark must not continue.
+
+    Spark has planned nothing if a checkpoint contains no offsets: the run that made it was killed. And if a
+    new checkpoint must follow the query of this checkpoint, a run was killed while it removed the checkpoint.
+    """
+    follows = landed.beginning.follows
+    if not checkpoint.has_offsets() or (follows and checkpoint.query_id() in {None, follows}):
+        checkpoint.clear()
 
 
 def forget_topics(

@@ -27,7 +27,11 @@ from cloudevents_kafka.spark.pipeline.notes import (
     WrongCheckpoint,
 )
 from cloudevents_kafka.spark.pipeline.options import PipelineOptions
-from cloudevents_kafka.spark.pipeline.runs._fresh_start import forget_topics, use_newest_start
+from cloudevents_kafka.spark.pipeline.runs._fresh_start import (
+    clear_unused,
+    forget_topics,
+    use_newest_start,
+)
 from cloudevents_kafka.spark.pipeline.runs._watch import Watch
 from cloudevents_kafka.spark.pipeline.stores import open_store
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin, TopicChanged
@@ -97,6 +101,7 @@ class Stream:
         """
         options, landing, lander = self._options, self._landing, self._lander
         recovered = lander.recover()
+        clear_unused(landing.landed, self.checkpoint)
         use_newest_start(landing, self.checkpoint, options.start, lander.recover, self._watch.warn_later)
         forget_topics(landing.landed, self.checkpoint, options.forget_topics, lander.recover, options.reads)
         self._total_before = landing.landed.total
