@@ -1,4 +1,4 @@
-"""Set a group's offsets back to the records that must be read again, even if the client commits by itself.
+"""Set a group's offsets back, so that records are read again, even if the client commits by itself.
 
 With ``enable.auto.commit``, a client commits the offset after the last record that it has returned from each
 partition. The client commits every few seconds, and when partitions are unassigned. The client does not
@@ -31,8 +31,8 @@ def close_before(
 
     ``unread`` is a function that returns the offsets of these records. ``sought`` lists the offsets of
     earlier calls of ``seek``. Such an offset is used only if no record of its partition was read after the
-    ``seek``. ``is_away`` is whether the broker did not answer an earlier request; if so, the client waits one
-    second, instead of five, for the broker's next answer.
+    ``seek``. ``is_away`` is whether the broker did not answer an earlier request. If so, the client waits one
+    second instead of five for the broker's next answer.
     """
     close = leave
     try:
@@ -54,7 +54,7 @@ def leave(client: Any) -> None:
     """Make a client leave its group, and close the client.
 
     If a subscribed librdkafka client is closed during a rebalance, the client stays a member of the group
-    until its session times out: for 45 seconds, its partitions are not assigned to another member.
+    until its session times out. For 45 seconds, its partitions are not assigned to another member.
     """
     try:
         _unsubscribe(client)
@@ -83,9 +83,9 @@ def set_back(
 ) -> None:
     """Unassign the client, and set the group's committed offsets back to the unread records.
 
-    An offset is committed only if the group's committed offset is later. After this, the client commits
-    nothing by itself. With ``stays``, the client's partitions are assigned again, and the client reads on
-    from the offsets of the unread records.
+    The offset of an unread record is committed only if the group's committed offset is after this record.
+    After this, the client commits nothing by itself. With ``stays``, the client's partitions are assigned
+    again, and the client reads on from the offsets of the unread records.
     """
     starts = {(place.topic, place.partition): place for place in unread}
     with suppress_client_errors():  # the broker may be away, or the partition revoked

@@ -124,7 +124,7 @@ class Commits:
         return not failed
 
     def lose(self, names: Collection[PartitionName]) -> None:
-        """Log which partitions had uncommitted records when the group assigned these to another member."""
+        """Log the partitions that the group has moved to another member while records were uncommitted."""
         with self._lock:
             places = self._schedule.asked(unfinished=False)
         for place in places:

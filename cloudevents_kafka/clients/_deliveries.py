@@ -280,7 +280,7 @@ class Deliveries(Generic[DeliveryT]):
 
     def is_busy(self) -> bool:
         """Return whether a sent message waits for its report, or a function must be called with a report."""
-        # Checked in the order in which a report moves from one to the next.
+        # The order matters: a report moves from the first of these to the last.
         return bool(self.pending or self._noting) or self.callbacks.is_busy()
 
     def find_lost(self, client: Any) -> int:
@@ -300,7 +300,7 @@ class Deliveries(Generic[DeliveryT]):
         return len(sent)
 
     def wake(self, most: int) -> None:
-        """Wake the waiters of at most ``most`` of the deliveries that are done."""
+        """Wake the waiters of up to ``most`` finished deliveries."""
         for _ in range(min(len(self.awaited), most)):
             self.awaited.popleft()._wake()
 

@@ -51,8 +51,8 @@ _HINTS: Final[dict[int | None, str]] = {
 class ConsumeError(CloudEventsKafkaError):
     """The Kafka client failed while polling or committing.
 
-    ``error`` is the client's error. ``where`` names the topic, the partition and the offset, as far as the
-    client names them. ``final`` is whether the client does not recover from the error by itself.
+    ``error`` is the client's error. ``where`` names the topic, the partition and the offset, if the client
+    has named them. ``final`` is whether the client does not recover from the error by itself.
 
     The client recovers from the following errors. A consumer without ``on_error`` logs such an error and
     reads on:
@@ -109,7 +109,7 @@ class ConsumeError(CloudEventsKafkaError):
 
 
 OnError = Callable[[ConsumeError], bool | None]
-"""A function that returns whether to read on after an error, or None to leave the decision to the consumer.
+"""A function that is called with an error, and returns whether to read on; None lets the consumer decide.
 
 Examples:
     >>> from cloudevents_kafka import ConsumeError, EventConsumer
@@ -150,7 +150,7 @@ def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
 
 
 def explain_unread(error: SystemError) -> Exception:
-    """Return a `ConsumeError` if other code has failed to read header names during a poll.
+    """Return a `ConsumeError` if code that instruments the client could not read header names in a poll.
 
     Such header names are not UTF-8. The poll does not return the record, but the client's position is already
     after this record. If ``error`` has another cause, ``error`` itself is returned.

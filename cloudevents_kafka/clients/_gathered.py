@@ -171,7 +171,7 @@ class Gathered(Generic[ItemT_co]):
         ]
 
     def drop_moved(self) -> None:
-        """Drop the messages whose partition was revoked, or changed by a seek, after they were fetched.
+        """Drop messages if their partition was revoked, or a seek has changed its position, after the fetch.
 
         The client's position in a partition shows such a change: without a seek or a revocation, the position
         is directly after the messages.
@@ -238,7 +238,7 @@ class Readable(Generic[ItemT_co]):
         return self._settings is None
 
     def check_open(self, what: str, *, goes_on: bool = False) -> None:
-        """Raise `RuntimeError` if the consumer is closed or, with ``goes_on``, was stopped."""
+        """Raise `RuntimeError` if the consumer is closed; with ``goes_on``, also if it was stopped."""
         if self._closed or (goes_on and self._stopped):
             state = "closed" if self._closed else "stopped"
             raise RuntimeError(f"{what} needs an open consumer, got one that is {state}; make another")

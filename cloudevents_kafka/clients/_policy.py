@@ -88,7 +88,7 @@ class Policy(msgspec.Struct, kw_only=True):
     retry_on: type[Exception] | tuple[type[Exception], ...] | None = None
     observers: Sequence[Observer] = ()
     observed: Observers | None = None
-    """The observers of the consumer; after construction, also the observers in ``observers``."""
+    """The observers of the consumer; the constructor adds the observers in ``observers``."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -230,7 +230,7 @@ def fields_of(item: Item, attempt: int, error: Exception | None = None) -> dict[
 def note_failure(failure: BaseException, item: Item, attempt: int, error: Exception | None = None) -> None:
     """Add notes to the error that ends a run: which record was handled, and its handler's error.
 
-    The handler's error is not added if this error itself ends the run.
+    If the handler's error itself ends the run, this error is not added as a note.
     """
     failure.add_note(f"while {item.record.where or 'a record'} was handled, try {attempt}")
     if error is not None and failure is not error and not isinstance(failure, DeadLetterError):

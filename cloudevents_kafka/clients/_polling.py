@@ -10,8 +10,8 @@ The rules:
    `_callbacks`.
 3. A message that has left the client without a delivery report will never be reported: waiting for its
    delivery raises an error.
-4. A user's thread makes no client call that may hang, with these exceptions: ``produce``, short polls, and,
-   in a flush without a time limit, short calls of the client's ``flush``.
+4. A user's thread makes no client call that may hang. There are three exceptions: ``produce``, short polls,
+   and short calls of the client's ``flush`` during a flush without a time limit.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Waiter:
         self._lock.acquire()
 
     def done(self) -> bool:
-        """Return whether the thread was woken and has not run since."""
+        """Return whether the thread was woken, but has not continued yet."""
         return not self._lock.locked()
 
     def set_result(self, _: None) -> None:

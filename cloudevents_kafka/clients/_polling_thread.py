@@ -41,10 +41,10 @@ class PollingThread:
         self._lock = threading.Lock()
         self.thread: threading.Thread | None = None
         self.was_polled = False
-        """Whether another thread has polled, as each `send` does; this thread then waits before a poll."""
+        """Whether another thread has polled, for example in `send`; this thread then waits before a poll."""
         self._asked = threading.Event()
         self.turn = threading.Lock()
-        """The lock that a thread acquires to poll: this thread, a waiting thread or a sending thread."""
+        """The lock of the thread that polls: this thread, a waiting thread, or a sending thread."""
         self.holder: int | None = None
         """The id of the polling thread; in a callback of the client, this thread must not poll again."""
 

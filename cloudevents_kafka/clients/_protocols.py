@@ -191,8 +191,7 @@ def check_client(client: object, protocol: type) -> None:
 def is_awaited(client: object, protocol: type, *methods: str) -> bool:
     """Return whether these methods of a client are coroutine functions, like the methods of aiokafka.
 
-    Raises `TypeError` if the methods are not coroutine functions, and the client does not have the methods of
-    ``protocol`` either.
+    Raises `TypeError` for a client that has neither such coroutine functions nor the methods of ``protocol``.
     """
     kind = type(client)
     if all(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in methods):

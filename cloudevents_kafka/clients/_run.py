@@ -78,12 +78,12 @@ class Progress:
         yield from self._commits.begin()
 
     def look(self) -> Steps[None]:
-        """Yield the calls for a new partition that are necessary before its first record is handled.
+        """Yield the calls that a new partition needs before its first record is handled.
 
         Raises `ValueError` if the consumer reads its own dead letters.
 
-        At this time, the group's offset of the partition is still an offset that another member or an earlier
-        run has committed.
+        At this time, this run has not committed an offset of the partition yet. So the group's offset is from
+        another member, or from an earlier run.
         """
         yield from self._divide()
         yield from self._commits.look(self._assigned)

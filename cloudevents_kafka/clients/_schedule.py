@@ -15,10 +15,10 @@ no clock: the current time is an argument of each method that depends on it. The
 5. If a partition is revoked, because another member of the group becomes its owner, the partition is closed.
    No further record of a closed partition is passed to the handler.
 6. The metadata of a committed offset says which records after the offset are done, so that no member handles
-   these records again. The offset is committed again when more of these records are done, or when the group's
-   offset is not the committed offset. A refused commit is repeated without this list of finished records,
-   because the list may be too long for the broker. The next commits also omit the list; each refusal in a row
-   doubles the number of these commits.
+   these records again. The offset is committed again when more of these records are done, or when the group
+   answers with another offset. A refused commit is repeated without this list of finished records, because
+   the list may be too long for the broker. The next commits also omit the list. The number of these commits
+   doubles with each refusal in a row.
 7. A partition becomes full when its unfinished records reach the high mark. The partition stays full until
    its unfinished records have fallen to the low mark. A full partition is not read. The high mark is the
    partition's share of ``max_bytes``. The low mark is half of this share, and half of ``max_ahead`` records.
@@ -101,7 +101,7 @@ class Schedule:
         self._tries: list[tuple[float, int, Task]] = []  # a heap by time
         self._number = count()
         self.ahead: set[PartitionName] = set()
-        """Partitions that have reached ``max_ahead``; further records wait until half of it is free."""
+        """Partitions at ``max_ahead``; their further records wait until half of ``max_ahead`` is free."""
         self.full: set[PartitionName] = set()
         """Partitions that must not be read: they have reached the high mark, but not yet the low mark."""
         self.in_work: dict[Task, float] = {}
@@ -332,7 +332,7 @@ class Schedule:
         ]
 
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
-        """Remember that offsets from `done` are being committed, or that their commit has ``failed``."""
+        """Remember that these offsets of `done` are being committed, or that the commit has ``failed``."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed
@@ -363,7 +363,7 @@ class Schedule:
         return refused
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
-        """Return the offset of the first unfinished record of each of these partitions, by default of all."""
+        """Return the offset of each partition's first unfinished record, by default for all partitions."""
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if each.tasks]
 
@@ -375,10 +375,10 @@ class Schedule:
         """Return an offset that is after an unfinished record and that no run has committed, or None.
 
         The metadata of such a foreign offset does not begin with `MARK`, and the offset has changed since the
-        last check. An unchanged offset is not foreign, because an earlier process may have committed this
-        offset before a seek back. If the group's offset was not checked before, the method `done` returns the
-        partition, so that the group's offset is set back. If no foreign offset is found, the offsets are
-        stored for the next check.
+        last check. An offset that has not changed is not foreign: an earlier process may have committed this
+        offset before a seek back. At the first check of a partition, its offset cannot be compared. The
+        method `done` then returns the partition, so that the group's offset is set back. If no foreign offset
+        is found, the offsets are stored for the next check.
         """
         for place in committed:
             name = place.topic, place.partition
@@ -396,14 +396,14 @@ class Schedule:
 
 
 def _refuse(partition: _Partition, metadata: str | None) -> None:
-    """If a refused commit had a list of finished records, let the next commits of the partition omit it."""
+    """If the refused commit had a list of finished records, omit such lists from the next commits."""
     if metadata != MARK:
         partition.refusals += 1
         partition.plain = 2 ** min(partition.refusals, _MOST_REFUSALS)
 
 
 def _first(partition: _Partition) -> int:
-    """Return the offset that may be committed: of the oldest unfinished record, or after the last record."""
+    """Return the offset of the oldest unfinished record, or else the offset after the last record."""
     return offset_of(partition.tasks[0].item) if partition.tasks else partition.end
 
 

@@ -76,7 +76,7 @@ def closed_on_error(client: Any) -> Iterator[None]:
 
 @cache
 def _noting(made: Any) -> Any:
-    """Return a subclass whose objects remember whether topics were subscribed, or partitions assigned.
+    """Return a subclass whose objects remember whether they were subscribed, or have assigned partitions.
 
     A confluent-kafka client does not show whether it was subscribed or partitions were assigned; without
     topics and partitions, the client never returns a record.

@@ -20,9 +20,8 @@ _SHARE: Final = 0.1
 class TransactionTime:
     """Measures the time since a transaction began, and finds the record whose handling took longest.
 
-    ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if this setting is unknown, because the
-    client does not show it. After ``max_seconds``, by default a tenth of ``timeout``, the handler is called
-    with no further record.
+    ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if the client does not show this setting.
+    After ``max_seconds``, by default a tenth of ``timeout``, the handler is called with no further record.
     """
 
     def __init__(self, timeout: float | None, max_seconds: float | None) -> None:

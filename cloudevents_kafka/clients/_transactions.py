@@ -76,7 +76,7 @@ class Transactions:
             within(_LEAVE_SECONDS, partial(_drop, client, 0, in_flight=True))
 
     def left(self, seconds: float) -> float:
-        """Return ``seconds``, or the time that is left after a request to stop if this time is shorter.
+        """Return ``seconds``; after a request to stop, return at most the time that is left.
 
         Raises `Unfinished` if no time is left.
         """
@@ -123,7 +123,7 @@ class Transactions:
     def abort(self, error: BaseException | None = None) -> Exception | None:
         """Abort the transaction, and return the reason, which is ``error`` or an earlier failed delivery.
 
-        Messages that were already sent must arrive before the abort: with brokers of Kafka 4, a record that
+        Messages that were already sent must arrive before the abort. With brokers of Kafka 4, a record that
         arrives after the abort is an error from which a client does not recover. Messages that are still in
         the client are dropped.
         """

@@ -57,7 +57,7 @@ class Workers(ABC):
         """
 
     def report(self, task: Task, sends: Sends) -> None:
-        """Continue with a record after all messages of its handler are reported; any thread may call this."""
+        """Continue with a record: all messages of its handler are reported; any thread may call this."""
         self._reported(task, sends)
 
     def add(self, item: Item, now: float) -> None:
@@ -67,7 +67,7 @@ class Workers(ABC):
             self.wake()
 
     def _begin(self, task: Task) -> tuple[Item, Sends | None]:
-        """Return the item for a try, and a `Sends` if the run waits for what the handler sends."""
+        """Return the item for a try; also return a `Sends` if the run waits for the handler's messages."""
         if task.attempt > 1:
             task.item = self.policy.read_again(task.item)
         if not self._counts_sends:
@@ -89,7 +89,7 @@ class Workers(ABC):
             self._reported(task, sends)
 
     def _reported(self, task: Task, sends: Sends) -> None:
-        """Continue with a record after all messages that its handler has sent are reported."""
+        """Continue with a record: all messages that its handler has sent are reported."""
         with self.lock:
             if sends.error is not None:
                 self.schedule.fail(task, sends.error)
@@ -188,7 +188,7 @@ class Threads(Workers):
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake the threads that wait for a condition.
 
-        A change of one record does not always wake a thread that waits until more records may be read.
+        If a thread waits until more records may be read, not every change of a record wakes this thread.
         """
         if has_room or self._waiting:
             self._ended.notify_all()

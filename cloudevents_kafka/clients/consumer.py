@@ -3,8 +3,8 @@
 Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop. Subscribe, seek
 and commit with methods of `EventConsumer`; pause partitions with the wrapped Kafka client. Iteration polls
 one record at a time. So the client's position is directly after the current record of the loop, and the
-client commits no later record. `batches` is faster, but then the client's position is after the last record
-of the batch.
+client commits no later record. The method `batches` is faster, but then the client's position is after the
+last record of the batch.
 """
 
 from __future__ import annotations
@@ -85,11 +85,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ``data_reader`` is a function that takes an event and its record, and returns ``event.data`` (see
     `Event.read_with`). With ``data_type``, the returned value is converted to this type.
 
-    ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on. Without
-    ``on_error``, or if ``on_error`` returns None, an error from which the client recovers is logged as a
-    warning, and a final error is raised. The documentation of `ConsumeError` lists both kinds of errors.
-    ``observers`` are called with the records that are read and handled, and with the committed offsets: see
-    `Observer`.
+    ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on. If
+    ``on_error`` is missing or returns None, a final error is raised, and any other error is logged as a
+    warning. The documentation of `ConsumeError` lists both kinds of errors. ``observers`` are called with the
+    records that are read and handled, and with the committed offsets: see `Observer`.
 
     Raises `ValueError` for wrong settings, and `TypeError` for an object that is not a suitable client, such
     as a class or an asyncio client.
@@ -308,8 +307,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         is yielded, the client's position is after the whole list: process all records of the list before you
         commit. A list of 100 records fits into the caches of a CPU; in a longer list, each record takes more
         time. If the client returns an error, the records before the error are yielded first, and then the
-        error is raised. The next iteration, with any method, returns the records after the error, unless
-        their partition is revoked or its position is changed by a seek.
+        error is raised. The next iteration, with any method, returns the records after the error. A
+        revocation or a seek drops the records of its partitions.
         """
         self.check_open("batches()")
         check_seconds("idle_timeout", idle_timeout)
@@ -345,7 +344,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         self.discard([place])
 
     def bound_revocation(self, seconds: float | None) -> float:
-        """Return how many seconds a run waits at most for running handlers after a revocation."""
+        """Return the longest time, in seconds, that a run waits for running handlers after a revocation."""
         return self._gathered.bound_revocation(seconds)
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
@@ -364,10 +363,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        The records of a batch may be in any order. The client's own ``commit``, without arguments, may also
-        commit records that were fetched but not returned yet; this method does not commit such records.
-        Raises the errors of the client, `TypeError` for an object of another type, and `ConsumeError` if the
-        commit of a partition fails. With ``asynchronous``, the client reports failures to its ``on_commit``.
+        The records of a batch may be in any order. This method does not commit records that were fetched but
+        not returned yet. The client's own ``commit`` without arguments may commit such records. Raises the
+        errors of the client, `TypeError` for an object of another type, and `ConsumeError` if the commit of a
+        partition fails. With ``asynchronous``, the client reports failures to its ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
@@ -398,7 +397,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
         The run ends at SIGTERM, after a call of `stop`, or after ``idle_timeout`` seconds without a record.
         At the end, the run calls ``handler`` with no further record, and waits up to ``stop_timeout`` seconds
-        for the handlers that are running. If a record is not done by then, its offset is not committed; the
+        for the handlers that are running. If a record is not done by then, its offset is not committed. The
         next run, or another member of the group, reads this record again. The consumer stays open. In the
         settings of the consumer's client, ``enable.auto.commit`` must be False. Otherwise, the client itself
         commits all records that were read, even unfinished records. When the group's offsets show such a
@@ -429,12 +428,12 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         that were done since the last commit are handled again. If a record is unfinished after ``max_age``
         seconds, a warning is logged. All waiting records together may use at most ``max_bytes`` of memory, by
         default 64 MiB; each record counts as its size plus 1 KiB. When the waiting records of a partition
-        have reached its share of ``max_bytes``, this partition is not read until half of the share is free;
-        all other partitions are still read. When partitions are revoked, `run` waits up to ``revoke_timeout``
+        have reached its share of ``max_bytes``, this partition is not read until half of the share is free.
+        All other partitions are still read. When partitions are revoked, `run` waits up to ``revoke_timeout``
         seconds for the handlers of their records, and commits the finished records. `run` waits only if the
         client was subscribed with `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of
-        ``max.poll.interval.ms`` if this is shorter; for aiokafka, half of ``rebalance_timeout_ms`` also
-        limits the default. If the user passed a confluent-kafka client, the run knows
+        ``max.poll.interval.ms`` if this is shorter. For aiokafka, the default is also at most half of
+        ``rebalance_timeout_ms``. If the user passed a confluent-kafka client, the run knows
         ``max.poll.interval.ms`` only after the group has expelled the client once. ``observers`` are called
         in addition to the observers of the consumer.
 

@@ -90,12 +90,11 @@ class EventProcessor:
     ``transaction_timeout``.
 
     ``timeout`` is the longest time, in seconds, that one step of a transaction may take while brokers do not
-    answer. ``transactions`` is the number of aborted transactions in a row, for the same records, after which
-    `run` raises an error. The client is polled while the handler or a broker is slow, so the group does not
-    expel the member. ``observers`` are called in addition to the observers of the consumer and of the
-    producer: see `Observer`. Raises `TypeError` if the clients do not support transactions, or if the handler
-    is a coroutine function. Raises `ValueError` for times that are not above 0, and for `DeadLetters` with
-    another producer.
+    answer. `run` raises an error after ``transactions`` aborted transactions in a row for the same records.
+    The client is polled while the handler or a broker is slow, so the group does not expel the member.
+    ``observers`` are called in addition to the observers of the consumer and of the producer: see `Observer`.
+    Raises `TypeError` if the clients do not support transactions, or if the handler is a coroutine function.
+    Raises `ValueError` for times that are not above 0, and for `DeadLetters` with another producer.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
@@ -243,7 +242,7 @@ class EventProcessor:
         return self._counts.handled
 
     def _is_left(self, seconds: float) -> bool:
-        """Return whether this member must still read records of an aborted transaction again.
+        """Return whether this member still has to read again the records of an aborted transaction.
 
         Raises `TransactionError` if these records are not read again within the processor's ``timeout``.
         """

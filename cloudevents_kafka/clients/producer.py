@@ -225,11 +225,10 @@ class EventProducer(Generic[ProducerT]):
         """Queue any record, even if it is not an event, and return its delivery without waiting.
 
         The record's key, value and headers are sent unchanged. The record may be a message of a Kafka client:
-        see `Record.of`. ``topic`` is by default the topic of the `EventProducer` or, if the `EventProducer`
-        has no topic, the topic of the record. The record's own partition and timestamp are not used: pass
-        ``partition`` and ``timestamp``. `send_record` waits while the client's queue is full. Raises
-        `EncodeError` if there is no topic, `DeliveryError` if the record is too large, and errors of the
-        client.
+        see `Record.of`. By default, ``topic`` is the topic of the `EventProducer`, or else the topic of the
+        record. The record's own partition and timestamp are not used: pass ``partition`` and ``timestamp``.
+        `send_record` waits while the client's queue is full. Raises `EncodeError` if there is no topic,
+        `DeliveryError` if the record is too large, and errors of the client.
         """
         outgoing = self._writer.copy(record, topic)
         produce = with_options(self.producer.produce, partition, timestamp)

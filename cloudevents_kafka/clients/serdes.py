@@ -1,9 +1,9 @@
 """Write and read event data with confluent-kafka's own serializers, such as ``AvroSerializer``.
 
 A serializer for a schema registry writes five bytes with the id of the schema before the data;
-``datacontenttype`` does not describe these bytes. With ``schema.id.serializer``, the serializer instead
-writes the GUID of the schema to the record's header ``__value_schema_id``, which is not a header of the
-event. Data with an id and data with a GUID are both read, except for data of up to five bytes, which
+``datacontenttype`` does not describe these bytes. With ``schema.id.serializer``, the serializer writes the
+GUID of the schema to a header of the record instead. This header, ``__value_schema_id``, is not a header of
+the event. Data with an id and data with a GUID are both read, except for data of up to five bytes, which
 confluent-kafka 2.16 rejects as too short.
 
 ``AvroDeserializer`` passes data to fastavro without limits. If the schema is recursive, or contains arrays of

@@ -308,9 +308,9 @@ class Event(SdkMethods, Generic[DataT_co]):
     def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
         """Return a changed copy of the event; the value None removes an attribute.
 
-        If ``data`` is not passed, the payload stays the same, even if ``datacontenttype`` changes. If lenient
-        reading accepted an invalid value, this value also stays, unless a new value of the attribute is
-        passed. Raises `InvalidEvent` if the changed event breaks any other rule.
+        If ``data`` is not passed, the payload stays the same, even if ``datacontenttype`` changes. An invalid
+        value that lenient reading has accepted also stays, unless a new value of this attribute is passed.
+        Raises `InvalidEvent` if the changed event breaks any other rule.
         """
         event = _new(type(self))
         changed = {**self._attributes, **attributes}
@@ -326,7 +326,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._with_reader(event)
 
     def _with_reader(self, event: Event) -> Event:
-        """Return ``event``; if `read_with` was called on this event, ``event`` uses the same function."""
+        """Return ``event`` with the function that was passed to `read_with` of this event, if any."""
         return event.read_with(self._reader) if hasattr(self, "_reader") else event
 
     __replace__ = replace

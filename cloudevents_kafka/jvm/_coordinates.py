@@ -100,8 +100,8 @@ class JarRequest(msgspec.Struct, frozen=True):
 def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
     """Return the jars for each request in ``jar_sets.toml``, with their SHA-256 checksums.
 
-    The file contains a list of jars for each version of Kafka, of Spark's Kafka connector, of Delta and of
-    Iceberg that the package offers. ``tests/support/pin_jars.py`` writes the file.
+    The file lists the jars for each version of Kafka, Spark's Kafka connector, Delta and Iceberg that the
+    package offers. ``tests/support/pin_jars.py`` writes the file.
     """
     text = (files("cloudevents_kafka.jvm") / FILE_NAME).read_text(encoding="utf-8")
     return {

@@ -48,11 +48,11 @@ class PlainHttp(UserWarning):
 def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path]:
     """Return the jars of ``coordinates`` and of all their dependencies, sorted by name.
 
-    A coordinate is ``group:artifact:version``, an exclusion ``group:artifact``. The jars are read from the
-    cache, or else downloaded. The file ``jar_sets.toml`` lists the jars for some combinations of coordinates;
-    for all other coordinates, jgo resolves the dependencies. Each jar must have the SHA-256 checksum that the
-    package lists, or else the checksum that the repository publishes. Damaged jars are downloaded again.
-    Several processes may call this function at the same time.
+    A coordinate is ``group:artifact:version``, and an exclusion is ``group:artifact``. The jars are read from
+    the cache, or else downloaded. The file ``jar_sets.toml`` lists the jars for some combinations of
+    coordinates; for all other coordinates, jgo resolves the dependencies. Each jar must have the SHA-256
+    checksum that the package lists, or else the checksum that the repository publishes. Damaged jars are
+    downloaded again. Several processes may call this function at the same time.
 
     Raises `NoJars` if the download fails, `CacheNotWritable` if the cache folder cannot be written, and
     `ValueError` if a coordinate or an exclusion is malformed. Warns with `PlainHttp` if the repository does
@@ -95,7 +95,7 @@ def _problem(request: JarRequest, folder: Path) -> str | None:
 
 
 def _expected(request: JarRequest, folder: Path) -> Mapping[str, str]:
-    """Return the SHA-256 of each jar by file name, from the package or else from the folder's manifest."""
+    """Return the SHA-256 of each jar file, from the package or else from the folder's manifest."""
     jars = jar_sets().get(request)
     if jars is None:
         try:

@@ -133,8 +133,8 @@ class Repository(msgspec.Struct, frozen=True):
     ) -> None:
         """Write a file to ``target``; call ``on_block`` after each block.
 
-        Raises `FileMissing` if the file does not exist, and `FetchFailed` for any other error status, for a
-        network error, or if the file has more than ``limit`` bytes.
+        Raises `FileMissing` if the file does not exist. Raises `FetchFailed` for any other error status, for
+        a network error, or if the file has more than ``limit`` bytes.
         """
         url, size = f"{self.url}/{path}", 0
         with _open(url, self.login, limit) as answer:

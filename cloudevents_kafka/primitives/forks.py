@@ -1,4 +1,4 @@
-"""The number of forks before this process; a forked child does not have its parent's threads."""
+"""Count forks, because a child process does not have the threads of its parent."""
 
 from __future__ import annotations
 

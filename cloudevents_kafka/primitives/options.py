@@ -1,6 +1,6 @@
 """`Option`: the help, the flags and the allowed values of a field in a struct of options.
 
-The fields of a struct have types such as ``Annotated[type, Option(…)]``, so the name, the type, the default,
+The fields of a struct have types such as ``Annotated[type, Option(…)]``. So the name, the type, the default,
 the help, the flag and the check of an option are in one place. The function `fields_of` returns the fields.
 The checks of the struct, the flags of the command line, and the options in files are derived from these
 fields.
@@ -28,8 +28,8 @@ class Option(msgspec.Struct, frozen=True):
     not find the names that such a lambda uses. ``least`` is the lowest number that is allowed. ``instead``
     maps a value that was removed to advice for the error message. ``parse`` converts a text in a list or a
     table to a value of the struct. ``path`` says whether the program "reads" or "writes" the file that the
-    value names. If ``of_settings`` is True, the option does not have a flag: its entries are settings, which
-    are set under their own names.
+    value names. If ``of_settings`` is True, the option does not have a flag. Its entries are settings, and
+    each setting is set under its own name.
     """
 
     help: str = ""
@@ -93,7 +93,7 @@ def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
 
 
 def check_fields(options: msgspec.Struct) -> None:
-    """Raise `ValueError` for the first value in a struct that breaks a rule of its own field."""
+    """Raise `ValueError` if a value in a struct breaks a rule of its own field."""
     for field in fields_of(type(options)):
         field.check(getattr(options, field.name))
 

@@ -172,7 +172,7 @@ def mask_assignments(text: str) -> str:
 
 
 def _is_of_secret(match: re.Match[str]) -> bool:
-    """Return whether the text after an assignment to a name is the value of a secret."""
+    """Return whether a match assigns a value to the name of a secret."""
     name, sign = match["name"], match["sign"].strip()
     if not sign and not name.startswith("--"):
         return False
@@ -196,7 +196,7 @@ def _replace(text: str, masks: Mapping[str, str]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return a text; if it is too long, cut it, and remove its last word, which may be part of a secret."""
+    """Return a text; cut a long text before its last word, which may be part of a secret."""
     return text if len(text) <= _LONGEST else " ".join(text[:_LONGEST].rsplit(maxsplit=1)[:-1]) + _CUT
 
 
@@ -242,7 +242,7 @@ def _hosts(value: str) -> str:
 
 
 def _pieces(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield each secret part of a value, in the forms that clients print, and the text that replaces it."""
+    """Yield pairs: a secret part of a value, as clients print it, and the text that replaces this part."""
     replacement, is_secret = mask_setting(name, value), is_secret_name(name)
     shortest = _MIN_LENGTH_OF_SPARK if name.startswith("spark.") and not is_secret else _MIN_LENGTH
     if replacement == value or len(value) < shortest or (_is_plain(value) and not is_secret):

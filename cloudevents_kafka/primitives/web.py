@@ -46,7 +46,7 @@ class TooLarge(ValueError):
 
 
 class Answer:
-    """An open answer or file, usable in a with-block; at most ``limit`` bytes of it are read."""
+    """An open answer or file, for a with-block; at most ``limit`` bytes are read."""
 
     def __init__(self, stream: Any, limit: int, length: str = "") -> None:
         self._stream: Final = stream
@@ -83,9 +83,9 @@ def open_url(
     """Return the answer to a GET request, or to a POST request with a ``form``.
 
     ``login`` is ``user:password``; without ``login``, the login in the URL is percent-decoded and sent.
-    ``timeout`` limits each wait, in seconds. Raises `HTTPError` for a status other than 2xx, and
-    `RefusedRedirect` for a redirect from https to http or to another scheme, for a redirect that would send
-    the form again, and after too many redirects. The function may also raise `InvalidURL`, `OSError` or
+    ``timeout`` limits each wait, in seconds. Raises `HTTPError` for a status other than 2xx. Raises
+    `RefusedRedirect` after too many redirects, for a redirect from https to http or to another scheme, and
+    for a redirect that would send the form again. The function may also raise `InvalidURL`, `OSError` or
     `HTTPException`.
     """
     opener = _opener(trusted)
@@ -133,7 +133,7 @@ def _bare_request(parts: SplitResult, form: bytes | None = None) -> urllib.reque
 
 
 def split_url(url: str) -> SplitResult:
-    """Return the parts of a URL; raise `InvalidURL` without the URL in its message if the URL is invalid."""
+    """Return the parts of a URL; for an invalid URL, raise `InvalidURL`, whose message omits the URL."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in _SCHEMES and parts.hostname and parts.port != 0

@@ -28,7 +28,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class LengthPrefixed(NamedTuple):
-    """A string or bytes that follow a fixed or compact length, or all remaining bytes.
+    """A string or bytes, after a fixed or compact length; or all remaining bytes.
 
     A compact length is the length + 1, or 0 for null.
     """
@@ -154,7 +154,7 @@ def _codec(field: Field, version: int, flexible: bool) -> Codec:  # noqa: FBT001
 
 
 def _least(codec: Codec) -> int:
-    """Return the smallest number of bytes in which a value is encoded."""
+    """Return the number of bytes of the shortest encoding of a value."""
     match codec:
         case Fixed():
             return codec.size

@@ -41,7 +41,7 @@ def decode_signed(data: bytes, at: int = 0, bits: int = 32) -> tuple[int, int]:
 
 
 def decode_length(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Return the integer at index ``at``, which is at least 0, and the index after the integer.
+    """Return the non-negative integer at index ``at``, and the index after the integer.
 
     Compact lengths, tags and the sizes of tagged fields are such integers.
     """

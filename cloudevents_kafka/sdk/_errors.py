@@ -45,7 +45,7 @@ def _sdk_error(name: str, problem: errors.Problem) -> BaseCloudEventException:
 
 
 class _Unread(_Listed, v1.MissingRequiredFields, v1.DataUnmarshallerError, ValueError):
-    """An error that is also the error of both SDK versions for a message that they cannot read."""
+    """The error for an unreadable message; a subclass of the errors of both SDK versions."""
 
 
 class InvalidEvent(errors.InvalidEvent, _Listed, v1.InvalidRequiredFields, v1.DataMarshallerError):
@@ -82,7 +82,7 @@ _KINDS: Final[dict[type, Any]] = {
 
 
 def raises_sdk_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that raises this library's errors as errors that are also errors of the SDK."""
+    """Return a function whose errors are errors of this library, and also errors of the SDK."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -33,7 +33,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 class _Names(dict[str, str | None]):
-    """A cache that maps header names, in any case, to the names of the headers' attributes, or to None."""
+    """A cache from header names, in small or capital letters, to attribute names; None for other headers."""
 
     def __missing__(self, header: str) -> str | None:
         folded = str(header).lower()
@@ -60,7 +60,7 @@ def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
     """Return the texts of the attributes in headers, or None if a value is not UTF-8.
 
     A header whose value is null means that the attribute is absent. If several header names differ only in
-    capital and small letters, the header whose name is written as in the Kafka binding is used.
+    capital and small letters, the header with the spelling of the Kafka binding is used.
     """
     texts: dict[str, str] = {}
     names = _names
@@ -158,7 +158,7 @@ def names_format(content_type: str | None) -> bool:
 
 
 def is_for_json(content_type: str | None) -> bool:
-    """Return whether a value is read as a JSON event: its content type does not name another event format."""
+    """Return whether to read a value as a JSON event: its content type does not name another event format."""
     media = media_type(content_type or "")
     return not media.cloudevents or media.format == "json" or media.essence == CLOUDEVENTS
 
@@ -196,7 +196,7 @@ def read_structured(record: Record, content_type: str | None) -> Event | None:
 
 
 def _read(record: Record, headers: Headers) -> Event:
-    """Return the event of a record that is read with other headers; an error contains the original record."""
+    """Read a record with other headers, and return its event; an error contains the original record."""
     try:
         return from_record(structs.replace(record, headers=headers))
     except DecodeError as error:

@@ -34,7 +34,7 @@ _TEXT_OR_BYTES: Final = (str, bytes, bytearray, memoryview, type(None))
 
 
 _headers: Final[dict[str, str]] = {}
-"""The header names of attributes in earlier events; a plain dictionary is the fastest to read."""
+"""A cache of the attributes' header names; a plain dictionary is the fastest to read."""
 
 
 def accepted(attributes: Mapping[str, Any]) -> dict[str, Any] | None:

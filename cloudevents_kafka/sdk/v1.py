@@ -70,8 +70,8 @@ def to_binary(
 ) -> KafkaMessage:
     """Return an event of the SDK as a message in binary mode.
 
-    ``data_marshaller`` returns the data as text or bytes. By default, bytes are written unchanged, a text is
-    written as a JSON string or as plain text, depending on the content type, and other values are written as
+    ``data_marshaller`` returns the data as text or bytes. By default, bytes are written unchanged. A text is
+    written as a JSON string or as plain text, depending on the content type. Other values are written as
     JSON. The key is the result of ``key_mapper``, or ``partitionkey``. Raises errors of this library that are
     also the SDK's errors ``DataMarshallerError``, ``InvalidRequiredFields`` or ``KeyMapperError``.
 
@@ -214,12 +214,12 @@ def from_structured(
 ) -> http.CloudEvent | AnyCloudEvent:
     """Return the SDK's event in the value of a message.
 
-    ``envelope_unmarshaller`` receives the value and returns a dictionary of the members; by default, the
-    value is read in the event format that the content type names, and as a JSON event if the content type
-    does not name an event format. ``data_unmarshaller`` receives the member ``data``, or the bytes in
-    ``data_base64``. Headers are not read as attributes, with one exception: a content type that does not name
-    an event format is read as ``datacontenttype``, because version 1 of the SDK writes such records. The
-    errors, ``event_type`` and the key are the same as in `from_binary`.
+    ``envelope_unmarshaller`` receives the value and returns a dictionary of the members. By default, the
+    value is read in the event format that the content type names, or else as a JSON event.
+    ``data_unmarshaller`` receives the member ``data``, or the bytes in ``data_base64``. Headers are not read
+    as attributes, with one exception: a content type that does not name an event format is read as
+    ``datacontenttype``. Version 1 of the SDK writes such records. The errors, ``event_type`` and the key are
+    the same as in `from_binary`.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_structured

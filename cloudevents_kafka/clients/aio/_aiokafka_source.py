@@ -74,7 +74,7 @@ class AiokafkaSource(Source):
         return asyncio.ensure_future(self._get_many(count, seconds))
 
     async def _get_many(self, count: int, seconds: float) -> Sequence[PolledMessage]:
-        """Add the records that arrive to ``waiting``, and return the errors of the client as messages."""
+        """Add arriving records to ``waiting``, and return the errors of the client as messages."""
         deadline = time.monotonic() + (seconds or FETCH_SECONDS)
         while count > 0:
             try:

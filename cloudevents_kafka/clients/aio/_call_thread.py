@@ -1,7 +1,7 @@
 """`CallThread`: makes the client calls that may wait, so that they do not block the event loop.
 
-One thread makes all calls of a client, because in confluent-kafka (2.16), a call waits for the running call
-of the same client, and owns Python's interpreter lock while it waits. The rules:
+One thread makes all calls of a client. The reason: in confluent-kafka (2.16), a call waits for the running
+call of the same client, and owns Python's interpreter lock during this wait. The rules:
 
 1. The calls are made one after the other, in order; the event loop only awaits the calls, and never blocks.
 2. During a call, the client may call a function, for example in a rebalance. This function may wait for the
@@ -35,7 +35,7 @@ _IDLE_SECONDS: Final = 1.0
 
 
 class CallThread:
-    """A thread that starts at the first call, and ends at `end`, or one second after the last call."""
+    """A thread that starts at the first call; it ends after `end`, or one second after the last call."""
 
     def __init__(self, name: str) -> None:
         self._name = name

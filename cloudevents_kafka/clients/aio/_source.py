@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.consumer import EventConsumer
 
 FETCH_SECONDS: Final = 0.2
-"""The longest time, in seconds, of a fetch; `commit`, `seek` and `close` may have to wait for its end."""
+"""The longest fetch, in seconds; `commit`, `seek` and `close` may wait for the end of a fetch."""
 _CLOSE_SECONDS: Final = 20.0
 _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, such as a fake
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
@@ -50,7 +50,7 @@ class Source(ABC):
         self.gathered.ask_ends_by(self)
         self.waiting = self.gathered.waiting
         self.hand_over: Callable[..., Awaitable[None]] | None = None
-        """While a run reads, a function that is called with partitions that are revoked or ``lost``."""
+        """A function that is called with revoked or ``lost`` partitions; None if no run reads."""
         self._fetching: asyncio.Future[Sequence[PolledMessage]] | None = None
         self._failure: BaseException | None = None
 
@@ -63,8 +63,8 @@ class Source(ABC):
     async def wait(self, timeout: float | None, count: int = 0, seconds: float = 0) -> None:
         """Wait until a fetch has ended, for up to ``timeout`` seconds; raise the error of the client.
 
-        A new fetch ends with the next message. If ``seconds`` is not 0, the fetch ends with ``count``
-        messages, or after this number of seconds.
+        A fetch that begins now ends when the next message arrives. If ``seconds`` is not 0, the fetch ends
+        with ``count`` messages, or after this number of seconds.
         """
         self.begin(count, seconds)
         if self._fetching is not None:
@@ -147,7 +147,7 @@ class PolledSource(Source):
         return messages
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return 0 and the end offset of a partition at the last fetch; a client call would have to wait."""
+        """Return 0, and a partition's end offset at the last fetch; a client call would have to wait."""
         return 0, self._ends.get((place.topic, place.partition), -1)
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
@@ -221,7 +221,7 @@ def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessa
 
 
 def _ends_of(client: Any, messages: Sequence[PolledMessage]) -> dict[tuple[str | None, int | None], int]:
-    """Return the end offsets of the messages' partitions that the client knows without a request."""
+    """Return the end offsets that the client knows without a request, for the partitions of the messages."""
     from confluent_kafka import KafkaException, TopicPartition
 
     names = {(message.topic(), message.partition()) for message in messages if message.error() is None}

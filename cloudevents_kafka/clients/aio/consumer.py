@@ -373,8 +373,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         Commits run one after the other, and a commit continues if its task is cancelled. Raises the same
         errors as `EventConsumer.commit`. With aiokafka, offsets of revoked partitions are not committed.
-        During a rebalance, no offset is committed. If an offset is not committed for one of these two
-        reasons, this is logged, and the group reads the records again.
+        During a rebalance, no offset is committed. An offset that is not committed for one of these two
+        reasons is logged, and the group reads the records again.
         """
         if offsets := ends_of(done):
             began = time.monotonic()

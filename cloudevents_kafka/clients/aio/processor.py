@@ -143,7 +143,7 @@ class AsyncEventProcessor:
 
 
 class _Producer(EventProducer[Any]):
-    """A producer that the processor's thread uses, with the client of the `AsyncEventProducer`."""
+    """The producer for the processor's thread; it uses the client of the `AsyncEventProducer`."""
 
     def __init__(self, producer: AsyncEventProducer[Any]) -> None:
         super().__init__(producer.producer)
@@ -162,6 +162,6 @@ class _Producer(EventProducer[Any]):
         self._asyncio.count_sends()
 
     def flush(self, timeout: float | None = None) -> None:
-        """Flush, and raise the failed deliveries of this producer or the asyncio producer."""
+        """Flush; raise an error for failed deliveries of this producer or the asyncio producer."""
         super().flush(timeout)
         self._asyncio.raise_failures()

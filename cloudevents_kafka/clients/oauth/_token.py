@@ -2,8 +2,8 @@
 
 If a token contains its expiry time, the command may print only the token. A JWT (RFC 7519) contains the claim
 ``exp``. An Amazon MSK token is a signed URL whose query contains the expiry time. For any other token, the
-command must print JSON, like the answer of an OAuth token endpoint (RFC 6749 5.1) or the output of the
-command lines of Azure and Google Cloud.
+command must print JSON. This JSON is like the answer of an OAuth token endpoint (RFC 6749 5.1), or like the
+output of the command lines of Azure and Google Cloud.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _claims(value: str) -> dict[str, Any]:
 
 
 def _signed_until(value: str) -> float | None:
-    """Return when a token that is a signed AWS URL expires, or None for other tokens."""
+    """Return the expiry time of a token that is a signed AWS URL, or None for other tokens."""
     try:
         query = parse_qs(urlsplit(_base64url(value).decode()).query)
         signed = datetime.strptime(query["X-Amz-Date"][0], _SIGNED_AT).replace(tzinfo=UTC)

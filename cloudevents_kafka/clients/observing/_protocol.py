@@ -9,10 +9,10 @@ These rules are true for all calls:
 3. An error of an observer is logged. Such an error does not change what a client returns, raises or sends.
 4. Each partition that was assigned to a consumer is passed to one call of ``revoked``: when the partition is
    revoked or lost, when the client finds that the partition is not assigned any more, or at ``close``. After
-   this call, no call about a record or a commit of the partition follows. ``revoked`` is also called for the
-   observers of the last run.
-5. ``reached`` is called only with offsets of partitions for which the client currently has no further records
-   to return.
+   this call, no call about a record or a commit of the partition follows. The method ``revoked`` of the last
+   run's observers is also called.
+5. ``reached`` is called only for a partition from which the client currently has no further records to
+   return.
 6. Headers that an observer adds replace headers with the same names. An observer must not add a header whose
    name begins with ``ce_`` or is ``content-type``: these are the event's own headers.
 """
@@ -47,9 +47,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     ``seconds`` is a duration; its meaning depends on the called method. For ``delivered`` and ``failed``,
     ``seconds`` is the time from ``sending`` to the delivery report. For ``received``, ``seconds`` is the time
     that was needed to read the records that are returned together. For ``retried``, ``seconds`` is the time
-    until the next try. For ``skipped`` and ``dead_lettered``, ``seconds`` is the time from reading the record
-    until it was skipped, or until its dead letter was delivered. For ``committed``, ``seconds`` is the time
-    of the call that commits.
+    until the next try. For ``skipped`` and ``dead_lettered``, ``seconds`` is the time since the record was
+    read. For ``committed``, ``seconds`` is the duration of the call that commits.
 
     Examples:
         >>> from cloudevents_kafka.clients.observing import Notice

@@ -227,7 +227,7 @@ def _of_record(record: Record, error: Any, **fields: Any) -> Notice:
 
 
 def _end_of(client: Any, topic: str | None, partition: int | None) -> int | None:
-    """Return the end offset of a partition that a client knows without a request, or None."""
+    """Return the end offset of a partition if the client knows the offset without a request, else None."""
     from confluent_kafka import TopicPartition
 
     try:

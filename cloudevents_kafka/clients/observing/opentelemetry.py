@@ -5,12 +5,12 @@ The rules of this observer:
 1. The headers of a sent record contain the trace context of its "send" span exactly once, even if other
    instrumentation of the client adds its own context. The trace context in the event's attributes, which
    shows where the event originated, is not changed.
-2. For each record that a span is about, the span has a link to the "send" span that delivered the record (the
-   hop). If the event originated in another span (the origin), the span also has a link to the origin.
-3. The parent of a span is the current span. Without a current span, the parent of a span about exactly one
-   record is the hop of this record.
-4. Headers are passed to trace propagators only if all headers with one name together have at most
-   `MAX_HEADER` bytes, because propagators log the headers that they refuse.
+2. A span about records has one link for each record: to the "send" span that delivered the record (the hop).
+   If the event originated in another span (the origin), the span also has a link to the origin.
+3. The parent of a span is the current span. If there is no current span, and the span is about exactly one
+   record, the parent is the hop of this record.
+4. Headers with one name are passed to trace propagators only if these headers together have at most
+   `MAX_HEADER` bytes: propagators log the headers that they refuse.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cloudevents_kafka.record import HeaderInput, Headers, Record
 __all__ = ["OpenTelemetryObserver"]
 
 MAX_HEADER: Final = 8192
-"""The most bytes of all headers with one name together: W3C's limit for the header ``baggage``."""
+"""The largest size, in bytes, of all headers with one name: W3C's limit for the header ``baggage``."""
 _Sources = Sequence[tuple[Record, Event[Any] | None]]
 
 
@@ -188,7 +188,7 @@ def _context_of(record: Record) -> tuple[Context, SpanContext]:
 
 
 def _links(hop: SpanContext, event: Event[Any] | None) -> Iterator[Link]:
-    """Yield a link to the hop of a record, and a link to the origin of its event if the origin differs."""
+    """Yield a link to the span that sent a record; yield another link if the event has another origin."""
     if hop.is_valid:
         yield Link(hop, {names.TRACE: "hop"})
     if event is None:

@@ -2,10 +2,10 @@
 
 A pipeline also exports some of these metrics, with the same names and labels. In this observer, the lag
 metrics also have a label for the group. Labels, such as types of events, are untrusted input. So each metric
-has at most `MOST_LABELS` sets of labels, and each lag metric has at most `MOST_LAGS` sets: the sets that
-occur first, and one set for all other labels. A label that is longer than `MAX_KEY_LENGTH` becomes `OTHERS`.
-The lags of a partition are exported from the first record that a consumer receives until the partition is no
-longer assigned to this consumer; other consumers do not change these lags.
+has at most `MOST_LABELS` sets of labels, and each lag metric has at most `MOST_LAGS` sets. These are the sets
+that occur first, and one set for all other labels. A label that is longer than `MAX_KEY_LENGTH` becomes
+`OTHERS`. The lags of a partition are exported from a consumer's first record on, until the partition is no
+longer assigned to this consumer. Other consumers do not change these lags.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ FIGURES: Final = {
 class _Position(msgspec.Struct):
     """The position of a consumer in a partition, from which the lag is calculated.
 
-    ``reached`` is the offset at which the consumer's client reads on. At the end of the partition, there is
-    no record to receive between the last received record and ``reached``: there are only transaction markers,
-    and records of aborted transactions.
+    ``reached`` is the offset at which the consumer's client reads on. At the end of the partition, there are
+    only transaction markers and records of aborted transactions between the last received record and
+    ``reached``.
     """
 
     consumer: int | None
@@ -181,7 +181,7 @@ class PrometheusObserver(Observer):
         registry.register(self._lags)
 
     def _of(self, name: str, *labels: str | None) -> Any:
-        """Return the child of a metric for a set of labels, or the child for all other sets."""
+        """Return the metric's child for a set of labels, or else the child for all other sets of labels."""
         known, texts = self._known[name], tuple(map(_short, labels))
         if texts not in known and len(known) >= MOST_LABELS - 1:
             texts = (OTHERS,) * len(texts)

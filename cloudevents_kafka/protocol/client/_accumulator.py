@@ -166,7 +166,7 @@ class Accumulator:
         self._complete(batch.queued, error, batch.topic_partition[1], -1)
 
     def fail_unsupported(self, batch: ProducerBatch, version: int) -> None:
-        """Remove a batch's records that a version of Produce cannot carry, and report their failure."""
+        """Remove records from a batch if a version of Produce cannot carry them, and report their failure."""
         supported = []
         for queued in batch.queued:
             try:
@@ -226,7 +226,7 @@ class Accumulator:
             del self._unassigned[topic]
             queues = {partition: self._queues[topic, partition] for partition in partitions}
             for queued in unassigned.queue:
-                # S0-N9: the producer chooses the partition. Without a leader, a key has the same partition.
+                # S0-N9: the producer chooses the partition. A key's partition does not depend on leaders.
                 key = queued.record.key
                 partition = self._settings.partitioner(key, led if key is None else partitions)
                 if (queue := queues.get(partition)) is not None:

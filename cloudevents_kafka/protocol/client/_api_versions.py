@@ -59,7 +59,7 @@ VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
 def choose_version(request: type[Structure], accepted: Mapping[int, Versions]) -> int:
     """Return the highest version that both client and broker accept; raise `Unsupported` if there is none.
 
-    Lower versions are never tried: brokers of 4.x list the versions 0 to 2 of Produce, but close the
+    Lower versions are never tried. Brokers of 4.x list the versions 0 to 2 of Produce, but close the
     connection when they receive one of these versions (KAFKA-18659).
     """
     key = spec_of(request).key

@@ -1,8 +1,8 @@
 """The range and round-robin assignors of consumer groups, as in the Java client, and members' messages.
 
-An assignor is a function that is called with a dict from each member id to the member's topics, and a dict
-from each topic to its partitions in ascending order. The assignor's result includes each member, even if a
-member receives no partitions.
+An assignor is a function that is called with two dictionaries: from each member id to the member's topics,
+and from each topic to its partitions in ascending order. The assignor's result includes each member, even if
+a member receives no partitions.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ refused even if each of its records is small. The rules:
 
 1. A batch that is not smaller than a refused batch is split before it is sent, unless it contains only one
    record.
-2. The size of the next batch is halfway between the largest accepted size and the smallest refused size. Once
-   these two sizes differ by at most a tenth, the largest accepted size is used for the next batch.
+2. The size of the next batch is halfway between the largest accepted size and the smallest refused size. When
+   these two sizes differ by at most a tenth, the largest accepted size becomes the size of the next batch.
 3. After many accepted batches of about this size, the broker's limit may have been raised. Therefore, the
    refused size is forgotten, and the batch size doubles until another batch is refused.
 """

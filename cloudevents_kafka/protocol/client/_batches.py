@@ -57,7 +57,7 @@ NO_PRODUCER_ID: Final = ProducerId()
 
 
 class ProducerBatch:
-    """Records of one partition that are sent together, in each attempt with the same sequence number.
+    """Records of one partition that are sent together; the sequence number is the same in each attempt.
 
     The batch is not sent again before ``backoff`` expires. ``last_error`` is the error of the last attempt.
     If brokers have lost earlier batches, the batch receives another producer id and sequence number.
@@ -101,7 +101,7 @@ def encode_records(
     producer: ProducerId = NO_PRODUCER_ID,
     sequence: int = -1,
 ) -> bytes:
-    """Return the bytes for a version of Produce: a message set in versions 0 to 2, then a record batch."""
+    """Return the bytes for a version of Produce: a message set in versions 0 to 2, else a record batch."""
     if version >= RECORD_BATCH_VERSION:
         return encode_batch(
             records,

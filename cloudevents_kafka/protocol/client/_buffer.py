@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.errors import ProtocolError
 
 
 class RecordBuffer:
-    """A slice of decoded records, and cursors for the records after it, in the order of the fetches.
+    """A slice of decoded records, and cursors for the records after the slice, in the order of the fetches.
 
     ``positions`` maps each partition to the offset after its last returned record. A cursor is decoded to its
     end before the next cursor is decoded, so that only one batch is decompressed at a time.
@@ -93,7 +93,7 @@ class RecordBuffer:
         return next((cursor.position for cursor in self._cursors if cursor.key == key), None)
 
     def unread(self, messages: Sequence[Message]) -> None:
-        """Put returned records back, so that the next calls return these records again."""
+        """Store returned records again, so that the next calls return these records once more."""
         for message in reversed(messages):
             self.ready.appendleft(message)
             self.positions[_key(message)] = message.record_offset

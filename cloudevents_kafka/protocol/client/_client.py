@@ -52,8 +52,8 @@ class Client(Closing):
     again. ``max_response_bytes`` limits the size of a response. ``max_response_memory`` limits the memory of
     a response's decoded elements, in bytes; the text and the bytes in these elements do not count.
     ``metadata_max_age`` is the time in seconds after which producers and groups look for new partitions of
-    their topics. ``trace`` is a function, an open text file, or the path of a file; it receives each sent or
-    received frame, except the frames of SASL.
+    their topics. ``trace`` is a function, an open text file, or the path of a file. Each sent or received
+    frame is passed to ``trace``, except the frames of SASL.
 
     Only one thread may use a client. Producers and consumers open their own connections, and must be closed
     separately.
@@ -204,7 +204,7 @@ class Client(Closing):
     ) -> Producer:
         """Return a producer, which must be closed.
 
-        Records are sent once ``batch_records`` records or ``batch_bytes`` bytes are queued, or the first
+        Records are sent when ``batch_records`` records or ``batch_bytes`` bytes are queued, or when the first
         record has waited ``linger`` seconds. ``acks`` is 0 (no response), 1 (the leader has appended the
         records) or -1 (all in-sync replicas have appended them). ``compression`` is "none", "gzip", "snappy",
         "lz4" or "zstd". Keys are hashed as in the Java client, unless a ``partitioner`` is passed. If a

@@ -174,7 +174,7 @@ class Consumer(Closing):
         return messages
 
     def _next(self, deadline: Deadline) -> Message | None:
-        """Return the next record, or None if no record arrives soon, or the next slice has no records."""
+        """Return the next record; return None if no record arrives soon, or if the next slice is empty."""
         if (message := self._buffer.pop()) is not None:
             return message
         if self._buffer.next_cursor() is None:

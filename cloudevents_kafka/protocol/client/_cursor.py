@@ -25,7 +25,7 @@ _SLICE: Final = 2500
 _SLICE_SECONDS: Final = 0.1
 """After this number of seconds, a slice ends with its current batch; many batches may contain no records."""
 _BOUNDARY: Final = (None,)
-"""The items that separate the records of two batches."""
+"""This None separates the records of two batches."""
 
 
 class Cursor:

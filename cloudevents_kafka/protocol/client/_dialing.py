@@ -58,7 +58,7 @@ class _Attempts:
         self.failures: Final[dict[Address, str]] = {}
 
     def first(self, deadline: Deadline) -> socket.socket | None:
-        """Return the first connection that succeeds, or None at the deadline or if all attempts fail."""
+        """Return the first connection that succeeds, or None if all attempts fail or the deadline passes."""
         head_start = Deadline(0)
         while self._waiting or self._selector.get_map():
             if self._waiting and (head_start.expired() or not self._selector.get_map()):

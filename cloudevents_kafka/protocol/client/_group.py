@@ -239,7 +239,7 @@ class GroupMember:
     def _set_state(self, state: State, *, only_from: State | None = None) -> bool:
         """Change the state unless the member is closed, and return whether the state has changed.
 
-        If ``only_from`` is passed, the state changes only if the current state is ``only_from``.
+        Nothing changes if ``only_from`` is passed and is not the current state.
         """
         with self._changed:
             if self.state == "closed" or only_from not in {None, self.state}:

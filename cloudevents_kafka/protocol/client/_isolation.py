@@ -1,4 +1,4 @@
-"""`isolated`: sets the field of a request that makes brokers return only committed records."""
+"""`isolated`: sets a field of a request, so that brokers return only committed records."""
 
 from __future__ import annotations
 

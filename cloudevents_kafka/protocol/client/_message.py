@@ -22,7 +22,7 @@ Offsets: TypeAlias = dict[PartitionId, int]
 
 # S0-A13: "-1 to receive the latest offsets and -2"
 LATEST: Final = -1
-"""The end of a partition, as an offset and as a timestamp of ListOffsets.
+"""The number that means the end of a partition, in place of an offset or a timestamp of ListOffsets.
 
 Examples:
     >>> from cloudevents_kafka.protocol import LATEST, Client
@@ -32,7 +32,7 @@ Examples:
 """
 
 EARLIEST: Final = -2
-"""The beginning of a partition, as an offset and as a timestamp of ListOffsets.
+"""The number that means the beginning of a partition, in place of an offset or a timestamp of ListOffsets.
 
 Examples:
     >>> from cloudevents_kafka.protocol import EARLIEST, Client

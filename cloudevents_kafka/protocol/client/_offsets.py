@@ -45,7 +45,7 @@ def offset_at(
 ) -> int | None:
     """Return the offset of the first record at or after ``timestamp``: ms, `LATEST` or `EARLIEST`.
 
-    The result is None if all records are older. Brokers before 0.10.1 have only timestamps of segments: these
+    The result is None if all records are older. Brokers before 0.10.1 have only timestamps of segments. These
     brokers return the first offset of the newest segment that is older than ``timestamp``.
     """
     request = offsets_request({topic_partition: timestamp})
@@ -94,7 +94,7 @@ def starts_of(
     deadline: Deadline,
     patience: Deadline | None = None,
 ) -> Offsets:
-    """Replace `STORED` and `UNKNOWN` by a number, `EARLIEST` or `LATEST`, and return the offsets.
+    """Return the offsets; `STORED` and `UNKNOWN` become a number, `EARLIEST` or `LATEST`.
 
     Raises the errors of `GroupOffsets.committed`, and `BrokerError` if an offset is missing and ``reset`` is
     "error".
@@ -189,9 +189,9 @@ class GroupOffsets:
     ) -> Offsets:
         """Return the committed offsets; the result omits partitions without a committed offset.
 
-        If open transactions commit some of these offsets, the call waits for the end of the transactions. If
-        the transactions have not ended at ``patience``, or at the deadline if ``patience`` is None, the call
-        raises `BrokerError` with UNSTABLE_OFFSET_COMMIT.
+        If open transactions commit some of these offsets, the call waits for the end of the transactions. The
+        call waits at most until ``patience``, or until the deadline if ``patience`` is None. If a transaction
+        is still open then, the call raises `BrokerError` with UNSTABLE_OFFSET_COMMIT.
         """
         request = messages.OffsetFetchRequest(
             group_id=self._group,

@@ -152,7 +152,7 @@ class Producer(Closing):
     def _take(self, count: int) -> tuple[int, _Report | None]:
         """Remove finished records, up to the first record that has a callback.
 
-        Return the number of removed records, and the record with a callback, or None.
+        Return the number of removed records; also return the record with a callback, or None.
         """
         taken, last = 0, None
         with self._lock:

@@ -146,7 +146,7 @@ def _refusal(answer: bytes) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return the printable characters of a broker's text, or the beginning if the text is long."""
+    """Return the printable characters of a broker's text; of a long text, return only the beginning."""
     return "".join(character for character in text if character.isprintable())[:_MAX_REASON]
 
 

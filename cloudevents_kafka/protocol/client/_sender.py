@@ -248,7 +248,7 @@ class BatchSender:
         elif result.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             self._accumulator.complete(batch, result.base_offset)
         elif result.error_code in _LOST_SEQUENCES and batch.sequence >= 0:
-            # A broker that does not send the start of its log does not know yet why it has no sequences.
+            # A broker that does not send the start of its log does not know yet why the sequences are lost.
             if result.error_code != ErrorCode.UNKNOWN_PRODUCER_ID or result.log_start_offset != -1:
                 self._accumulator.restart(batch)
             batch.back_off(BrokerError(result.error_code, str(batch), result.error_message))

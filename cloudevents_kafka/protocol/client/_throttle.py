@@ -29,7 +29,7 @@ _FIRST_VERSIONS: Final[dict[int, int]] = {
     ApiKey.CREATE_TOPICS: 3,
     ApiKey.INIT_PRODUCER_ID: 1,
 }
-"""For each API key, the first version of the request after which the client itself must wait."""
+"""By API key: from this version of the request on, the client itself must wait."""
 
 
 def throttle_of(response: Structure, version: int) -> float:

@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Waker:
-    """A pair of sockets; `wake` makes one of them readable until `clear` is called."""
+    """A pair of sockets; a call of `wake` makes one socket readable until `clear` is called."""
 
     def __init__(self) -> None:
         self._receiving, self._sending = socket.socketpair()

@@ -243,7 +243,7 @@ class _Builder(FunctionSource):
             self.add(f"{append}({value})")
 
     def marks(self, variables: Mapping[str, Any]) -> list[Mark]:
-        """Return a mark for the last element of each array that ``run`` has begun to decode.
+        """For each array, return a mark for the last element that ``run`` has begun to decode.
 
         ``variables`` are the local variables of ``run``.
         """

@@ -46,7 +46,7 @@ class _Builder(FunctionSource):
             self.fall_back(f"if {value}.unknown_tags != ():")
 
     def differs(self, field: Field, value: str) -> str:
-        """Return the source code of the condition that a field's value differs from the field's default."""
+        """Return the source code that checks whether a field's value differs from the field's default."""
         default = default_of(field)
         return f"{value}.{field.name} != {self.global_name(default, 'K') if default else repr(default)}"
 

@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.layout import Array
 
 
 class Mark(NamedTuple):
-    """The first element of an array that is not known to be valid, and the memory that is left."""
+    """The first unchecked element of an array, and the memory that is left."""
 
     array: Array
     number: int

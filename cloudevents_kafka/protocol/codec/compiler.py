@@ -4,7 +4,7 @@ A generated function contains code for each field of a layout. One call of `stru
 adjacent fields of fixed width, and structures in arrays are decoded inline. The function makes only the
 checks that limit its work and memory. If the function raises one of the errors in `FALLBACKS` and
 `_ENCODE_FALLBACKS`, the module `interpreter` reads the same bytes or message again, and locates the error. In
-arrays, the module `interpreter` begins at the last element that the function has reached, so that an invalid
+an array, the module `interpreter` begins at the last element that the function has reached. So an invalid
 frame costs no more than a valid frame. Any other error of generated code is a bug, and propagates.
 """
 

@@ -29,9 +29,9 @@ Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
 """A function that is called with a field's path, its start and end index, the name of its type, and its
 value.
 
-The calls are in the order of the bytes and cover each byte once: for an array, the call for the count comes
-before the calls for the elements; for tagged fields, there is one call for the count, and one for each tag
-and each size.
+The calls are in the order of the bytes and cover each byte once. For an array, the call for the count comes
+before the calls for the elements. For tagged fields, there is one call for the count, and one call for each
+tag and each size.
 """
 
 MEMORY: Final = 128 * 1024 * 1024
@@ -84,7 +84,7 @@ def decode_tags(layout: Layout, data: bytes, at: int, left: int) -> tuple[dict[s
 class Decoder:
     """Decodes one message; a subclass may accept more than the protocol allows.
 
-    Most methods return a value, and the index after the value.
+    Most methods return two results: a value, and the index after the value.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ from cloudevents_kafka.protocol.schema import Structure
 _SIZE: Final = 4
 
 Read = Callable[[Cursor], None]
-"""A function that explains a frame, from a cursor that is after the frame's size."""
+"""A function that explains a frame; it is called with a cursor that is after the frame's size."""
 
 ReadContent = Callable[[Cursor, str], None]
 """A function that explains the content of a field; it is called with a cursor and the field's path."""
@@ -78,8 +78,8 @@ def explain_frame(
 
     If ``sized`` is None, and the first 4 bytes match the size of the data, these bytes are the frame's size.
     If these bytes do not match, the frame is read first without a size, and then with a size. The first
-    explanation without problems is returned. If both explanations have problems, the explanation with a
-    supported API is returned, or else the explanation that covers more bytes.
+    explanation without problems is returned. If both explanations have problems, an explanation with a
+    supported API is preferred, and then the explanation that covers more bytes.
     """
     if sized is None and len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE:
         sized = True
@@ -173,7 +173,7 @@ def explain_structure(
 
 
 def explain_message(cursor: Cursor, structure: type[Structure], version: int, **options: Any) -> None:
-    """Explain a structure as `explain_structure` does; the structure must end with the cursor's bytes."""
+    """Explain a structure as `explain_structure` does; it must end where the cursor's bytes end."""
     explain_structure(cursor, structure, version, **options)
     if cursor.at < cursor.end:
         rule = frames.trailing_bytes(cursor.end - cursor.at)

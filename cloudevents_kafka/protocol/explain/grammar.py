@@ -79,12 +79,12 @@ def _structure(layout: Layout) -> Production:
         known = " ".join(f"{tag}:{side.body}" for tag, side in tagged.items())
         words.append(f"tagged_fields({known})" if known else "tagged_fields")
     parts = [part for side in [*sides, *tagged.values()] for part in side.parts]
-    # Structures that are written in place may repeat a production.
+    # A production that occurs in several structures is listed once.
     return Production("", " ".join(words).replace("] [", "]["), tuple(dict.fromkeys(parts)))
 
 
 def _field(field: LayoutField, version: int) -> Production:
-    """Return the right side for a field; this side uses the field's ``guide`` name (see `schema.wire`)."""
+    """Return the grammar's right side for a field, with the field's ``guide`` name (see `schema.wire`)."""
     name = field.declared.wire.guide
     if isinstance(field.codec, LengthPrefixed) and field.codec.type is RECORDS and version in MESSAGE_SETS:
         return Production("", name or "", (Production((name or "").split()[0], "int32"),))
@@ -98,7 +98,7 @@ def _field(field: LayoutField, version: int) -> Production:
 
 
 def _named(body: str, name: str, codec: Codec) -> Production:
-    """Return a production with this right side, and with the production of the name in the right side."""
+    """Return a production with the right side ``body``, and below it the production of ``name``."""
     return Production("", body, (_type(codec)._replace(name=name),))
 
 

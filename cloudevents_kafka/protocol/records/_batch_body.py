@@ -8,8 +8,8 @@
 
 All varints are zigzag encoded (see `varint`). The two decoding functions are long on purpose: a consumer
 spends most of its time in them, and a call for each number would double this time. Most lengths are encoded
-in one byte: ``byte & 0x81`` is 0 if this byte is the only one and the length is not negative, and
-``byte >> 1`` is then the length. Deltas are often encoded in two bytes.
+in one byte. If ``byte & 0x81`` is 0, the length has only this byte, and is not negative: it is ``byte >> 1``.
+Deltas are often encoded in two bytes.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _headers(data: Data, at: int, stop: int, names: dict[bytes, str]) -> Headers
 
 
 def _size(data: Data, at: int) -> tuple[int, int]:
-    """Return twice the length whose first byte is before ``at``, and the index after the length."""
+    """Return a length, multiplied by 2, and the index after it; its first byte is at ``at - 1``."""
     first, second = data[at - 1], data[at]
     if first & 1:
         raise Malformed("a length must be at least 0, or -1 for null", at=at - 1, path="records")
@@ -167,7 +167,7 @@ def _size(data: Data, at: int) -> tuple[int, int]:
 
 
 def _delta(data: Data, at: int, bits: int) -> tuple[int, int]:
-    """Return the zigzag number whose first byte is before ``at``, and the index after the number."""
+    """Return the zigzag number that begins at ``at - 1``, and the index after the number."""
     number, at = decode_signed(cast("bytes", data), at - 1, bits)
     return zigzag.fold(number), at
 

@@ -6,7 +6,7 @@
     int16 attributes    int32 last offset delta   int64 base timestamp   int64 max timestamp
     int64 producer id   int16 producer epoch      int32 base sequence    int32 count, records
 
-In the attributes, bits 0 to 2 are the codec; bit 3 is set if the broker set the timestamps, bit 4 in a
+In the attributes, bits 0 to 2 are the codec. Bit 3 is set if the broker set the timestamps, bit 4 in a
 transactional batch, bit 5 in a control batch, and bit 6 if the base timestamp is a delete horizon. The
 checksum (CRC-32C) covers all bytes that follow it.
 """
@@ -98,7 +98,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def delete_horizon(self) -> int | None:
-        """The time in ms from which compaction may drop the batch's tombstones, or None if it is not set."""
+        """The time in ms from which compaction may drop the batch's tombstones, or None for no such time."""
         return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
     def control_record(self) -> ControlRecord | None:

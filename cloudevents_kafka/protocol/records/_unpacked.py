@@ -1,8 +1,8 @@
 """Decompressed data: bytes if the data is small, otherwise an `mmap` that is freed while it is read.
 
-Decompressing and decoding need memory for only one copy of the data, because each range of an `mmap` is freed
-when the records in this range have been read. So an `mmap` can be read only once, from its beginning to its
-end. On systems that cannot free a range of an `mmap`, such as macOS and Windows, the whole `mmap` is freed at
+Each range of an `mmap` is freed when the records in this range have been read. So decompressing and decoding
+need memory for only one copy of the data, and an `mmap` can be read only once, from its beginning to its end.
+On systems that cannot free a range of an `mmap`, such as macOS and Windows, the whole `mmap` is freed at
 once.
 """
 
@@ -20,7 +20,7 @@ LARGE: Final = 1 << 20
 """The size in bytes above which data is stored in an `mmap`; the `mmap` is freed in ranges of this size."""
 
 Data: TypeAlias = bytes | mmap.mmap
-"""Decompressed data; for both types, a slice is bytes, and an item is an integer."""
+"""Decompressed data: bytes or an `mmap`. In both, a slice is bytes, and an item is an integer."""
 
 
 def new_mapping(capacity: int) -> mmap.mmap:

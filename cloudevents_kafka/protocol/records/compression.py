@@ -103,7 +103,7 @@ def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
 
 
 def unpack(data: bytes, codec: Codec, limit: int) -> Data:
-    """Return decompressed data that must be read only once, with `take`.
+    """Return decompressed data for one single read, with `take`.
 
     Raises the errors of `decompress`.
     """
@@ -266,7 +266,7 @@ def _lz4_header(data: bytes) -> tuple[int, int, int, int]:
 
 
 def _unlz4_block(block: bytes, cramjam: Any, block_size: int) -> Any:
-    """Return a block's data; cramjam requires the data's size, or an upper bound, before the block."""
+    """Return a block's data; cramjam requires a prefix: the size of the data, or an upper bound."""
     most = min(block_size, _BEST_LZ4_RATIO * len(block))
     return cramjam.lz4.decompress_block(_LZ4_SIZE.pack(most) + block)
 

@@ -48,7 +48,7 @@ class Nesting:
         return take(unpacked, 0, len(unpacked))
 
     def unpack(self, data: bytes, codec: Codec, depth: int) -> Data:
-        """Decompress as `decompress` does, but return data that must be read only once, with `take`."""
+        """Decompress as `decompress` does, but return data for one single read, with `take`."""
         if depth == 0:
             out = decompress(data, codec, self.left)
         elif depth >= _MAX_DEPTH:

@@ -41,7 +41,7 @@ class Connection(FrameSocket, Closing):
     """A connection to the broker at ``host:port``; not thread-safe.
 
     ``timeout`` is the maximum time of a whole call in seconds; ``max_response_size`` is the size of the
-    largest accepted response in bytes. Responses have no correlation id, so a call that fails midway, or
+    largest accepted response in bytes. Responses have no correlation id. So a call that fails midway, or
     times out, closes the connection: otherwise, the late response would be taken for the response to the next
     request. The methods raise `Disconnected` and `DeadlineExceeded`.
 
@@ -65,7 +65,7 @@ class Connection(FrameSocket, Closing):
 
         The broker creates a topic that does not exist. The broker does not respond. If the broker refuses the
         messages (a wrong checksum, a partition out of range, an invalid topic name), the broker closes the
-        connection, and the next call of `fetch` or `offsets` raises `Disconnected`. But the broker may also
+        connection. The next call of `fetch` or `offsets` then raises `Disconnected`. But the broker may also
         close an idle connection, so `produce` first connects again if the connection is closed.
         """
         self._produce(_produce(topic, partition, messages))
@@ -108,8 +108,9 @@ class Connection(FrameSocket, Closing):
     def offsets(self, topic: str, partition: int, time: int = LATEST, max_number: int = 1) -> list[int]:
         """Return the start offsets of the segments that were last written before a time, highest first.
 
-        ``time`` is in milliseconds since 1970; `LATEST` returns the end of the log, too, and `EARLIEST`
-        returns only the start of the log. The broker closes the connection if the partition does not exist.
+        ``time`` is in milliseconds since 1970. With `LATEST`, the result also contains the end of the log.
+        With `EARLIEST`, the result contains only the start of the log. The broker closes the connection if
+        the partition does not exist.
         """
         request = OffsetsRequest(topic=_topic(topic), partition=partition, time=time, max_number=max_number)
         response = self._exchange(request, OffsetsResponse)

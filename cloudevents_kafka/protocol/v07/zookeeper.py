@@ -208,7 +208,7 @@ def _parse_consumer(name: str, value: bytes, path: str) -> tuple[str, dict[str, 
 
 
 def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: float = TIMEOUT) -> None:
-    """Create an ephemeral node and its missing parents; if this session owns the node, set its value.
+    """Create an ephemeral node and its missing parents; if this session owns the node, set the node's value.
 
     ``creator`` is the value of the parent nodes that are created. Raises `NodeExists` if another session
     still owns the node after ``timeout`` seconds.

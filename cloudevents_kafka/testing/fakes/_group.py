@@ -8,7 +8,7 @@ from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId
 
 
 class FakeGroup:
-    """The committed offsets of a group, and its generation at the time of the consumer's request."""
+    """The committed offsets of a group, and the group's generation at the time of the consumer's request."""
 
     def __init__(
         self, offsets: dict[PartitionId, int], log: FakeLog, current_generation: Callable[[], int]

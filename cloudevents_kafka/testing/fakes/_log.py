@@ -92,7 +92,7 @@ class FakeLog:
         return len(self._entries.get(topic_partition, ()))
 
     def read(self, topic_partition: PartitionId, offset: int) -> FakeMessage | None:
-        """Return the first message that a consumer can read, at or after an offset, or None."""
+        """Return the first readable message at or after an offset, or None."""
         for entry in self._entries.get(topic_partition, ())[offset:]:
             if entry.state == "open":
                 return None

@@ -133,9 +133,9 @@ class FakeProducer(Closing):
     ) -> None:
         """Queue a message; raise `BufferError` if the queue is full, and other errors like the real client.
 
-        Without a partition, the CRC-32 of the key chooses the partition, as in the real client by default;
-        messages without a key are sent to partition 0. A header name with surrogates raises `SystemError`,
-        because such a name crashes the real client.
+        If no partition is passed, the partition follows from the CRC-32 of the key, as in the real client by
+        default. Messages without a key are then sent to partition 0. A header name with surrogates raises
+        `SystemError`, because such a name crashes the real client.
         """
         self._check_open()
         check_produced(topic, partition, timestamp)

@@ -40,8 +40,8 @@ class LocalBroker:
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
     The broker is ready when the block begins. At the end of the block, the broker is stopped and its data is
-    removed, even after Ctrl-C, or if this process is killed. When a machine uses `LocalBroker` for the first
-    time, Kafka (45 MB) is downloaded into the cache.
+    removed. This also happens after Ctrl-C, or if this process is killed. When a machine uses `LocalBroker`
+    for the first time, Kafka (45 MB) is downloaded into the cache.
 
     `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the broker's
     data, which is not removed; `port` is a fixed port for clients. `jvm_options` are Java options, such as

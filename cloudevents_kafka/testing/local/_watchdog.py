@@ -2,9 +2,9 @@
 
 This file is run as ``python -I -S _watchdog.py REMOVE LOG PROGRAM ARG...`` in a new session, which Ctrl-C
 does not reach. The watchdog prints the pid of the program to stdout. Each byte on stdin is a command: ``T``
-terminates the program, and ``K`` kills the program. The end of stdin means that the parent process has ended:
-in this case, the watchdog ends the program and deletes the folder REMOVE, unless this argument is empty. The
-watchdog exits with the exit code of the program.
+terminates the program, and ``K`` kills the program. The end of stdin means that the parent process has ended.
+The watchdog then ends the program, and deletes the folder REMOVE unless this argument is empty. The watchdog
+exits with the exit code of the program.
 """
 
 from __future__ import annotations
