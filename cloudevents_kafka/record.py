@@ -196,7 +196,7 @@ def _of_message(message: Any) -> Record:
 
 
 def _getter_of(source: Any) -> Callable[[str], Any]:
-    """Return a function that reads a field of a record, such as ``topic``, from an object by its name."""
+    """Return a function that returns a field of the record ``source`` by its name, such as ``topic``."""
     if isinstance(source, Mapping):
         return source.get
     if hasattr(source, "asDict"):  # a Spark Row is a tuple, and has attributes other than its fields

@@ -84,7 +84,10 @@ _BAM: Final = ("bamtxid", "bampid", "bamptxid", "bamptxsid")
 def _document(
     clause: str, required: tuple[str, ...], **attributes: tuple[AttributeType, *tuple[Rule, ...]]
 ) -> dict[str, Extension]:
-    """Return the attributes of one extension document; each attribute needs the ``required`` attributes."""
+    """Return the attributes of one extension document.
+
+    An event with one of these attributes must also have all attributes in ``required``.
+    """
     return {
         name: Extension(type_, tuple(rules), tuple(needed for needed in required if needed != name), clause)
         for name, (type_, *rules) in attributes.items()

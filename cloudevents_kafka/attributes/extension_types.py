@@ -42,7 +42,7 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     checks. The table also caches names; a new table starts with empty caches. ``header_names`` maps the
     header of an attribute without rules to the attribute, and other headers to None. ``header_checks`` maps
     the header of an attribute with rules to the attribute and its check. ``corrections`` maps the name of an
-    attribute to the corrected values of its invalid texts.
+    attribute to a dictionary, which maps invalid texts of this attribute to their corrections.
     """
 
     extensions: Mapping[str, Extension]

@@ -126,7 +126,10 @@ def _is_schema(text: str) -> bool:
 
 
 def accept_names(attributes: dict[str, Any], table: ExtensionTable) -> bool:
-    """Return whether names are valid and extensions obey their rules; cache the names that have no rules."""
+    """Return whether names are valid and extensions obey their rules.
+
+    Names of attributes without rules are cached.
+    """
     text_names, checks = table.text_names, table.checks
     for name in attributes:
         if name in text_names:

@@ -149,7 +149,10 @@ def _utc_minute(moment: datetime) -> int:
 
 
 def _parse(text: str) -> tuple[datetime, str] | None:
-    """Return the instant, and as text the parts that a datetime cannot express; None for an invalid text."""
+    """Return the instant of a timestamp and a text, or None if the timestamp is invalid.
+
+    The text contains the parts of the timestamp that a datetime cannot express.
+    """
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None

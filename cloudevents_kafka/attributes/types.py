@@ -212,7 +212,10 @@ def to_attribute(value: object) -> AttributeValue:
 
 
 def _to_base_class(value: AttributeValue) -> AttributeValue:
-    """Return a value of a subclass as a value of its base class: an enum's text may differ from its value."""
+    """Return a value of a subclass, such as an enum, as a value of its base class.
+
+    For an enum, ``str()`` may return another text than its value.
+    """
     if isinstance(value, str):
         return str.__str__(value)
     return int.__index__(value) if isinstance(value, int) else bytes(value)

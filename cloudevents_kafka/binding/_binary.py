@@ -79,7 +79,7 @@ def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> Head
 
 
 def _read_uncached(headers: Headers, table: ExtensionTable, *, lenient: bool) -> HeadersRead | None:
-    """Return the attributes and the checks of headers whose names may be new, and cache the names."""
+    """Return the attributes in headers, and their checks; cache the names of these headers."""
     attributes: dict[str, Any] = {}
     checks: list[Check] = []
     names = table.header_names
@@ -106,7 +106,10 @@ def _read_uncached(headers: Headers, table: ExtensionTable, *, lenient: bool) ->
 
 
 def _remove_copy(attributes: dict[str, Any]) -> bool:
-    """Remove ce_datacontenttype; return whether this header was absent, or a copy of content-type (K-04)."""
+    """Remove ce_datacontenttype, and return whether the headers obey the rule for this header (K-04).
+
+    The header must be absent, or its value must equal the value of content-type.
+    """
     if CONTENT_TYPE_COPY not in attributes:
         return True
     copy: str = attributes.pop(CONTENT_TYPE_COPY)
@@ -114,7 +117,7 @@ def _remove_copy(attributes: dict[str, Any]) -> bool:
 
 
 def _add_name(header: str, table: ExtensionTable) -> str | None:
-    """Return the attribute that a header carries if the attribute has no rules, and cache the name.
+    """Return the attribute that a header carries, if the attribute has no rules; cache the header's name.
 
     The result is ``""`` for an invalid name, `_MISSPELLED` for a name that nearly matches a header name of
     the binding, and None for all other headers.
@@ -178,8 +181,8 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
 def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
     """Return the headers of an event, in the order of the event's attributes, and the value of the record.
 
-    Raises `EncodeError` if readers would mistake the datacontenttype for the content type of a structured
-    record.
+    Raises `EncodeError` if the datacontenttype looks like the content type of a structured record. Readers
+    would then read the record in structured mode.
     """
     attributes, payload, kind = binary_parts(event)
     names = header_names

@@ -28,7 +28,7 @@ _NAMES: Final = {
     "event": frozenset(name for name in dir(Event) if not name.startswith("_")),
     "record": frozenset(Record.__struct_fields__),
 }
-"""The Python attributes of an event and of a record, which a `Decoded` does not have itself."""
+"""Names of Python attributes that events and records have, but `Decoded` does not have."""
 
 
 class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):

@@ -200,10 +200,9 @@ def _encode_like(
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
     """Return the headers and value of an event in binary mode, or None if ``like`` must be decoded first.
 
-    ``like`` is not decoded if two conditions are true. The first condition is that each header of ``like``
-    either does not belong to an event, or has the name of a header of ``event`` and occurs once. The second
-    condition is that these event headers have the same values in ``like`` and in ``event``, or values that
-    show that the event was changed.
+    ``like`` is not decoded if two conditions are true. First, each header of ``like`` that belongs to an
+    event occurs once, and ``event`` also has this header. Second, a comparison of the values is enough to
+    decide whether the event was changed.
     """
     written, value = encode_binary(event)
     new = dict(written)
@@ -230,7 +229,7 @@ def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None]
 
 
 def _reading_of(event: Event, like: Record, sniffed: Verdict) -> Event | None:
-    """Return the event that strict reading returns for ``like``, if that event is already known."""
+    """Return the event that strict reading of ``like`` would return, or None if it is not known yet."""
     origin = origin_of(event)
     encoded = None if origin is None else raw_parts(origin)[1]
     if encoded is None or encoded[1] != like.value or encoded[0] != sniffed.format:
@@ -277,8 +276,9 @@ def _encode_like_deviating(
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:
     """Return the headers of ``like``, in which written headers replace headers with the same names.
 
-    Written headers with new names are last. The null header of an absent attribute is kept if the content
-    mode is the same. A copy of the content-type stays if it equals the written content-type.
+    Written headers with new names are last. If the content mode does not change, headers with a null value
+    stay; the event does not have their attributes. A copy of the content-type stays if it equals the written
+    content-type.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))

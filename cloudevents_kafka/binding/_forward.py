@@ -124,7 +124,7 @@ def _attribute_in(header: str) -> str | None:
 
 
 def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int]:
-    """Return a dictionary from attributes to the index of the header or member that was read.
+    """Return a dictionary from each attribute to the index of the header or member from which it was read.
 
     ``found`` yields three values for each header or member: the attribute, the name, and whether there is a
     value.
@@ -138,7 +138,7 @@ def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int
 
 
 def _merge_structured(written: Headers, like: Headers) -> Headers:
-    """Return headers in which the written content-type replaces the old content-type and its copies."""
+    """Return headers in which the new content-type replaces the old content-type and all copies of it."""
     names = [_attribute_in(header) for header, _ in like]
     place = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True)).get(
         _DATA_TYPE
@@ -181,7 +181,7 @@ def _left_out_members(value: bytes, before: Collection[str], new: Collection[str
 
 
 def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str]) -> Iterator[int]:
-    """Yield the index of each name that was not read as an attribute and is therefore kept."""
+    """Yield the indexes of the names to keep, because they were not read as attributes."""
     attributes = [name if is_name(name) else fold_name(name) for name in names]
     places = _read_places((attribute, name, True) for attribute, name in zip(attributes, names, strict=True))
     for index, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
@@ -191,7 +191,10 @@ def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str
 
 
 def _attributes_of(form: Any, value: bytes) -> Mapping[str, AttributeValue]:
-    """Return the received attributes in a value whose format is not JSON."""
+    """Return the attributes in a value, as they were received.
+
+    The format of the value is not JSON.
+    """
     try:
         found = form.decode(value)
     except InvalidAttributes as error:

@@ -41,7 +41,7 @@ def attribute_of(header: str) -> str | None:
 
 
 def exact_name(header: str) -> str | None:
-    """Return the binding's header name that a header's name equals or nearly equals, or None."""
+    """Return the header name of the binding that equals or nearly equals ``header``, or None."""
     folded = str(header).lower()
     if prefix := OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[prefix.end() :]
@@ -74,7 +74,7 @@ def name_in(header: str) -> str:
 
 
 def preview_all(values: Iterable[bytes]) -> str:
-    """Return the different values of a repeated header as text for a message, sorted."""
+    """Return a text for messages, with the sorted different values of a repeated header."""
     return " and ".join(preview(value.decode("utf-8", "replace")) for value in sorted(set(values))[:_SHOWN])
 
 

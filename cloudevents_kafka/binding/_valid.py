@@ -102,7 +102,10 @@ def _has_other_content_type(headers: Headers) -> bool:
 
 
 def _structured_type(headers: Headers) -> MediaType | None:
-    """Return the CloudEvents media type that the only content-type header names, or None."""
+    """Return the media type in the content-type header if it is a CloudEvents media type, else None.
+
+    If there are several content-type headers, also return None.
+    """
     values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
     try:
         media = media_type(values[0].decode()) if len(values) == 1 else None

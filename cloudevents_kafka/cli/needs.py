@@ -23,8 +23,8 @@ class Finding(NamedTuple):
     """The result of a check.
 
     ``found`` describes the part that was checked, and ``problem`` says what is missing and what to do. Both
-    texts are empty if the part depends on another part that is missing. If ``later`` is True, the first
-    command that needs this part downloads the part.
+    texts are empty if the part needs another part, and this other part is missing. If ``later`` is True, the
+    first command that needs this part downloads the part.
     """
 
     found: str = ""
@@ -127,7 +127,7 @@ def connector(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return the result of the check for the archive of Spark's classes, which speeds up Spark's start."""
+    """Check for the archive of Spark's classes, with which Spark starts faster, and return the result."""
     from cloudevents_kafka.jvm import NoJava, find_java
 
     if _no_pyspark():

@@ -117,7 +117,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _in_folder(value: Any, field: Field, folder: Path) -> Any:
-    """Return a value in which the names of files to read are relative to the working directory."""
+    """Return a value with the path of ``folder`` in front of each name of a file to read."""
     if isinstance(value, Reference):
         return _moved(value, folder)
     if field.option.path != "reads":

@@ -99,9 +99,8 @@ _Step = Callable[[_Datum, int, int], int]
 class _Compiled(NamedTuple):
     """The step function of a schema, which skips one value, and the size of the schema's values.
 
-    ``size`` is the size of a value in bytes if all values of the schema have the same size. ``empties`` says
-    how many values that take no bytes are in one value of the schema; values in arrays, maps and unions are
-    not counted.
+    ``size`` is the size of a value in bytes if all values of the schema have the same size. One value of the
+    schema contains ``empties`` values that take no bytes. Values in arrays, maps and unions are not counted.
     """
 
     step: _Step

@@ -13,7 +13,10 @@ from typing import Final
 from cloudevents_kafka.codecs.avro_binary import MalformedDatum
 
 MAX_EMPTY_ITEMS: Final = 65_536
-"""The maximum number of values that take no bytes; a larger datum may contain one for each byte."""
+"""The maximum number of values that take no bytes.
+
+A datum with more bytes than this number may contain one such value for each byte.
+"""
 FREE_STEPS: Final = 16_384
 STEPS_PER_BYTE: Final = 32
 """The number of values for each byte of a datum, in addition to `FREE_STEPS`; records may be nested."""

@@ -20,7 +20,7 @@ _TYPES: Final = frozenset(
 
 
 def with_one_name(schemas: Iterable[Any]) -> list[Any]:
-    """Return related schemas in which all or none of the names without a namespace begin with a dot.
+    """Return schemas in which names without a namespace are written alike: all with a leading dot, or none.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_names import with_one_name

@@ -121,7 +121,10 @@ def _value_end(text: bytes, at: int) -> int | None:
 
 
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
-    """Return the start of the next value, or the end of the outermost value; update ``closers``."""
+    """Return the start of the next value, or the end of the outermost value, or None for invalid JSON.
+
+    Removes the brackets that were closed from ``closers``.
+    """
     while closers:
         in_object = closers[-1] == _IN_OBJECT
         more = (_more_members if in_object else _more_items).match(text, at)

@@ -3,7 +3,7 @@
 The following rules are true for counts that are limited to ``most`` labels, in any order of adding, limiting
 and merging:
 
-1. The sum of the labels' counts and of the count ``others`` equals the sum of all numbers that were added.
+1. The counts of all labels, plus ``others``, add up to the sum of all numbers that were added.
 2. The count of a label is never larger than the exact count, and is at most ``others / (most + 1)`` smaller
    than the exact count. So each label whose share of the sum is larger than ``1 / (most + 1)`` has a count.
 3. If there are at most ``most`` different labels, all counts are exact, and ``others`` is 0.

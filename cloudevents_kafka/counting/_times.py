@@ -1,9 +1,9 @@
 """A histogram of times by label, whose bins become wider if the times are far apart.
 
-Producers may write any timestamps. The number of times in a bin is exact, and the bin's counts by label obey
-the rules of `Labels`. At most `MAX_BINS` bins are not empty; the width of the bins is the smallest width in
-`WIDTHS` for which this number of bins suffices. So the order in which times are added does not matter, and
-one event in the year 9999 takes only one bin.
+Producers may write any timestamps. The total count of a bin is exact, and the counts by label obey the rules
+of `Labels`. At most `MAX_BINS` bins are not empty; the width of the bins is the smallest width in `WIDTHS`
+for which this number of bins suffices. So the order in which times are added does not matter, and one event
+in the year 9999 takes only one bin.
 """
 
 from __future__ import annotations

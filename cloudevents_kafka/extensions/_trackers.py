@@ -129,7 +129,10 @@ class SequenceTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> Step:
-        """Return the position of an event relative to its source's highest sequence; remember the event."""
+        """Compare an event with the highest sequence of its source, and return the event's position.
+
+        The tracker also remembers the sequence of the event.
+        """
         text = event.text(self._attribute)
         if text is None:
             return Step("unnumbered")

@@ -75,7 +75,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Material(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The digest of the core attributes and the data, and the digest of the extensions in ``names``."""
+    """Two digests of an event: of its core attributes and data, and of the extensions in ``names``."""
 
     core: _Digest
     ext: _Digest | msgspec.UnsetType = msgspec.UNSET

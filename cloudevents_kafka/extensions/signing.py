@@ -29,7 +29,11 @@ __all__ = ["SigningError", "Verification", "VerificationError", "drop_stale_sign
 
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
-"""The extensions that `verify` returns: only verified ones, also unverified ones (separately), or none."""
+"""Which extensions `verify` returns.
+
+For "strict", these are the verified extensions. For "passthrough", the result also contains the unverified
+extensions, separately. For "core-only", no extensions are returned.
+"""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
 """The parts of an event that are verified.
@@ -155,11 +159,11 @@ def verify(
 ) -> Verification:
     """Return the verified parts of an event.
 
-    ``keys`` maps the id of each key that may sign such an event to a verifier: a function with the arguments
-    message and signature. An unsigned event is an error unless ``required`` is False, since any intermediary
-    can remove a signature. Raises `VerificationError` if the event must be discarded, and `ValueError` if
-    ``behaviour`` is unknown. Exceptions of a verifier are raised unchanged: such an exception does not mean
-    that the event is wrong.
+    ``keys`` maps ids of keys to verifiers, and contains only keys that may sign such an event. A verifier is
+    a function with the arguments message and signature. An unsigned event is an error unless ``required`` is
+    False, since any intermediary can remove a signature. Raises `VerificationError` if the event must be
+    discarded, and `ValueError` if ``behaviour`` is unknown. Exceptions of a verifier are raised unchanged:
+    such an exception does not mean that the event is wrong.
 
     Examples:
         >>> import hmac

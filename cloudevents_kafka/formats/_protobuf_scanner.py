@@ -84,7 +84,8 @@ def _read_entries(
 ) -> tuple[dict[str, AttributeType], int]:
     """Read the attributes in the map, and add these attributes to ``attributes``.
 
-    Return the types of the extensions whose field is not ce_string, and the index after the map.
+    Return the types of extensions by name, and the index after the map. Extensions in the field ce_string are
+    not among them.
     """
     typed: dict[str, AttributeType] = {}
     count, end = len(attributes), len(value)
@@ -148,9 +149,8 @@ def _is_right(name: str, value: Any, attribute_type: AttributeType) -> bool:
 def _read_entry(value: bytes, at: int, text_at: int) -> tuple[str, AttributeType | None, int, int]:
     """Return the name and type of the entry at an index, and the start and end of the entry's text.
 
-    If the value is a number, the returned start is the index after the number's first byte. The type is None
-    if the text is the value of the attribute. The entry is cached if the text starts at the index
-    ``text_at``.
+    For a number, the returned start is the index after the first byte of the number. The type is None if the
+    text is the value of the attribute. The entry is cached only if its text starts at the index ``text_at``.
     """
     entry_at = at
     size, at = varint.decode(value, at + 1)

@@ -176,9 +176,10 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
 
 
 def read(datum: bytes) -> _Datum:
-    """Return the attributes in order, also repeated ones, and the data as bytes, None or a JSON value.
+    """Return the names and values of all attributes, and the data.
 
-    Raises `MalformedDatum` if the bytes are not a datum of the schema.
+    The attributes are in order, and a name may occur twice. The data is bytes, None or a JSON value. Raises
+    `MalformedDatum` if the bytes are not a datum of the schema.
     """
     return read_datum(datum, _read_fields)
 

@@ -83,8 +83,8 @@ class AvroCompactFormat(BaseFormat):
 class JavaAvroCompactFormat(BaseFormat):
     """The format that the Java SDK writes as ``application/cloudevents+avrocompact``; read-only.
 
-    The datum follows Avro's single-object header. The Java SDK writes absent data as the four bytes ``null``,
-    the schema's default, so data of these four bytes is read as absent.
+    A value consists of Avro's single-object header and a datum. The Java SDK writes absent data as the four
+    bytes ``null``, the schema's default, so data of these four bytes is read as absent.
 
     Examples:
         >>> from cloudevents_kafka.formats.avro_compact import JavaAvroCompactFormat
@@ -171,7 +171,10 @@ def _read_fields(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, An
 
 
 def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
-    """Return attributes, payload and extension problems; raise `InvalidEvent` for a malformed datum."""
+    """Return the attributes, the payload, and the problems of extensions.
+
+    Raises `InvalidEvent` for a malformed datum.
+    """
     try:
         attributes, extensions, payload = read_datum(value, _read_fields)
     except MalformedDatum as error:

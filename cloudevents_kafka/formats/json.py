@@ -38,8 +38,8 @@ _write: Final = msgspec.json.Encoder().encode
 class JsonFormat:
     """The JSON format, in UTF-8 (RFC 8259).
 
-    With ``text_data=True``, bytes are written as a JSON string if they are text in the charset of their
-    content type, and the content type is ``text/*``, is XML, or has a charset. Other bytes are written as
+    With ``text_data=True``, textual data is written as a JSON string: the content type is ``text/*`` or XML,
+    or has a charset, and the bytes are text in the charset of the content type. Other bytes are written as
     base64. ``read`` and ``members`` are the methods of the format's `JsonReader`.
 
     Examples:

@@ -94,7 +94,10 @@ def _split_members(value: bytes) -> Envelope:
 
 
 def member_value(text: bytes) -> Any:
-    """Return a member's value; if a number in it is out of range, return infinity, {} or [] instead."""
+    """Return the value of a member.
+
+    If a number in the value is out of range, the result is infinity, an empty dict or an empty list instead.
+    """
     try:
         return _parse(text)
     except msgspec.ValidationError:
@@ -104,9 +107,9 @@ def member_value(text: bytes) -> Any:
 def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, bytes]]:
     """Return each member that a later member of the same name replaces (N-05), with its JSON text.
 
-    If no name is repeated and no name contains escapes, the number of quotation marks in the document is the
-    number of quotation marks in the values, plus two for each name. If the document contains another number
-    of quotation marks, a slower parser reads the document.
+    If no name is repeated and no name contains escapes, the document contains the quotation marks of the
+    values, and two more for each name. If the document contains another number of quotation marks, a slower
+    parser reads the document.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []

@@ -158,7 +158,7 @@ class JsonReader:
         return attributes, data, encoded, joined
 
     def _read_unknown(self, value: bytes, data: bytes | None) -> tuple[dict[str, Any], Any]:
-        """Return the attributes, even those with unknown names, and data_base64; remember the names."""
+        """Return all attributes and data_base64; the reader then knows the names of these attributes."""
         members = value if data is None else _blank_data(value, data)
         attributes: dict[str, Any] = _read_any_names(members)
         names = len(attributes)
@@ -173,8 +173,9 @@ class JsonReader:
     def _know(self, members: dict[str, Any]) -> None:
         """Add these members to the expected members; forget the earlier ones if there are too many.
 
-        A change of the expected names takes as long as reading tens of events. So, after many changes, only
-        every nth call of this method changes the expected names; each change increases n.
+        A change of the expected names is slow: tens of events can be read in the same time. So changes become
+        rarer: after many changes, only every nth call of this method changes the names, and n grows with each
+        change.
         """
         self._calls += 1
         if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:
@@ -195,7 +196,10 @@ class JsonReader:
 
 
 def _envelope(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> Envelope | None:
-    """Return an `Envelope`, or None if there is data_base64, because only its decoded value is known."""
+    """Return an `Envelope`, or None if there is data_base64.
+
+    An `Envelope` contains the JSON text of data_base64, but this reader only knows the decoded value.
+    """
     return None if encoded is not None else Envelope(attributes, {}, data, None, [])
 
 
@@ -226,7 +230,10 @@ def _expect(types: dict[str, Any]) -> _Expected:
 
 
 def _decoder(types: dict[str, Any]) -> _Decode:
-    """Return a function that reads members with these names and the text of data, and skips other members."""
+    """Return a function that reads the core attributes, the members in ``types`` and the text of ``data``.
+
+    The function skips all other members.
+    """
     core = dict.fromkeys(_CORE, str)
     members = TypedDict("members", {**core, "data": msgspec.Raw, **types}, total=False)  # type: ignore[misc]  # names known at run time
     decode: _Decode = msgspec.json.Decoder(members).decode  # type: ignore[assignment]  # a TypedDict is a dict
@@ -254,7 +261,7 @@ def read_payload(
 
 
 def _without(value: bytes, data: bytes) -> bytes:
-    """Return a JSON object without its data, or without another text that equals the data."""
+    """Return a JSON object after removing the text of its data, or another text that is equal."""
     if value.endswith(data, 0, -2):  # indented
         return value[: -2 - len(data)]
     start = value.find(_DATA) + len(_DATA)
@@ -265,7 +272,7 @@ def _without(value: bytes, data: bytes) -> bytes:
 
 
 def _blank_data(value: bytes, data: bytes) -> bytes:
-    """Return an object in which the number 0 replaces the data.
+    """Return the text of an object with the number 0 in place of the data.
 
     Only the data may contain nested members, so the first member with the name ``data`` is the event's data.
     """

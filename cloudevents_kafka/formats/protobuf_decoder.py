@@ -55,9 +55,10 @@ class MalformedMessage(ValueError):
 
 
 def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], list[tuple[str, bytes]]]:
-    """Return the required attributes, the attributes in the map, and the data fields, also repeated ones.
+    """Return three lists of fields: the required attributes, the attributes in the map, and the data fields.
 
-    Raises `MalformedMessage` if the bytes are not a valid message.
+    A list contains a repeated field several times. Raises `MalformedMessage` if the bytes are not a valid
+    message.
     """
     required: list[tuple[str, str]] = []
     optional: list[AttributeField] = []

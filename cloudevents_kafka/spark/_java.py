@@ -70,7 +70,7 @@ def free_checkpoint(rows: DataFrame) -> None:
 
 
 def recent_reports(query: StreamingQuery) -> Iterator[Mapping[str, Any]]:
-    """Yield Spark's reports on the last batches, from the newest to the oldest.
+    """Yield Spark's reports on recent batches; the newest report comes first.
 
     PySpark copies all reports field by field, with a thousand calls of Java; this function copies each report
     as one text.

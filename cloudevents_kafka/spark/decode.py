@@ -113,13 +113,13 @@ def _decode_in_java(
 
 
 def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
-    """Return the rows in a form in which Spark computes a column before it runs filters on the column.
+    """Make Spark compute a column before it runs filters on this column, and return the rows.
 
     Otherwise, Spark's optimizer would copy the computation of the column into the filter, and decode each row
-    twice. If the function were declared as not deterministic, the optimizer would not do this, but then
-    filters on kept columns would also run after the function. Spark runs ``unpivot`` of one column as its
-    Expand operator, which stores the column under a new name. Filters on other columns run before this
-    operator, and the column is not computed if it is not used.
+    twice. A function that is declared as not deterministic would prevent this, but then filters on kept
+    columns would also run after the function. Spark runs ``unpivot`` of one column as its Expand operator,
+    which stores the column under a new name. Filters on other columns run before this operator, and the
+    column is not computed if it is not used.
     """
     value = PREFIX + name
     columns: list[Column | str] = [F.col(quote_name(column)) for column in kept]

@@ -23,9 +23,9 @@ def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
 
     In a stream, a row is a duplicate if Spark has read another row with the same source and id at most
     ``within`` earlier. ``within`` is a span such as "90m", "1h" or "7 days". Spark's state contains the keys
-    of all rows of the last ``within``. The time of a row is the time of the batch in which Spark reads the
-    row. So a wrong timestamp of a producer cannot move the watermark, and no row is late. In a batch, all
-    rows are compared, and ``within`` has no effect.
+    of all rows that Spark has read during this span. The time of a row is the time of the batch in which
+    Spark reads the row. So a wrong timestamp of a producer cannot move the watermark, and no row is late. In
+    a batch, all rows are compared, and ``within`` has no effect.
 
     Spark counts the rows that it has dropped in ``numDroppedDuplicateRows``, in the ``customMetrics`` of the
     ``stateOperators`` in ``query.lastProgress``. The option ``deduplicate`` of the pipeline works in another

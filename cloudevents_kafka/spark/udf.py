@@ -136,12 +136,12 @@ def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], p
 
 
 def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
-    """Repair a record with ``mend``, read the result, and return JSON of the outcome and the event or error.
+    """Repair a record with ``mend``, read the repaired record, and return the result as JSON.
 
-    For an event, the JSON also contains the ``key`` and the ``headers`` of the repaired record. The outcome
-    is ``landed`` for an event, ``refused`` if the record is still not an event, ``unmended`` if the function
-    ``mend`` returned None, and ``failed`` if ``mend`` raised an error. If the outcome is ``failed``, the
-    reason is the text of that error.
+    The JSON contains the outcome, and the event or the error. For an event, the JSON also contains the
+    ``key`` and the ``headers`` of the repaired record. The outcome is ``landed`` for an event, ``refused`` if
+    the record is still not an event, ``unmended`` if the function ``mend`` returned None, and ``failed`` if
+    ``mend`` raised an error. If the outcome is ``failed``, the reason is the text of that error.
     """
     row = msgspec.json.decode(packed, type=_QuarantinedRecord)
     headers = [(pair.key, pair.value) for pair in row.headers or () if pair and pair.key is not None]

@@ -90,7 +90,7 @@ class _Attributes(dict[str, str]):
 
 
 class _Copies(dict[bytes, Problem]):
-    """A cache that maps a ce_datacontenttype to the problem that is reported if it is the content-type."""
+    """A cache that maps a value of ce_datacontenttype to the problem of using this value as content type."""
 
     def __missing__(self, copy: bytes) -> Problem:
         problem = Problem("datacontenttype", *COPY, preview(copy))
@@ -106,9 +106,9 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
     """Return the headers of an event by their exact names, without null values, and a report of deviations.
 
     The headers are in the order of the record. If several headers have the same exact name, the last of these
-    headers is returned. If several headers nearly have the name of a REQUIRED attribute and their values
-    differ, the last of these headers is returned too, but the report then lists a problem for which the
-    record is refused.
+    headers is returned. If several headers nearly have the name of a REQUIRED attribute, and their values
+    differ, the report lists a problem for which the record is refused. In this case too, the last of these
+    headers is returned.
     """
     report = Leniency()
     values: dict[str, bytes] = {}
@@ -178,7 +178,11 @@ def _spelling(name: str) -> Problem | None:
 def _split_exact(
     headers: Headers, tolerated: list[Problem]
 ) -> tuple[dict[str, bytes], dict[str, list[tuple[str, bytes]]]]:
-    """Return the headers with exact names, and a dictionary from exact names to nearly exact headers."""
+    """Return two dictionaries of headers.
+
+    The first maps exact names to values. The second maps an exact name to the headers whose names nearly
+    match this name.
+    """
     values: dict[str, bytes] = {}
     misspelled: dict[str, list[tuple[str, bytes]]] = {}
     for name, value in headers:
@@ -218,7 +222,7 @@ def _earlier(name: str, value: bytes) -> LeftOut:
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
-    """Return whether there are all required ``ce_`` headers, and the content type is of structured mode."""
+    """Return whether a content type is of structured mode although all required ``ce_`` headers exist."""
     media = media_type(_bare_content_type(content_type).decode("utf-8", "replace"))
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 

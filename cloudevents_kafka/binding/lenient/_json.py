@@ -49,9 +49,9 @@ _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
 class _Renamings(dict[tuple[str, ...], _Renaming | None]):
     """A cache that maps member names to a renaming, or to None if several names stand for one attribute.
 
-    A renaming contains the names of attributes, the problems of names that were read as another name, and the
-    problems of names that are left out. A name is left out if it does not stand for an attribute, or if the
-    exact name of its attribute is also present.
+    A renaming contains the names of the attributes, and the problems of two kinds of names: names that were
+    read as another name, and names that are left out. A name is left out if it does not stand for an
+    attribute, or if the exact name of its attribute is also present.
     """
 
     def __missing__(self, names: tuple[str, ...]) -> _Renaming | None:
@@ -178,7 +178,10 @@ def _correct_members(envelope: Envelope, report: Leniency) -> dict[str, Attribut
 def _kept_as_text(
     rules: Mapping[str, tuple[str, str]], members: Mapping[str, Any], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Yield the problems of members whose JSON text became the value; ``rules`` maps names to rules."""
+    """Yield the problems of members whose value was replaced by its JSON text.
+
+    ``rules`` maps the names of these members to the rules of the problems.
+    """
     for given in values:
         if given in rules:
             name = given if given in members else fold_name(given) or given
@@ -189,7 +192,10 @@ def _kept_as_text(
 def correct_named(
     members: dict[str, Any], ignored: Collection[Problem], report: Leniency
 ) -> dict[str, AttributeValue]:
-    """Return corrected attributes, except the attributes with invalid names that ``ignored`` lists."""
+    """Return corrected attributes without the attributes that have an invalid name.
+
+    ``ignored`` contains the problems of these names.
+    """
     if ignored:
         left_out = {problem.attribute for problem in ignored}
         named = {name: value for name, value in members.items() if name not in left_out}
@@ -270,9 +276,10 @@ def _identity(value: Any) -> tuple[type, Any]:
 
 
 def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    """Return members, and the rules that they break; JSON text replaces values that no attribute can have.
+    """Return members, and the rules that they break.
 
-    Invalid values of REQUIRED attributes are not replaced, because such a record is refused.
+    Values that an attribute cannot have are replaced by their JSON text. Invalid values of REQUIRED
+    attributes are not replaced, because such a record is refused.
     """
     given = envelope.attributes
     values = given
@@ -289,7 +296,10 @@ def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str
 
 
 def _stands_for(name: str, members: Mapping[str, Any]) -> str:
-    """Return the attribute for a member's name, or the name itself if another member has the exact name."""
+    """Return the name of the attribute for which a member stands, or else the member's own name.
+
+    A member does not stand for an attribute if another member has the exact name of the attribute.
+    """
     folded = None if is_name(name) else fold_name(name)
     return name if folded is None or folded in members else folded
 
@@ -304,7 +314,10 @@ def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[
 
 
 def _text_of(text: bytes) -> str | None:
-    """Return the text that a JSON string represents, None for null, and other JSON without white space."""
+    """Return the text of a JSON string, None for null, or the JSON of another value.
+
+    This JSON does not contain white space.
+    """
     if text == _NULL:
         return None
     if not text.startswith(b'"'):

@@ -166,7 +166,7 @@ def _check_content_type(content_type: bytes, report: Leniency) -> None:
 def _read_format(
     value: bytes | None, media: MediaType, report: Leniency, refused: InvalidEvent | None
 ) -> Event | None:
-    """Return the event in a value, even if attributes break rules; None if the event format is unknown."""
+    """Return the event in a value, or None if the event format is unknown; attributes may break rules."""
     if media.format == NAME and value is not None and json_format():
         count = len(report.tolerated)
         event = read_json(value, None, report)

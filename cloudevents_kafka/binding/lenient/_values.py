@@ -102,8 +102,8 @@ def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str,
 def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
     """Cache the correction of a text that may occur again, if no other attribute affects the correction.
 
-    A correction contains the problem, the corrected value (None if the attribute is left out), and a valid
-    value that `accept` checks in place of the corrected value.
+    A correction contains a problem, a corrected value and a valid value. The corrected value is None if the
+    attribute is left out. `accept` checks the valid value in place of the corrected value.
     """
     name = str(problem.attribute)
     extension = table.extensions.get(name)
@@ -128,7 +128,7 @@ def make_event(
 
 
 def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
-    """Correct, accept or remove the attribute of a problem; return whether the problem is tolerated."""
+    """Correct, accept or remove an attribute that has a problem; return whether the problem is tolerated."""
     name = problem.attribute
     value = attributes.get(name) if name is not None else None
     if name is None or value is None:  # an extension requires another attribute
@@ -149,7 +149,11 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
 
 
 def _corrected(name: str, text: str) -> AttributeValue | None:
-    """Return the value of a quoted text, of a time with a space, or of ``True`` or ``False``, else None."""
+    """Return the corrected value of a text, or None if the text cannot be corrected.
+
+    The texts that can be corrected are texts in quotation marks, times with a space, and Booleans with
+    capital letters.
+    """
     given = text
     if len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
         text = text[1:-1]

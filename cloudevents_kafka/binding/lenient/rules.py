@@ -18,7 +18,10 @@ COPY: Final = ("is in ce_datacontenttype", "K-04")
 HEADER: Final = ("was read as ", "K-05")
 """The rule text and the clause for the name of a header; the exact name follows the text."""
 MEMBER: Final = ("was read as ", "N-01")
-"""The rule text and clause for a JSON member's name or the name after ce_; the attribute's name follows."""
+"""The rule text and the clause for the name of a member, or for a header's name after ``ce_``.
+
+The name of the attribute follows the text.
+"""
 QUOTED: Final = ("is in quotation marks", "K-06")
 BARE_TYPE: Final = ("is in quotation marks or after a blank", "R-07")
 REPEATED: Final = ("occurs more than once: the last one was read", "N-05")
@@ -40,7 +43,7 @@ class Leniency(msgspec.Struct):
     is_repeated: bool = False
 
     def of_content_type(self) -> Leniency:
-        """Return a report that is only about the content-type header, or about its replacement."""
+        """Return a report with only the problems of the content-type header or its replacement."""
         return Leniency(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
 
 

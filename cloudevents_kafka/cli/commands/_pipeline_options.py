@@ -57,7 +57,7 @@ FIELDS: Final = (*_OF_PIPELINE, *fields_of(SettingFiles), *fields_of(RunOptions)
 
 
 class ChosenOptions(msgspec.Struct, frozen=True):
-    """The options of a command line, and of the options file at ``path`` that the command line names.
+    """The options of a command line, and the options of its options file, whose path is ``path``.
 
     ``line`` and ``file`` are dictionaries by field name. An option on the command line replaces the same
     option in the file. Settings are replaced one by one.

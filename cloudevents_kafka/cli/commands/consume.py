@@ -115,7 +115,10 @@ def command(
 def _registry(
     settings: Settings, url: str | None, interrupts: Interrupts
 ) -> tuple[Settings, RegistryData | None]:
-    """Return the settings without those of a schema registry, and the registry if the settings name one."""
+    """Return the settings without settings of a schema registry, and the registry.
+
+    The registry is None if neither the settings nor ``url`` name a registry.
+    """
     settings, own = settings.split(REGISTRY)
     url = url or own.pop("url", None)
     return settings, RegistryData(url, own, interrupts) if url else None

@@ -34,7 +34,10 @@ _MAX_NAME: Final = 60
 
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The dead letters to send, and their destination; one of the globs in ``errors`` must match."""
+    """Which dead letters are sent, and to which topic.
+
+    If ``errors`` contains globs, one of them must match the error of a dead letter.
+    """
 
     topic: str | None
     to: str | None

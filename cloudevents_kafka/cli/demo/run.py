@@ -208,7 +208,7 @@ def _event_table(outcome: Outcome) -> str:
     encodings = list(map(str, traffic.ENCODINGS))
 
     def row(type_: str | None) -> list[int]:
-        """Return the counts of one type or of all types: by encoding, sent, read back, and in the table."""
+        """Return a row of the table: the counts of events of one type, or of all types for None."""
         of_type = {key: n for key, n in sent.items() if type_ in {None, key[0]}}
         by_encoding = [sum(n for key, n in of_type.items() if key[1] == encoding) for encoding in encodings]
         read = sum(n for key, n in back.items() if type_ in {None, key[0]})

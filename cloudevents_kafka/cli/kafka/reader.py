@@ -163,10 +163,11 @@ def consumer_settings(settings: Settings, command: str, group: str | None) -> Se
 def resolve_offset(position: Position, watermarks: tuple[int, int], known: int | None) -> int:
     """Return the offset of a position in a partition, limited to the partition's watermarks.
 
-    The watermarks are the first offset, and the offset after the last record. ``known`` is the broker's
-    answer for a time, or the stored offset of a group. If ``known`` is None for a time, all records are older
-    than this time, and the result is the end of the partition. If ``known`` is None for a group, the group
-    has not committed an offset, and the result is the start of the partition.
+    The watermarks are the first offset, and the offset after the last record. If the position is a time,
+    ``known`` is the offset that the broker has found for this time. If all records are older than this time,
+    ``known`` is None, and the result is the end of the partition. If the position is the offset of a group,
+    ``known`` is the offset that the group has committed. If the group has not committed an offset, ``known``
+    is None, and the result is the start of the partition.
     """
     low, high = watermarks
     offset = {

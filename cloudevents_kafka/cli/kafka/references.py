@@ -30,7 +30,7 @@ FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
-"""Settings whose names end with .file; in TOML, this last part ``file`` does not mark a reference."""
+"""Settings whose names end with ``.file``. In TOML, the key ``file`` of these settings is not a reference."""
 # Settings whose names look like names of secrets, because of a word such as auth. Files may contain them.
 _NO_SECRETS: Final = frozenset(
     {
@@ -60,7 +60,10 @@ class Reference(msgspec.Struct, frozen=True):
         return None
 
     def read(self, shown: str, where: str, environment: Mapping[str, str]) -> str:
-        """Return the text; an error names the reference as ``shown``, without the file's name."""
+        """Return the text in the file or in the variable.
+
+        An error message calls the reference ``shown``, and does not contain the file's name.
+        """
         if self.kind == "file":
             return read_value(self.name, f"{where}: {shown}")
         text = environment.get(self.name)
@@ -139,7 +142,11 @@ def check_name(name: str, where: str) -> None:
 
 
 def read_toml(path: str, failure: str) -> dict[str, Any]:
-    """Return the content of a TOML file; raise `BadUsage` with ``failure`` if the file cannot be read."""
+    """Return the content of a TOML file.
+
+    Raises `BadUsage` if the file is not TOML, or if it cannot be read; ``failure`` is the start of the
+    message in the second case.
+    """
     try:
         return tomllib.loads(read_file(path, failure))
     except tomllib.TOMLDecodeError as error:

@@ -67,9 +67,9 @@ class Resender:
         self.failure: BrokerFailure | None = None
 
     def send(self, records: Iterable[tuple[Record, Record]]) -> list[Record]:
-        """Send the second record of each pair; return the first record of each pair that may be sent later.
+        """Send the second record of each pair; return the first records of pairs that may be sent later.
 
-        The second records of the returned pairs were neither delivered nor refused, and ``failure`` says why.
+        The second record of such a pair was neither delivered nor refused, and ``failure`` says why.
         """
         letters = [_Letter(origin, record) for origin, record in records]
         try:

@@ -17,8 +17,8 @@ In addition, the setting ``sasl.oauthbearer.token.command`` is a command that pr
 The value of a secret can be read from a file: write ``name@=path`` in a properties file or with -X, or set
 ``CE_KAFKA_SASL_PASSWORD_FILE=path``. A line end at the end of the file with the secret is removed.
 
-Output and errors contain only values that `redaction` lists as harmless, and do not contain texts into which
-a user may have written a secret by mistake: a setting without ``=``, or the name of a file with a secret.
+Output and errors contain only values that `redaction` lists as harmless. A user may write a secret by mistake
+as a setting without ``=``, or as the name of a file. So such texts are not shown either.
 """
 
 from __future__ import annotations

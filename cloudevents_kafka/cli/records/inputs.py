@@ -85,7 +85,10 @@ def _lines(
 
 
 def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
-    """Wait a short time for input; return whether there is input or the stream has ended; True if unknown."""
+    """Wait a short time for input, and return whether the stream can be read.
+
+    The result is also True if the stream has ended, or if waiting is not possible.
+    """
     try:
         with interrupts.waiting():
             return bool(select.select([stream], [], [], _WAIT_SECONDS)[0])

@@ -1,4 +1,4 @@
-"""How the commands decide whether a record is a valid event: like a consumer that also reads the data."""
+"""How the commands decide whether a record is a valid event; the data of the event is read, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the record that a JSON line means: the line's exact record, or the encoding of an edited event."""
+"""Finds the record to send for a JSON line: the exact record, or the record of an edited event."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
-    """Return the record that a line means.
+    """Return the record to send for a line.
 
     The exact record is returned unchanged unless the line's event was edited or another mode or format is
     requested. If the record is not an event, only the key and the headers can be overridden. Raises

@@ -115,7 +115,7 @@ def _check_field(name: str) -> None:
 
 
 def _check_format(name: str, spec: str, value: object) -> None:
-    """Raise `ValueError` if a format does not suit a value, makes a long line, or has the code c."""
+    """Raise `ValueError` for a format that does not suit the value, is too wide, or has the type ``c``."""
     if "{" in spec or "}" in spec:
         raise ValueError(f"the format of {name!r} must not have a field in it, got {spec!r}; write a number")
     long = [digits for digits in _DIGITS.findall(spec) if len(digits) > 9 or int(digits) > _MOST]

@@ -20,7 +20,10 @@ _LONGEST: Final = 24
 def bars(
     title: str, names: Sequence[str], series: Sequence[Sequence[int]], *, rows: bool = False
 ) -> ET.Element:
-    """Return a drawing of stacked bars; with ``rows``, bars lie below each other, with the first on top."""
+    """Return a drawing of stacked bars.
+
+    With ``rows``, the bars are horizontal, and the first bar is at the top.
+    """
     import pygal
 
     # pygal adds a finder of its maps, for which Python 3.11 warns at each later import.

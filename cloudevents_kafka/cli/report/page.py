@@ -66,7 +66,10 @@ def _section(
     note: str,
     drawing: ET.Element | Literal["rows", "columns"] | None = None,
 ) -> ET.Element:
-    """Return a section with a table and perhaps a drawing, which may show the last cells of the rows."""
+    """Return a section with a table, and with a drawing unless ``drawing`` is None.
+
+    If ``drawing`` is "rows" or "columns", each bar of the drawing shows the last cell of a row.
+    """
     if drawing in {"rows", "columns"}:
         values = [int(str(row[-1])) for row in rows]
         drawing = bars(note, [str(row[0]) for row in rows], [values], rows=drawing == "rows")

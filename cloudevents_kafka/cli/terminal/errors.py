@@ -59,7 +59,10 @@ class BadUsage(_RedactedError):
 
 
 class BrokerFailure(_RedactedError):
-    """The broker cannot be reached, or refuses a request; ``is_of_topic``: whether it refuses a topic."""
+    """The broker cannot be reached, or refuses a request.
+
+    ``is_of_topic`` is true if the broker refuses a topic.
+    """
 
     exit_code = BROKER_FAILURE
     is_of_topic = False

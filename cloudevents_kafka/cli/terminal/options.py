@@ -56,9 +56,9 @@ def struct_options(
 ) -> Callable[[_Command], _Command]:
     """Return a decorator that adds the options of a struct, in the order of the struct's fields.
 
-    ``after`` maps the name of a field to other options that follow it; ``complete`` maps names of fields to
-    completers of their values. With ``required``, a field without a default must be passed on the command
-    line.
+    ``after`` maps the name of a field to other options, which follow the option of the field. ``complete``
+    maps the name of a field to the completer of the field's values. With ``required``, a field without a
+    default must be passed on the command line.
     """
     options: list[_Decorator] = []
     for field in fields_of(struct):

@@ -135,7 +135,7 @@ def is_utf8(text: str) -> bool:
 
 
 def require_utf8(command: click.Command) -> None:
-    """Check that each parameter of a command that does not declare a type is UTF-8 text."""
+    """Check that a command's parameters are UTF-8 text, except those that declare another type."""
     for parameter in command.params:
         if parameter.type is click.STRING:
             parameter.type = TEXT

@@ -86,7 +86,10 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_words(text: str, width: int) -> str:
-    """Return a text cut as `fit` does; if most of the width remains filled, cut the text after a word."""
+    """Return a text cut to a width, as `fit` does, but between two words if possible.
+
+    A cut between words is possible only if it leaves more than three quarters of the width filled.
+    """
     fitted = fit(text, width)
     kept = fitted[:-1].rpartition(" ")[0].rstrip()
     return f"{kept} …" if fitted != text and columns(kept) > width * 3 // 4 else fitted

@@ -68,7 +68,7 @@ def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -
 
 
 def extension_texts() -> tuple[str, str]:
-    """Return two arguments of the Java function: names that only Python handles, and Java's extensions.
+    """Return two texts for the Java function: extensions and formats for Python, and extensions for Java.
 
     The first text lists the extensions and formats that only Python can handle. The second text describes the
     extensions that Java can handle. ``Extensions.java`` and ``Extension.java`` describe the two texts.
@@ -99,14 +99,14 @@ def _function(name: str, *, lenient: bool) -> str:
 
 
 def few_sql(text: str, most_bytes: int) -> str:
-    """Return SQL for a text; the SQL is null after a task has returned more than ``most_bytes`` of texts."""
+    """Return SQL for ``text``, or for null once the texts of a task have more than ``most_bytes`` bytes."""
     return f"{_CATALOG}.few({text}, {most_bytes})"
 
 
 def is_new_sql(kind: int, code: str, most: int) -> str:
-    """Return SQL that is true if a task has not seen this code of this kind before.
+    """Return SQL that is true if a task sees this code of this kind for the first time.
 
-    The SQL is false after a task has seen ``most`` codes.
+    The SQL is false after a task has seen ``most`` codes of this kind.
     """
     return f"{_CATALOG}.is_new({kind}, {code}, {most})"
 
@@ -117,7 +117,7 @@ def foreign_sql(headers: str) -> str:
 
 
 def fits_sql(df: DataFrame, payload: str, shape: str) -> str:
-    """Return SQL that is true if Spark reads a payload completely with this shape.
+    """Return SQL that is true if Spark can read the whole payload with this shape.
 
     The SQL is false if the session does not have the Java function.
     """

@@ -143,7 +143,7 @@ class AvroChecks:
         return Checked(payload)
 
     def compile(self, schema: Any) -> Compiled:
-        """Return the function that checks a value of ``schema``, which may be nested in the whole schema."""
+        """Return the function that checks a value of ``schema``, the whole schema or a part of it."""
         schema = find_schema(schema, self._named)
         if isinstance(schema, list):
             return Compiled(_union([self.compile(branch) for branch in schema]))

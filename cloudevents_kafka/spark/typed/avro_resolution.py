@@ -158,7 +158,7 @@ def _has_name(writer: Mapping[str, Any], reader: Mapping[str, Any]) -> bool:
 
 
 def _indexes(writer: list[Any], reader: list[Any]) -> dict[str, int]:
-    """Return a dict from the name of a writer's field to the index of the reader's field that matches."""
+    """Return a dictionary from names of the writer's fields to indexes of the reader's matching fields."""
     names = {field["name"] for field in writer}
     index = {field["name"]: n for n, field in enumerate(reader) if field["name"] in names}
     for n, field in enumerate(reader):

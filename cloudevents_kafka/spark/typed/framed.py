@@ -3,9 +3,9 @@
 Serializers of a schema registry write framed payloads. A framed payload is read with the schema that it
 names, and converted to the reader's schema. If this is not possible, the payload does not fit, and the reason
 contains the name of the schema. A name is an id, or a GUID in hexadecimal digits, and is in front of the data
-or in the header `HEADER`. A registry never changes the schema of a name, but a registry may know a name later
-that it does not know now. So the schemas for one batch (`Writers`) are fetched only once, and are stored in
-the folder ``OUT/_batches``. If the batch is read again, the stored schemas are used. Python reads all framed
+or in the header `HEADER`. A registry never changes the schema of a name, but new names may be added to a
+registry at any time. So the schemas for one batch (`Writers`) are fetched only once, and are stored in the
+folder ``OUT/_batches``. If the batch is read again, the stored schemas are used. Python reads all framed
 payloads, and writes them again with the reader's schema, so that Spark can read them.
 """
 
@@ -114,7 +114,7 @@ def _not_read(name: str, schema: DataSchema, writer: Writer | None) -> Checked:
 
 
 def header_sql(columns: list[str]) -> str:
-    """Return SQL for the value of the first header `HEADER`, or for null if there is no column of headers."""
+    """Return SQL for the value of the first header `HEADER`, or for null if the rows have no headers."""
     if "headers" not in columns:
         return "CAST(NULL AS BINARY)"
     return f"get(filter(`headers`, header -> header.key = '{HEADER}'), 0).value"

@@ -168,7 +168,7 @@ def refuse_misfits(
 
 
 def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
-    """Return SQL for the columns of events whose data was read into the column `VALUE`.
+    """Return SQL for the columns ``data``, ``data_kind`` and `VALUE` of events whose data may have been read.
 
     The rows must have the columns of `value_names`. If there are several schemas, each schema has a separate
     column instead of `VALUE`, and `rows_of_table` selects one of these columns. The column ``data`` is null

@@ -52,15 +52,16 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     shape: Shape | None = None
     avro: str = ""
     refused: tuple[str, str] | None = None
-    """Not None if Spark cannot read any Avro data with the types of the table.
+    """Two texts if Spark cannot read any Avro data with the types of the table; otherwise None.
 
     The first text is the reason, and the second text is the table's types as DDL.
     """
 
     def fit(self, types: Mapping[tuple[str, ...], DataType], column: DataType) -> DataSchema:
-        """Return a schema that accepts only data with the types of a table at the paths in ``types``.
+        """Return a schema that accepts only data with the types of a table.
 
-        ``column`` is the type of the whole column in the table.
+        ``types`` maps paths to the types of the table. ``column`` is the type of the whole column in the
+        table.
         """
         if self.shape is not None:
             shape = self.shape

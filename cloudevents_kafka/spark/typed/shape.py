@@ -67,7 +67,7 @@ _DECIMAL: Final = "DECIMAL("
 VALUE: Final = "value"
 """The name of the column of values."""
 RESCUED: Final = "_rescued"
-"""The field that contains the members that the schema does not have, and the members that do not fit."""
+"""The field for two kinds of members: members that the schema does not have, and members that do not fit."""
 RESERVED: Final = (RESCUED, "__ce_corrupt")
 """The names that members of a schema must not have, in any mix of upper and lower case."""
 
@@ -118,7 +118,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"STRUCT<{', '.join(fields)}>"
 
     def words(self, *, closed: bool = False) -> Iterator[str]:
-        """Yield the lines about this shape that ``java/JsonShape.java`` reads.
+        """Yield the lines that describe this shape to ``java/JsonShape.java``.
 
         With ``closed``, objects must not have members that the shape does not have.
         """
@@ -143,7 +143,8 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
 class Member(msgspec.Struct, frozen=True):
     """A member of an object.
 
-    If ``required`` is true, the member must be present. Its value can be null if ``shape`` allows null.
+    If ``required`` is true, the member must be present. The value of the member can be null if ``shape``
+    allows null.
     """
 
     name: str

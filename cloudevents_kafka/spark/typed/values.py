@@ -34,8 +34,10 @@ Schemas = Mapping[str, DataSchema]
 """Schemas by patterns of event types; the first pattern that matches a type selects the type's schema."""
 
 FOUND: Final = f"{PREFIX}found"
-"""The column with two fields, which may be null: a payload that Spark can read completely, and the reason why
-the row has no value."""
+"""The column for payloads that Python has checked.
+
+Its fields are a payload that Spark can read completely, and the reason why the row has no value.
+"""
 _FOUND_TYPE: Final = "STRUCT<payload: BINARY, reason: STRING>"
 _NUMBER: Final = f"{PREFIX}n"
 _RAW: Final = f"{PREFIX}raw_"
@@ -132,7 +134,7 @@ def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, 
 def _read(
     rows: DataFrame, schemas: Schemas, payloads: Mapping[DataSchema, str], *, rescue: bool
 ) -> DataFrame:
-    """Add values that a parser has read completely to the values that the rows already contain."""
+    """Add the values that Spark's parsers read completely; values that the rows already contain stay."""
     raw, values = [], {}
     for n, (schema, name) in enumerate(value_names(schemas).items()):
         parsed = schema.parsed_sql(payloads[schema], rescue=rescue)

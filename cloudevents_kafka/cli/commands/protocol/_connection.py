@@ -71,10 +71,12 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
 
 
 def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic: str) -> list[int]:
-    """Return the partitions of a topic. Raises `BadUsage` for a missing topic, and `TopicNotAllowed`.
+    """Return the partitions of a topic.
 
-    This function does not create the topic. The function requests the list of all topics. If the topic is not
-    in this list, the function requests this topic with ``create=False``, if the broker supports this.
+    Raises `BadUsage` if the topic does not exist, and `TopicNotAllowed` if the user is not allowed to
+    describe the topic. This function does not create the topic. The function requests the list of all topics.
+    If the list does not contain the topic, the function requests the topic with ``create=False``. Some
+    brokers do not support this second request.
     """
     topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
     if topic not in topics:

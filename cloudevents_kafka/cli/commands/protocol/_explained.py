@@ -49,7 +49,7 @@ class Allowance:
 
 
 def print_frame(frame: Frame, form: Form, allowance: Allowance) -> None:
-    """Print a frame on stdout; a frame with problems is shortened, or skipped if the allowance is used up."""
+    """Print a frame on stdout; shorten a frame with problems, or skip it if ``allowance`` is used up."""
     if not frame.explained.problems:
         _print(_lines(frame, form), form)
     elif allowance.left > 0:
@@ -162,7 +162,7 @@ class _Widths(NamedTuple):
 
     @classmethod
     def fitted(cls, nodes: Sequence[_Node], width: int) -> _Widths:
-        """Return the widths at which all columns fit, or else the best shares of the width."""
+        """Return the widths of three columns, which together fit into ``width``."""
         free = width - _AT - 6
         longest = max((2 * node.depth + columns(node.name) for node in nodes), default=0)
         types = max((len(node.field.type) for node in nodes if node.field), default=0)

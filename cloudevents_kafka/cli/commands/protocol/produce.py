@@ -102,7 +102,10 @@ def _deliver(
 
 
 def _check_place(client: Client, connection: ConnectionOptions, topic: str, partition: int) -> None:
-    """Raise `BadUsage` if the topic or the partition does not exist, and `TopicNotAllowed`."""
+    """Raise `BadUsage` if the topic or the partition does not exist.
+
+    Raises `TopicNotAllowed` if the user is not allowed to describe the topic.
+    """
     if connection.settings.effective.get(CREATE_TOPICS) == "true":
         existing = client.partitions(topic)
     else:

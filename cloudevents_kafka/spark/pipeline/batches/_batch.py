@@ -8,9 +8,9 @@ function.
 Rows that the Java function can read are written at once, without Python in the query plan. The records that
 the Java function cannot read are usually few: they come to the driver together with the counts, and the
 driver decodes and counts them. If these records are too many for the driver, Spark reads them a second time.
-If many rows of a batch need Python, then Python decodes all rows of the next batch, in the pass that writes
-the events; the few records that are not events come to the driver. If many records are not events, Spark
-stores all rows until both tables are written.
+If many rows of a batch need Python, then Python decodes all rows of the next batch while the events are
+written. The few records that are not events come to the driver. If many records are not events, Spark stores
+all rows until both tables are written.
 """
 
 from __future__ import annotations

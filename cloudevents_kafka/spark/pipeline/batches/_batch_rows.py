@@ -80,8 +80,7 @@ class DecodedRows(Protocol):
     def counts(self) -> BatchCounts:
         """The counts of the rows.
 
-        The counts by partition are missing if these rows were already counted by partition, together with
-        other rows of the batch.
+        The counts by partition are missing if an earlier count of the whole batch contains them.
         """
 
     @property
@@ -119,7 +118,7 @@ class Rows:
         return self.events(self.with_values(decoded)), quarantine_of(decoded)
 
     def with_values(self, decoded: DataFrame) -> DataFrame:
-        """Return events with the values of their data; it is known that the data fits the schemas."""
+        """Return events with the values of their data; earlier checks have found that the data fits."""
         if not self.read.schemas:
             return decoded
         return read_checked(decoded, self.read.schemas, rescue=self.read.rescue, unread=self.unread())

@@ -11,10 +11,9 @@ These rules hold for each key:
    because Kafka does not order records of different partitions. If the key has no row yet, the key belongs to
    the first partition from which the batch has a record of the key.
 
-Each record is counted by what the record would do if the records of the batch were applied one by one, so the
-counts do not depend on where batches end. A record counts as `inserted` if its key has no row or a deleted
-row, and otherwise as `updated`, `deleted` or `older`. If a batch has several records of a key, only the last
-record is written.
+The counts say what each record would do if the records were applied one by one. So the counts do not depend
+on where batches end. A record counts as `inserted` if its key has no row or a deleted row, and otherwise as
+`updated`, `deleted` or `older`. If a batch has several records of a key, only the last record is written.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _REFUSED: Final = "refused"
 
 @contextmanager
 def row_changes(batch: KeptBatch, table: DataFrame | None, upsert: Upsert) -> Iterator[KeptBatch]:
-    """Yield a batch whose events are the rows to merge into ``table``, which contains earlier rows."""
+    """Compare a batch with the rows of ``table``, and yield a batch whose events are the rows to merge."""
     keys = [f"{PREFIX}key{number}" for number in range(len(upsert.keys))]
     changes = _changes(batch, upsert)
     names = changes.columns
@@ -99,7 +98,7 @@ def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys
 
 
 def _with_outcomes(changes: DataFrame, keys: list[str]) -> DataFrame:
-    """Add three columns: a record's effect, whether it is the last of its key, and why it is refused."""
+    """Add three columns: a record's outcome, whether it is the key's last record, and why it is refused."""
     of_key = Window.partitionBy(*keys)
     mine = Window.partitionBy(*keys, "`topic`", "`partition`").orderBy("`offset`")
     here = F.struct("`topic`", "`partition`")

@@ -36,7 +36,7 @@ class _PackedRow(PackedRecord):
 
 
 class _Row(msgspec.Struct):
-    """A row: its JSON; its topic, partition and offset; and the fields of its event or of its error."""
+    """The JSON of a row, its topic, partition and offset, and the fields of its event or error."""
 
     packed: str
     place: _Place

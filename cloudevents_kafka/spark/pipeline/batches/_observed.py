@@ -43,8 +43,8 @@ _LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted inpu
 class Labels:
     """Rows that are counted by two labels.
 
-    All three fields are SQL expressions: ``counted`` is the condition for rows that count, and ``outer`` and
-    ``inner`` are the two labels of a row.
+    All three fields are SQL expressions: only rows for which ``counted`` is true are counted, and ``outer``
+    and ``inner`` are the two labels of a row.
     """
 
     counted: str
@@ -186,7 +186,7 @@ def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str,
 
 
 def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str, str]]:
-    """Return pairs of a clause and a rule, each pair once; names and values are removed from the rules."""
+    """Return the different pairs of a clause and a rule, without the names and values in the rules."""
     if len(rules) != len(clauses):  # the texts were cut, or a name has a newline
         return dict.fromkeys((clause, OTHERS) for clause in clauses)
     pairs = [(clause, _NAMES.sub(r"\1\2\3", rule)) for clause, rule in zip(clauses, rules, strict=True)]

@@ -102,8 +102,7 @@ class Landed:
     def landed(self) -> notes.OffsetRanges:
         """The last landed range of each partition of the known topics.
 
-        If no record of a partition has landed, the range is empty, and begins at the offset at which the
-        pipeline began.
+        If a partition has no landed records, its range is empty: it begins and ends where the pipeline began.
         """
         return self.ledger.landed(self._ids or self.topic_ids)
 
@@ -197,7 +196,7 @@ class Landed:
         return manifest
 
     def _check_follows(self, plan: notes.BatchPlan) -> None:
-        """Raise `WrongCheckpoint` if a batch does not begin inside or at the end of the landed offsets."""
+        """Raise `WrongCheckpoint` if a batch begins before the landed offsets, or after their end."""
         # If the folder has no notes, the checkpoint may begin at any offset. Then only the ledger shows which
         # earlier offsets have landed.
         has_landed = self.ledger.generation > 0 or self.last is not None or not self._is_noted

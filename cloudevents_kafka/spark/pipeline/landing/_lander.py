@@ -75,7 +75,7 @@ class BatchLander:
     def find_topics(self) -> None:
         """Look up the ids of the topics.
 
-        Raises `TopicChanged` if a topic has another id than the topic of this name whose records have landed.
+        Raises `TopicChanged` if a topic is missing, or was created again after its records have landed.
         """
         self.topic_ids = self._topics.check(self._landed.topic_ids, {})
         self.use_topic_ids()

@@ -208,7 +208,7 @@ def open_sibling(
     *,
     upsert: notes.Upsert | None = None,
 ) -> Table:
-    """Return a table in its own folder, or next to the table of events ``common`` in a catalog."""
+    """Return a table in a folder, or a table in a catalog next to ``common``, the table of events."""
     keys = upsert if table == notes.EVENTS else None
     if common is None:
         return table_in_folder(spark, table_format, store.url(table), keys)

@@ -75,8 +75,8 @@ class ParquetFiles:
     def _count(self) -> Counter[str]:
         """Return the numbers of rows by table.
 
-        If the files are local and there are only a few, the numbers come from their footers, or else from a
-        Spark job.
+        If there are only a few files, and they are local, the numbers come from the footers of the files.
+        Otherwise, a Spark job counts the rows.
         """
         from pyarrow.parquet import read_metadata
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
@@ -219,8 +219,8 @@ class ParquetTarget(Target):
     def _check_unused(self, files: Iterable[str], number: int) -> None:
         """Raise `WrongCheckpoint` if the tables have files of an earlier batch with this number.
 
-        The manifest of such an earlier batch was removed. The earlier batch began with the same records, so
-        at least one folder of the earlier batch is also a folder of this batch.
+        The manifest of such an earlier batch was removed. Both batches begin with the same records, so they
+        have at least one folder in common.
         """
         for path in {final_path(file[: file.rindex("/") + 1], number) for file in files}:
             folder, _, prefix = path.rpartition("/")

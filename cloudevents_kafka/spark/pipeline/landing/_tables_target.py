@@ -186,7 +186,7 @@ class TablesTarget(Target):
                 )
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
-        """Return the method `append`, or None if a batch has several tables or is compared with rows."""
+        """Return the method `append`, or None if a batch has several tables or is compared with its table."""
         return None if batch.routes or self._compare is not None else self.append
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
@@ -226,8 +226,8 @@ class TablesTarget(Target):
     def _check_refused(self, counts: notes.BatchCounts) -> None:
         """Raise `WrongTable` if the quarantine may have records that an upsert has refused in another batch.
 
-        Which records an upsert refuses also depends on the end of the batch. If the note file of a batch
-        exists, the batch ends at the same offsets as before.
+        The end of a batch also affects which records an upsert refuses. If the note file of a batch exists,
+        the batch ends at the same offsets as before.
         """
         is_another = self._batch.counted is None and self._left(notes.QUARANTINE) != self._batch.offsets
         if self._batch.upsert is not None and is_another and "refused" in counts.by_reason:

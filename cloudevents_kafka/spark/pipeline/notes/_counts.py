@@ -100,7 +100,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     milliseconds since 1970, or None.
 
     ``duplicates`` counts events that did not land because the table has them already; see the option
-    ``deduplicate``. With the option ``upsert``, ``changes`` counts records by what they did: a record has
+    ``deduplicate``. With the option ``upsert``, ``changes`` counts records by their outcome: a record has
     ``inserted``, ``updated`` or ``deleted`` a row, or is ``older`` than the row. ``tombstones`` counts the
     records in ``changes`` that have a key but no value. Such records are not events.
 
@@ -140,7 +140,10 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
-        """Return these counts plus ``others``; do not change ``read``, which already includes both."""
+        """Return these counts plus ``others``.
+
+        The count ``read`` stays the same, because it already includes the records of ``others``.
+        """
         return replace(
             self,
             events=self.events + others.events,
@@ -210,7 +213,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         return [table for table, number in self.by_table.items() if number]
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
-        """Return how many more offsets without a record there are than in ``earlier``.
+        """Return the numbers of offsets without a record, after subtracting the numbers in ``earlier``.
 
         The result contains a number for each topic and partition.
         """

@@ -107,7 +107,7 @@ class Ledger(msgspec.Struct, frozen=True):
     def add_replay(self, number: int) -> Ledger:
         """Return the ledger after replay ``number`` has landed.
 
-        Replays are numbered 1, 2, …, so one range from 0 to ``number`` stands for all replays.
+        Replays have the numbers 1, 2, …, so the ledger stores all replays as one range from 0 to ``number``.
         """
         return self.add("replay", {}, {REPLAYS: {"0": OffsetRange(0, number)}})
 

@@ -39,7 +39,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the records of a batch are read, and to which tables the rows go.
 
     ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps such
-    patterns to schemas of the events' data. ``rescue`` is whether an event lands even if some of its data
+    patterns to schemas of the events' data. ``rescue`` says whether an event lands even if some of its data
     does not fit the schema. ``writers`` contains the schemas with which framed data was written, from a
     schema registry. ``upsert`` says which row a record changes, and which records delete a row.
     """
@@ -56,8 +56,8 @@ class PlannedBatch(NamedTuple):
     """A batch that was planned, and that the pipeline has not begun to write.
 
     ``batch`` is Spark's number of the batch, ``query`` is the id of the checkpoint's query, and ``ids``
-    contains the ids of the topics. ``planned`` contains all offsets that were planned. Of these offsets,
-    ``offsets`` contains those that have not landed.
+    contains the ids of the topics. ``planned`` contains all offsets that were planned, and ``offsets``
+    contains the planned offsets that have not landed.
     """
 
     batch: int
@@ -76,7 +76,7 @@ class BegunBatch(ReadSettings, frozen=True, kw_only=True):
     """A batch that is about to be written; see also `PlannedBatch`.
 
     ``number`` counts the batches of the folder. If a checkpoint was set back, ``batch``, which is Spark's
-    number, differs from ``number``. ``in_java`` is whether the Java function reads the records first, and
+    number, differs from ``number``. ``in_java`` says whether the Java function reads the records first, and
     ``to`` is the kind of the target. If the records of a batch are compared with the rows of the table,
     ``counted`` contains the counts after this comparison. The file that describes the batch contains these
     counts, because they cannot be computed again after the commit.
@@ -102,8 +102,8 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     up to this batch, and ``total`` counts the records of all these batches. ``tables`` maps Delta or Iceberg
     tables to their ids. ``rows`` maps tables to the number of rows in the committed files, if this number is
     known. ``seconds`` maps steps of the pipeline to the time that they took. ``names`` maps each table to the
-    fields in the typed data of its Parquet files. Each field is a path: the names of the fields that contain
-    it, and then its own name.
+    fields in the typed data of its Parquet files. A field is named by a path: the names of the fields that
+    contain it, and its own name.
     """
 
     staging: str = ""
@@ -179,7 +179,7 @@ class Manifests:
         self._store.remove(BATCHES)
 
     def _find(self, name: str, type_: type[_Note]) -> list[_Note]:
-        """Return all notes with this name, from a file and from the folder of an earlier version."""
+        """Return the notes with this name: one in a file, and others in a folder of an earlier version."""
         folder = f"{_FOLDERS}/{name}"
         parts = [f"{folder}/{part}" for part in self._store.list_names(folder) if part.startswith("part-")]
         paths = [path for path in [_file(name)] if self._store.exists(path)]

@@ -75,8 +75,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads those records in the range
     that no pipeline has landed, up to the next offset of the pipeline in the folder ``out``. Then the run
     ends. For all partitions, the range is ``FROM..TO``. FROM and TO are each ``earliest``, ``latest``, an
-    offset, or ``@`` with a time in RFC 3339. For some partitions, the range is a mapping to offsets, such as
-    ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at TO, is not read. With Delta and
+    offset, or ``@`` with a time in RFC 3339. A range for single partitions is a dictionary of offsets, such
+    as ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at TO, is not read. With Delta and
     Iceberg, the pipeline may run at the same time.
 
     ``deduplicate`` is a span of time, such as "1h" or "7 days". An event does not land if an earlier record

@@ -13,10 +13,10 @@ The replays of a folder are numbered 1, 2, …, and these five rules hold:
    ledger. For Parquet, the file of the replay lists the staged files, and each staged file is renamed once.
 4. A replay chooses only records whose batch has landed. A replay skips records that have landed in an earlier
    replay; the table of outcomes lists these records.
-5. If a replay was decided, but no Delta or Iceberg table has rows of it, a run with other options withdraws
-   the replay, and chooses records again. Only a run that has locked the folder withdraws a replay, because no
-   other run can then add rows of this replay. If a run has not locked the folder, it finishes the replay
-   instead of withdrawing it.
+5. A replay can be decided before any Delta or Iceberg table has rows of it. A run with other options
+   withdraws such a replay, and chooses records again. Only a run that has locked the folder withdraws a
+   replay, because no other run can then add rows of this replay. If a run has not locked the folder, it
+   finishes the replay instead of withdrawing it.
 
 So a record lands once, even if a run is killed at any step. If the killed run had decided its replay, the
 next run first finishes this replay with the staged rows. If the killed run had not decided its replay, no

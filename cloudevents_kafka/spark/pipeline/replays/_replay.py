@@ -253,8 +253,8 @@ class _Folder:
     def _is_withdrawn(self, note: ReplayNote) -> bool:
         """Return whether a replay that was decided with other options must be withdrawn.
 
-        A replay is withdrawn if no table has a row of it, and if no other run can add such a row because this
-        run has locked the folder.
+        A replay is withdrawn if no table has a row of it, and if this run has locked the folder. The lock
+        ensures that no other run adds such a row.
         """
         read = self._read
         noted = (note.routes, note.schemas, note.rescue, note.lenient)
@@ -321,7 +321,7 @@ class _Folder:
         self._notes.complete(note)
 
     def _rows(self, note: ReplayNote) -> Rows:
-        """Return a function that takes the name of a table, and returns the staged rows for this table.
+        """Return a function that returns the staged rows for a table; its argument is the name of the table.
 
         The staged rows must exist when the function is called.
         """

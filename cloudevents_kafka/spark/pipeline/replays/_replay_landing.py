@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_TRIES: Final = 100  # attempts to commit, if other commits are faster
 Rows = Callable[[str], "DataFrame"]
-"""A function that takes the name of a table, and returns the staged rows of a replay for this table."""
+"""A function that returns the staged rows of a replay for a table; its argument is the table's name."""
 
 
 class TablesReplay:

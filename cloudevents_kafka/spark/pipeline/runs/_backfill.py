@@ -52,7 +52,7 @@ class _BackfillNotes(notes.Manifests):
         self.own.write(note)
 
     def add(self, manifest: notes.BatchManifest) -> None:
-        """Do nothing: the ledger of the table contains the batch, and only the pipeline has manifests."""
+        """Do nothing: the batch needs no manifest, because the ledger of the table contains the batch."""
 
 
 class Backfill:

@@ -1,8 +1,8 @@
 """Applies the options ``start`` and ``forget_topics`` to an existing checkpoint.
 
-In the checkpoint, Spark stores the offsets at which the query began, and the offsets of each topic that Spark
-has planned. An existing checkpoint cannot be changed. So these functions replace the checkpoint by a new one,
-which begins after the last record that has landed.
+In the checkpoint, Spark stores the offsets at which the query began, and the planned offsets of each topic.
+An existing checkpoint cannot be changed. So these functions replace the checkpoint by a new one, which begins
+after the last record that has landed.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def forget_topics(
 ) -> None:
     """If Spark has planned offsets of the topics ``names``, continue with a checkpoint without these topics.
 
-    The new checkpoint also includes topics for which the function ``reads`` returns true and that are missing
-    in Spark's plan. Such topics continue after the offsets that have landed; Spark itself would read these
-    topics from their first offset.
+    The new checkpoint also includes topics that are missing in Spark's plan, if ``reads`` returns true for
+    them. Such topics continue after the offsets that have landed; Spark itself would read these topics from
+    their first offset.
     """
     query_id, planned = checkpoint.query_id(), checkpoint.last_planned()
     if query_id is None or planned is None:

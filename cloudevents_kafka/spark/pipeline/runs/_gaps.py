@@ -34,8 +34,8 @@ class Asked(NamedTuple):
 
         The first ledger is the ledger of the table of events. This ledger decides which offsets are gaps. The
         other ledgers are the ledgers of the other tables. After a kill, another table may have rows of a
-        batch whose events have not landed. So if a range of another ledger begins inside a gap, the gap is
-        divided there, and a batch begins there.
+        batch whose events have not landed. So if a range of another ledger begins inside a gap, a batch
+        begins at the same offset, and the gap is divided.
         """
         events, *others = ledgers
         topic, partition, topic_id = self.topic, self.partition, ids.get(self.topic, "")

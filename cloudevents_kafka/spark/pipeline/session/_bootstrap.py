@@ -16,8 +16,7 @@ _ADDRESS: Final = re.compile(r"(?:\w+://)?\[?([^\[\]]+?)\]?:(\d{1,5})")  # as Ka
 def check_reachable(bootstrap_servers: str) -> None:
     """Raise `PipelineFailed` if none of the addresses accepts a connection.
 
-    No data is sent on the connection. So only Spark's client finds out later whether the brokers accept the
-    login.
+    This function does not send any data, so it does not check the login. Spark's client does this later.
     """
     reasons = []
     for text in filter(None, map(str.strip, bootstrap_servers.split(","))):

@@ -76,12 +76,12 @@ def event_columns(
 ) -> list[str]:
     """Return SQL for the columns of events; the last column is the date of the record.
 
-    The columns are selected from rows with all Kafka columns and the columns of events. The parameter
-    ``event`` is the prefix of the names of event columns, such as ``read.``. Headers that are part of the
-    event are removed from the record's headers. With ``lenient``, the column `TOLERATED` follows the other
-    columns of the event. With ``routes``, the first column is `TABLE`. ``by_java`` is whether the session has
-    the Java functions. ``typed`` contains SQL for typed columns. Such a column replaces a column with the
-    same name, or else follows the other columns.
+    The SQL is for rows that have all columns of Kafka and all columns of events. The parameter ``event`` is
+    the prefix of the names of event columns, such as ``read.``. Headers that are part of the event are
+    removed from the record's headers. With ``lenient``, the column `TOLERATED` follows the other columns of
+    the event. With ``routes``, the first column is `TABLE`. ``by_java`` says whether the session has the Java
+    functions. ``typed`` contains SQL for typed columns. Such a column replaces a column with the same name,
+    or else follows the other columns.
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 
@@ -110,7 +110,7 @@ def select_quarantine(records: DataFrame) -> DataFrame:
 
 
 def error_rule() -> str:
-    """Return SQL that extracts the rule and the clause, without the invalid value, from ``error``."""
+    """Return SQL for the rule and the clause in the column ``error``, without the invalid value."""
     rule = f"regexp_extract(error.reason, {literal(_RULE)}, 1)"
     return f"concat_ws(' ', {rule}, concat('[', error.clause, ']'))"
 

@@ -102,7 +102,7 @@ class DeltaTable(_table.Table):
         return prepared.drop(*(generated - set(rows.columns)))  # Delta computes these columns
 
     def _metadata(self) -> dict[str, dict[str, Any]]:
-        """Return Delta's metadata of each column; the method `read` returns only a part of it."""
+        """Return Delta's metadata of each column; rows from `read` have only a part of this metadata."""
         fields = json.loads(str(self._known().metadata().schemaString()))["fields"]
         return {field["name"]: field["metadata"] for field in fields}
 
@@ -170,7 +170,7 @@ class DeltaTable(_table.Table):
             (writer.partitionedBy(*self.partitions) if self.partitions else writer).create()
 
     def check_schema(self, schema: StructType) -> None:
-        """Raise `WrongTable` if the table cannot take rows of a schema; see `Table.check_schema`."""
+        """Raise `WrongTable` if the table cannot store rows of a schema; see `Table.check_schema`."""
         super().check_schema(schema)
         if self.upsert is not None or not self.exists():
             return

@@ -1,10 +1,10 @@
-"""How a table and rows get the same columns and fields if their types differ; no value is changed.
+"""How a table and new rows get the same columns and fields, without changing any value.
 
 If the table does not have a field of the rows, the field is added to the table. If the rows do not have a
-field of the table, the field becomes null. If the number type of a field is narrower in the rows, the rows
-are widened; if it is wider in the rows, the table is widened, where the table format can do this. With any
-other difference, the value does not fit, because it would have to change. A field also does not fit if its
-name differs from a name in the table only in case, because Spark treats both names as the same name.
+field of the table, the field becomes null. If a field has a narrower type of number in the rows, the rows are
+widened. If the type is wider in the rows, the table is widened, provided that the table format can do this.
+With any other difference, the value does not fit, because it would have to change. A field also does not fit
+if its name differs from a name in the table only in case, because Spark treats both names as the same name.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def type_sql(type_: DataType) -> str:
 
 
 def _children(type_: DataType) -> Mapping[str, DataType]:
-    """Return the types inside a type, by the names that SQL uses for them."""
+    """Return the types inside a type, as a dictionary by their names in SQL."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(type_, StructType):

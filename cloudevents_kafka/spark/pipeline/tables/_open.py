@@ -49,7 +49,7 @@ def _open(spark: SparkSession, table_format: TableFormat, upsert: Upsert | None,
 def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
     """Return the name of a table next to the table ``name``: ``a.b.orders_quarantine`` for ``a.b.orders``.
 
-    ``sibling`` is the last part of the result. In ``sibling``, ``{}`` stands for the last part of ``name``.
+    The last part of the result is ``sibling``, in which the last part of ``name`` replaces ``{}``.
     """
     *parents, last = name_parts(name)
     plain = re.compile(r"\w+", re.ASCII)

@@ -18,7 +18,7 @@ _TYPE = "ARRAY<MAP<STRING, ARRAY<ARRAY<BIGINT>>>>"
 
 
 def partition_sql(known: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
-    """Return SQL for an array: the known numbers of a record's partition, or null if there are none.
+    """Return SQL for an array of the numbers that are known for a record's partition, or null.
 
     ``known`` maps the topic, then the partition (as text), to these numbers. The rows must have the columns
     of Spark's Kafka source.

@@ -153,7 +153,7 @@ class Table(ABC):
 
     @abstractmethod
     def _read_ledger(self) -> tuple[Ledger | None, int]:
-        """Return the ledger of the newest version, and a number that is 0 if the table has no rows."""
+        """Return the ledger of the newest version, and a number; if it is 0, the table has no rows."""
 
     @abstractmethod
     def stage(self, rows: DataFrame) -> Staged:
@@ -222,7 +222,7 @@ class Table(ABC):
         return LedgerChanged(f"the ledger of {self.name} must be read again")
 
     def check_schema(self, schema: StructType) -> None:
-        """Raise `WrongTable` if the table exists and cannot take rows of a schema.
+        """Raise `WrongTable` if the table exists and cannot store rows of a schema.
 
         The table may have further columns that allow null or have a default. The table may also differ from
         the schema in the ways that `stage` describes.
@@ -325,8 +325,8 @@ class Table(ABC):
         """Delete older versions, and files that belong to no version, with the format's own procedures.
 
         Versions that were current in the last ``keep_hours`` hours stay readable. If there are more than
-        `MOST_VERSIONS` such versions, only the newest `MOST_VERSIONS` stay, and all versions of the last
-        `SHORTEST_HOURS` hours.
+        `MOST_VERSIONS` such versions, two groups of them stay: the newest `MOST_VERSIONS` versions, and all
+        versions of the last `SHORTEST_HOURS` hours.
         """
 
     @abstractmethod

@@ -67,7 +67,7 @@ class UpsertDeltaTable(_UpsertTable, DeltaTable):
     """A Delta table that has one row for each key."""
 
     def check_schema(self, schema: StructType) -> None:
-        """Raise `WrongTable` if the table cannot take rows of a schema; see `Table.check_schema`."""
+        """Raise `WrongTable` if the table cannot store rows of a schema; see `Table.check_schema`."""
         super().check_schema(schema)
         if self.exists() and self._property(_APPEND_ONLY) == "true":
             raise WrongTable(

@@ -4,7 +4,7 @@ Offsets restart at 0 in such a topic, so offsets that have landed before say not
 records. A topic that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares
 the topics' ids with the ids in the manifests, and the end of each partition with the partition's landed
 offsets. If the brokers do not report ids, the monitor compares only the ends. Then the monitor notices a new
-topic only while this topic has fewer records than have landed.
+topic only as long as the topic has fewer records than have landed.
 
 The pipeline checks the topics at its start. For each batch, the pipeline checks the topics twice: before it
 reads the batch, and before the batch lands. Kafka never uses an id again. So if both checks find the same id,
@@ -35,7 +35,7 @@ _NO_ID = (
 
 
 class TopicChanged(PipelineError):
-    """A topic does not exist, or is not the topic whose records have landed.
+    """A topic does not exist, or was created again after its records have landed.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, TopicChanged
@@ -113,7 +113,7 @@ class TopicMonitor:
         *,
         timeout: float = 60.0,
     ) -> dict[str, str]:
-        """Return the topics' ids; raise `TopicChanged` if a topic is not the topic whose records have landed.
+        """Return the topics' ids; raise `TopicChanged` if a topic with landed records was created again.
 
         ``ids`` contains the ids that are known so far. ``planned`` contains the offsets of Spark's last plan.
         If the brokers do not report end offsets, the ends in this plan are compared instead.
@@ -132,7 +132,7 @@ class TopicMonitor:
         return {name: state.id for name, state in found.items() if state.id is not None}
 
     def _find_names(self, pattern: str, known: Iterable[str], timeout: float) -> None:
-        """Find the topics whose names match the pattern, also among topics that were read before."""
+        """Find the topics whose names match the pattern; topics in ``known`` need not exist any more."""
         found = {*self._admin.list_names(timeout), *known}
         self.names = tuple(sorted(name for name in found if re.fullmatch(pattern, name)))
         if not self.names:

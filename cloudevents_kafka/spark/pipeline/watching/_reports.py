@@ -73,7 +73,10 @@ def stopped_text(topic: str, reason: str) -> str:
 
 
 def lag_text(lags: Mapping[str, int]) -> str:
-    """Return a text with the sum of the lags; if there are several partitions, also with the highest lag."""
+    """Return a text with the sum of the lags.
+
+    If there are several partitions, the text also contains the highest lag.
+    """
     text = f"{sum(lags.values()):,} behind"
     if len(lags) > 1 and any(lags.values()):
         highest = max(lags, key=lags.__getitem__)
@@ -82,7 +85,7 @@ def lag_text(lags: Mapping[str, int]) -> str:
 
 
 def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str, Any]]:
-    """Return Spark's reports of recent batches by batch number, from the number ``first`` on."""
+    """Return Spark's reports of recent batches by batch number, without the batches before ``first``."""
     found: dict[int, Mapping[str, Any]] = {}
     for progress in recent_reports(query):
         if progress["batchId"] < first:

@@ -7,10 +7,10 @@ of batches:
 2. The share is computed for the records in a window. A window of ``seconds`` contains the batches that were
    reported in the last ``seconds``. A window of ``records`` contains the newest batches that together have at
    least ``records`` records, and as few batches as possible; if there are fewer records, the share is 0.
-   Batches within one hundredth of a window are counted as one group. So a window has few groups, and the
-   records of a group leave the window together.
+   Batches are counted in groups, each of which covers about one hundredth of the window. So a window has few
+   groups, and the records of a group leave the window together.
 3. A threshold fires if the value is above the threshold, and was not above the threshold at the previous
-   check. So a threshold fires once each time the value rises above the threshold.
+   check. So a threshold does not fire again while the value stays above the threshold.
 4. A new run begins with empty windows and without crossed thresholds. So in a new run, a threshold fires
    again if the value is still above the threshold.
 """
@@ -63,10 +63,11 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     """A limit for each topic, and the action if a value exceeds it; raises `ValueError` for a wrong limit.
 
     ``figure`` is "quarantine", "lag_records" or "lag_seconds". "quarantine" is the share of records in a
-    window that are not events; the window is the last ``seconds``, or the last ``records``. "lag_records" is
-    the number of offsets that a topic is behind. "lag_seconds" is the age of the newest landed record of a
-    partition that has more records to read. ``action`` is what happens once for each crossing: "warn" issues
-    a warning, "end" ends the run with `ThresholdCrossed`, and "stop" continues the run without the topic.
+    window that are not events; the window is ``seconds`` long, or contains the last ``records`` records.
+    "lag_records" is the number of offsets that a topic is behind. "lag_seconds" is the age of the newest
+    landed record of a partition that has more records to read. ``action`` is what happens once for each
+    crossing: "warn" issues a warning, "end" ends the run with `ThresholdCrossed`, and "stop" continues the
+    run without the topic.
 
     Examples:
         >>> from cloudevents_kafka.spark import Threshold
@@ -203,7 +204,7 @@ class Thresholds:
         return found
 
     def _values(self, of: Threshold, lags: Lags, now: float) -> dict[str, float]:
-        """Return the value of a threshold's figure for each topic."""
+        """Return, for each topic, the value to compare with a threshold."""
         if of.figure == "quarantine":
             return {topic: window.share(now) for topic, window in self._windows[of].items()}
         values: dict[str, float] = {}
