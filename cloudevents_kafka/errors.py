@@ -31,7 +31,7 @@
         ├── TopicChanged                 a topic is missing, or was deleted and created again
         └── ThresholdCrossed             a threshold has ended the run of a pipeline
 
-This module defines `DecodeError` and its subclasses; the module `problems` defines `Problem` and the classes
+This module defines `DecodeError` and its subclasses. The module `problems` defines `Problem`, and the classes
 above `DecodeError` in this list. `extensions`, `clients` and `spark.pipeline` define and raise `SigningError`
 and the classes below `SigningError`. The packages `cli`, `jvm`, `oauth`, `sdk`, `spark` and `testing` define
 further exceptions. Inside the library, `binding` and `formats` raise private subclasses of `InvalidEvent`;

@@ -16,11 +16,11 @@ _MAX_PROBLEMS: Final = 20  # the limit in a message; ``problems`` has all of the
 class Problem(msgspec.Struct, frozen=True):
     """One broken rule.
 
-    ``attribute`` is the name of an attribute or header, ``"data"``, or None for the whole record; ``rule``
-    says what the specification demands; ``clause`` is the id of the requirement; ``value`` is a preview of
-    the wrong value, or None; ``hint`` says what to pass to an `Event` instead of the wrong value, or is None.
-    The subclass `LeftOut` describes a value that lenient reading leaves out; its ``value`` is not a preview,
-    but the complete value.
+    ``attribute`` is the name of an attribute or header, ``"data"``, or None for the whole record. ``rule``
+    says what the specification demands, and ``clause`` is the id of the requirement. ``value`` is a preview
+    of the wrong value, or None. ``hint`` says what to pass to an `Event` instead of the wrong value, or is
+    None. The subclass `LeftOut` describes a value that lenient reading leaves out, and contains the complete
+    value.
 
     Examples:
         >>> from cloudevents_kafka import Problem
@@ -61,8 +61,9 @@ class Problem(msgspec.Struct, frozen=True):
 class LeftOut(Problem, frozen=True):
     """The value of an attribute, a header or a JSON member that lenient reading leaves out of an event.
 
-    ``attribute`` is the name as received, and ``value`` is the complete value: a text (JSON for a number, an
-    object or a list), bytes if the value is not UTF-8, or None if the record contains no value for the name.
+    ``attribute`` is the name as received, and ``value`` is the complete value. A number, an object or a list
+    is a JSON text. A value that is not UTF-8 is bytes. ``value`` is None if the record contains no value for
+    the name.
 
     Examples:
         >>> from cloudevents_kafka import Record, decode

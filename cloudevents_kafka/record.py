@@ -137,10 +137,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def of(cls, source: RecordInput) -> Record:
         """Return the record of a client's message; the message's methods and attributes show the client.
 
-        Accepts a confluent-kafka ``Message`` (methods), an aiokafka, kafka-python or `protocol` record
-        (attributes), a Spark ``Row``, a mapping, or a `Record`. Raises `TypeError` for other objects, such as
-        the None that an empty poll returns, and `ValueError` if the message contains an error instead of a
-        record.
+        Accepts objects with methods (confluent-kafka's ``Message``) or attributes (records of aiokafka,
+        kafka-python and `protocol`), a Spark ``Row``, a dictionary, or a `Record`. Raises `TypeError` for
+        other objects, such as the None that an empty poll returns, and `ValueError` if the message contains
+        an error instead of a record.
 
         Examples:
             >>> message = consumer.poll()

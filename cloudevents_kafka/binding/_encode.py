@@ -127,8 +127,8 @@ def check_mode(mode: object, format: str | None) -> None:
 def extra_headers(headers: HeaderInput) -> Headers:
     """Return the headers that a caller adds to the headers of the event, as a new list.
 
-    Raises `EncodeError` if a name is reserved for the event or cannot be encoded in UTF-8, and `TypeError` if
-    a name is not a str or a value is not a str, bytes or None.
+    Raises `EncodeError` if a name is reserved for the event, or cannot be encoded in UTF-8. Raises
+    `TypeError` if a name is not a str, or if a value is not a str, bytes or None.
     """
     try:
         added = to_headers(headers)

@@ -102,8 +102,8 @@ def _stays(
 ) -> bool:
     """Return whether a header or a member of the original record is kept in the changed record.
 
-    A header or a member is kept if it does not belong to the event, or if it was left out of the event and no
-    new value replaces it.
+    A header or a member is kept in two cases: it does not belong to the event, or lenient reading has left it
+    out and no new value replaces it.
 
     ``before`` contains the names of the attributes in the event that was read, and ``new`` contains the names
     of the attributes in the changed event.

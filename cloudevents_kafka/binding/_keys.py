@@ -71,7 +71,7 @@ def key_to_attribute(name: str) -> ReverseKeyMapper:
     """Return a reverse mapper that sets an attribute to the key's text, unless the attribute is present.
 
     The event is unchanged if the key is null, empty or not UTF-8, or if the key's text is not a valid value
-    of the attribute: the specification defines no reverse mapping, so the mapper must not make an event
+    of the attribute. The specification defines no reverse mapping, so the mapper must not make an event
     invalid. Raises `ValueError` if ``name`` is not a valid attribute name.
 
     Examples:

@@ -2,7 +2,7 @@
 
 The table ``settings`` contains the settings that ``-X`` sets on the command line. A secret, or any single
 value, may be a reference (see `references`). Names of files to read, such as a schema or the file of a
-reference, are relative to the folder of the options file; all other values have the same meaning as on the
+reference, are relative to the folder of the options file. All other values have the same meaning as on the
 command line.
 """
 

@@ -1,8 +1,8 @@
 """A codec for Avro data with any schema, with limits for untrusted bytes.
 
 fastavro does not limit untrusted data. First, fastavro recurses in C, and deep recursion can end the process.
-Second, fastavro creates any number of values that take no bytes, such as the nulls of an array, or nested
-records whose number doubles at each level; such values exhaust the memory. Third, fastavro converts the bytes
+Second, fastavro creates any number of values that take no bytes, which exhaust the memory. Examples are the
+nulls of an array, and nested records whose number doubles at each level. Third, fastavro converts the bytes
 of a decimal to digits; for a megabyte, the conversion takes minutes. So, if the schema contains recursion,
 decimals, or values that take no bytes, `AvroLimits` checks the data before fastavro decodes it.
 """

@@ -71,7 +71,7 @@ def to_payload(
     """Return the payload bytes for a Python value, and the kind of the payload.
 
     None means no data, and bytes are the payload. Other values are encoded by the codec that is registered
-    for ``attributes`` and the content type; if the content type is None, a codec for ``application/json`` is
+    for ``attributes`` and the content type. If the content type is None, a codec for ``application/json`` is
     used. If no codec is registered, a Protobuf message becomes a ``google.protobuf.Any``, a str becomes a
     JSON string or text, and other values become JSON. A str becomes a JSON string if the content type is JSON
     or None, and otherwise text in the charset of the content type. Raises `DataError` if the value cannot be

@@ -28,10 +28,10 @@ from cloudevents_kafka.problems import DataError
 class Codec(msgspec.Struct, frozen=True):
     """Two functions: one converts payload bytes to a value, and one converts a value to payload bytes.
 
-    If one of the functions is None, its conversion is done as if no codec were registered. If a function
-    raises an exception, a `DataError` is raised with that exception as its cause. The message of the
-    `DataError` contains the text of the exception only if the exception is itself a `DataError`; so the text
-    of a `DataError` that a codec raises should not contain data.
+    If one of the functions is None, the conversion in this direction does not use the codec. If a function
+    raises an exception, a `DataError` is raised with that exception as its cause. The message contains the
+    text of this exception only if the exception is itself a `DataError`. So a codec should not raise a
+    `DataError` whose text contains data.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec
@@ -49,7 +49,7 @@ Key = tuple[str, str | None, str | None]
 """The media type or suffix, the event type, and the dataschema for which a codec is registered."""
 
 by_key: Final[dict[Key, Codec]] = {}
-"""The registered codecs; only functions of this module change the dictionary, and it is usually empty."""
+"""The registered codecs. Only functions of this module change this dictionary, which is usually empty."""
 
 
 def register_codec(

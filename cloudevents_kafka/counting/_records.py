@@ -48,8 +48,9 @@ class RecordCounts:
     ``errors`` counts, by verdict and first clause (such as ``broken-event R-02``), the records that are not
     events. ``samples`` contains a few records for each verdict and clause. ``tolerated`` counts, by clause,
     the broken rules of events that were read leniently. ``sizes`` counts records by the number of bits in
-    their size, and ``size`` is the sum of all sizes. The size of an event is the size of its data; the size
-    of any other record is the size of its value. ``times`` counts the timestamps of records by event type.
+    their size, and ``size`` is the sum of all sizes. The size of an event is the size of the event's data.
+    For all other records, the size of the value is counted. ``times`` counts the timestamps of records by
+    event type.
     """
 
     events: int = 0

@@ -1,8 +1,8 @@
 """A check whether an event follows the recommendations of the extension documents.
 
-The recommendations are the SHOULD and RECOMMENDED rules, and the MUST rules that apply only to producers:
-rules about OPC UA, signatures and the authorization context. No event is refused because it does not follow a
-recommendation: consumers should read such an event nevertheless.
+The recommendations are the SHOULD and RECOMMENDED rules, and those MUST rules that apply only to producers.
+These MUST rules are about OPC UA, signatures and the authorization context. No event is refused because it
+does not follow a recommendation: consumers should read such an event nevertheless.
 """
 
 from __future__ import annotations

@@ -89,10 +89,10 @@ def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: boo
 def fetch_data(event: Event, fetch: Fetch) -> Event:
     """Return the event with the data to which its ``dataref`` refers.
 
-    An event is returned unchanged if it has no ``dataref``, or if its data equals the fetched data, byte for
-    byte or as JSON. Raises `DataError` if the event's data differs from the fetched data (X-04: the two must
-    be identical) or if ``fetch`` does not return bytes. Exceptions of the function ``fetch`` are raised
-    unchanged.
+    An event without ``dataref`` is returned unchanged. An event is also returned unchanged if it contains the
+    same data as the fetched data, byte for byte or as JSON. Raises `DataError` if the event's data differs
+    from the fetched data (X-04: the two must be identical) or if ``fetch`` does not return bytes. Exceptions
+    of the function ``fetch`` are raised unchanged.
 
     Examples:
         >>> from cloudevents_kafka import Event

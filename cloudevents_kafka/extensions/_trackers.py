@@ -109,10 +109,10 @@ class Step(msgspec.Struct, frozen=True):
 class SequenceTracker:
     """A tracker of the sequence of each source, which finds gaps, duplicates and late events.
 
-    The tracker stores one text for each of the last ``sources`` sources that it observed; if the tracker has
+    The tracker stores one text for each of the last ``sources`` sources that it observed. If the tracker has
     removed a source, the next event of this source is ``first`` again. ``attribute`` may name another
-    attribute with increasing values, such as ``bamtxid``; all later events of the same transaction then have
-    the order ``same``.
+    attribute with increasing values, such as ``bamtxid``. Then all events of a transaction after its first
+    event have the order ``same``.
 
     Examples:
         >>> from cloudevents_kafka import Event

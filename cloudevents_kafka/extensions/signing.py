@@ -1,11 +1,11 @@
 """Sign and verify events (extension verifiability).
 
-The function `sign` writes digests of an event, signed with the user's key, to the event's ``dssematerial``;
-the function `verify` compares a received event with these digests. A signature covers the core attributes,
-the exact bytes of the data, and the named extensions. Times are signed in UTC, without fractions of a second.
-A signature does not distinguish an absent attribute from an empty attribute, and does not show whether an
-event was omitted or sent twice. The JSON format removes white space around JSON data, so a signature of such
-data becomes invalid.
+The function `sign` writes digests of an event to the event's ``dssematerial``, and signs these digests with
+the user's key. The function `verify` compares a received event with the digests. A signature covers the core
+attributes, the exact bytes of the data, and the named extensions. Times are signed in UTC, without fractions
+of a second. A signature does not distinguish an absent attribute from an empty attribute, and does not show
+whether an event was omitted or sent twice. The JSON format removes white space around JSON data, so a
+signature of such data becomes invalid.
 """
 
 from __future__ import annotations
@@ -108,10 +108,10 @@ def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str
     """Return the event with a signature, which replaces an existing signature.
 
     The function ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers. The
-    signature also covers ``extensions``; each of these extensions must be absent, have a documented or
-    registered type, or have a value that is not a text. If JSON data has no content type,
-    ``application/json`` is added, because the signature covers the content type and most event formats write
-    it. Raises `SigningError`, exceptions of ``key``, and `TypeError` if ``key`` does not return bytes.
+    signature also covers ``extensions``. If the type of such an extension is neither documented nor
+    registered, its value must not be a text. If JSON data has no content type, ``application/json`` is added,
+    because the signature covers the content type and most event formats write it. Raises `SigningError`,
+    exceptions of ``key``, and `TypeError` if ``key`` does not return bytes.
 
     Examples:
         >>> import hmac

@@ -1,7 +1,7 @@
 """EXPERIMENTAL: the compact Avro event format, ``application/cloudevents+avro-compact``.
 
-The document that specifies the format is a working draft, so a later version of this library may be unable to
-read the events that this version writes. A value is one datum of the record
+The document of the format is a working draft. So a later version of this library may be unable to read the
+events that this version writes. A value is one datum of the record
 ``io.cloudevents.v1.avro.compact.CloudEvent``. The specversion is 1.0 and is not written. Data is always
 written, as bytes or null: the schema's default for data is a string, which is a mistake in the schema
 (AC-04).

@@ -30,7 +30,7 @@ _NULL: Final = b"null"
 class Envelope(msgspec.Struct, frozen=True):
     """The members of a JSON object, which are not validated.
 
-    ``attributes`` contains the values of all members that are not null, except ``data`` and ``data_base64``;
+    ``attributes`` contains the values of all members that are not null, except ``data`` and ``data_base64``.
     ``texts`` contains the JSON texts of the same members. ``data`` is the JSON text of the member ``data``,
     even if this text is null, and ``encoded`` is the JSON text of ``data_base64``. ``problems`` lists
     repeated names. If several members have the same name, the last of these members is used; ``earlier``

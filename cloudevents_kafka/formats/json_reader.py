@@ -59,8 +59,8 @@ _Decode = Callable[[bytes], dict[str, Any]]
 class _Expected(NamedTuple):
     """The names and types that a reader expects; the object never changes, so threads may share it.
 
-    The function ``read`` reads members that have the types in ``types``; the function ``read_scalars`` reads
-    members that have the same names and any scalar type; ``typed`` contains the names of the members that are
+    The function ``read`` reads members with the types in ``types``. The function ``read_scalars`` reads
+    members with the same names and any scalar types. ``typed`` contains the names of members whose values are
     not always texts.
     """
 

@@ -5,9 +5,9 @@ the document of the format, which lists other field names and numbers. The packa
 ``protobuf`` installs, writes messages. Reading does not need this package.
 
 If the data is a Protobuf message, the payload of the event is the serialized ``google.protobuf.Any``
-(`DataKind.PROTO`), as in the Java SDK; ``Any.FromString(event.data)`` decodes it. Text data with a JSON
-content type is read as JSON, because the Java SDK writes JSON in this way. If such a text is not valid JSON,
-it is read as bytes.
+(`DataKind.PROTO`), as in the Java SDK. ``Any.FromString(event.data)`` decodes the payload. Text data with a
+JSON content type is read as JSON, because the Java SDK writes JSON in this way. If such a text is not valid
+JSON, it is read as bytes.
 
 When a changed event is written, these parts are lost:
 

@@ -1,10 +1,10 @@
 """A decoder of the message ``io.cloudevents.v1.CloudEvent`` for untrusted bytes.
 
-Code that the Protobuf compiler generates silently drops one of two attributes with the same name, all but one
-of the fields in a oneof, and the high bits of a number. The message is small and fixed, so this module
-decodes it without generated code, and returns every field. The message has four levels, and every length is
-checked, so depth and memory are bounded. Unknown fields and fields of another wire type are ignored, as
-Protobuf demands. Groups raise `MalformedMessage`, because proto3 does not have groups.
+Code that the Protobuf compiler generates drops parts of a message silently: one of two attributes with the
+same name, all but one of the fields in a oneof, and the high bits of a number. The message is small and
+fixed, so this module decodes it without generated code, and returns every field. The message has four levels,
+and every length is checked, so depth and memory are bounded. Unknown fields and fields of another wire type
+are ignored, as Protobuf demands. Groups raise `MalformedMessage`, because proto3 does not have groups.
 """
 
 from __future__ import annotations

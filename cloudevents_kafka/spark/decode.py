@@ -41,10 +41,10 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     columns of the event, and an ``error``; no row makes the job fail. Headers that are null or have no name
     are ignored.
 
-    With ``lenient``, deviations of known producers are accepted, such as JSON without a content-type, as in
-    `cloudevents_kafka.decode` with ``lenient=True``. Then the result also has the column ``tolerated`` of
-    `event_schema`, before the kept columns. This column lists the accepted deviations of a row; it is null if
-    the row has no deviation or is not an event.
+    With ``lenient``, deviations of known producers are accepted, such as JSON without a content-type. The
+    function `cloudevents_kafka.decode` accepts the same deviations with ``lenient=True``. Then the result
+    also has the column ``tolerated`` of `event_schema`, before the kept columns. This column lists the
+    accepted deviations of a row; it is null if the row has no deviation or is not an event.
 
     The verdicts and values are the same as in the results of `cloudevents_kafka.decode`. Inside Spark, a Java
     function reads valid events in binary mode and in JSON. `decode` reads all other rows in Python workers.

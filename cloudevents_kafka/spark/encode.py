@@ -49,22 +49,23 @@ def encode_events(
     not have this attribute. In binary mode, null data is written as a null value. The result has the columns
     ``key``, ``value`` and ``headers``, and also ``topic`` and ``partition`` if ``df`` has these columns.
 
-    Each row becomes the record that `to_record` returns for the event of the row. Extensions are texts,
-    unless the type of the map's values or ``extension_types`` makes them Integers, Booleans, Binary or
-    timestamps. Data is bytes, or a value of the kind in ``data_kind``. So JSON data without a content type
-    stays JSON data, because its kind implies the content type.
+    Each row becomes the record that `to_record` returns for the event of the row. An extension is a text, or
+    an Integer, a Boolean, Binary or a timestamp if the type of the map's values or ``extension_types`` says
+    so. Data is bytes, or a value of the kind in ``data_kind``. So JSON data without a content type stays JSON
+    data, because its kind implies the content type.
 
     ``key`` is a column, or the name of a column or of an extension; the default is the column ``key``.
     ``keep`` names further columns of ``df``, which are copied unchanged to the result. ``format`` is the
     event format for structured mode; the default is json.
 
-    A row that is not a valid event makes the job fail. With ``errors="column"``, such a row has an ``error``
-    in a separate column instead; this column is null for all other rows. Write only rows whose error is null.
+    A row that is not a valid event makes the job fail. With ``errors="column"``, the job continues, and a
+    separate column contains an ``error`` for such a row. This column is null for all other rows. Write only
+    rows whose error is null.
 
     Inside Spark, a Java function writes valid events in binary mode and in JSON. The Python converters write
-    events in other formats, events with types in ``extension_types``, events with an extension whose values a
-    user's function checks, and JSON in another charset. In a session that cannot use Java classes, the Python
-    converters write all rows.
+    all other events: events in other formats, JSON in another charset, events with types in
+    ``extension_types``, and events with extensions that a user's function checks. In a session that cannot
+    use Java classes, the Python converters write all rows.
 
     Raises `ValueError` before any job runs, for columns that are missing, have a wrong type, or have the same
     name. Raises `ValueError` also for an unknown mode or format.

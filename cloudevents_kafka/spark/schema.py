@@ -57,8 +57,8 @@ def event_schema(*, lenient: bool = False) -> StructType:
 
     ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
     ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``.
-    ``extension_types`` contains only extensions whose value is not a text, and whose type differs from the
-    type that is registered for their name. If the event has no such extension, ``extension_types`` is null.
+    ``extension_types`` contains an extension only if its value is not a text, and its type is not the type
+    that is registered for its name. If the event has no such extension, ``extension_types`` is null.
     ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as such a value (see
     `Event.kind`). ``data_kind`` is null if the data is bytes. In binary mode, the data is always bytes.
     `encode_events` reads ``extension_types`` and ``data_kind``. In each row, either ``error`` is null, or all
@@ -67,8 +67,8 @@ def event_schema(*, lenient: bool = False) -> StructType:
     If ``lenient`` is true, there is one more column, ``tolerated``. This column lists the problems that
     lenient reading has accepted, in the order of `Decoded.tolerated`. Each problem contains the name of the
     attribute or header, the rule, and the clause of the rule. If the event does not contain the value of the
-    attribute or header, the problem contains this value: in ``value`` as a text, or in ``value_bytes`` if the
-    value is not UTF-8. The column is null if there are no problems.
+    attribute or header, the problem contains this value. Then ``value`` is the value as a text, or
+    ``value_bytes`` is a value that is not UTF-8. The column is null if there are no problems.
 
     Examples:
         >>> from cloudevents_kafka.spark import event_schema

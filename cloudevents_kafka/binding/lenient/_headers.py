@@ -262,8 +262,8 @@ def _unquoted(value: bytes) -> bytes | None:
 def _bare_content_type(value: bytes) -> bytes:
     """Return a content type without the quotation marks and blanks around it.
 
-    The value is returned unchanged if it does not start with a quotation mark or a blank, or if the text
-    between these characters is not a content type.
+    A value that does not start with a quotation mark or a blank is returned unchanged. A value is also
+    returned unchanged if the text between these characters is not a content type.
     """
     if not value.startswith((b'"', b" ", b"\t")):
         return value

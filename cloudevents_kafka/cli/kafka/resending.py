@@ -2,10 +2,10 @@
 
 The rules:
 
-1. A record is refused if its topic cannot exist or does not exist, or if the user is not allowed to write to
-   the topic. A record is also refused if the client or the broker does not accept the record when it is sent
-   alone. A broker refuses a whole batch because of one record, and does not write any record of the batch. So
-   all records of the batch are sent again, one at a time.
+1. A record is refused if its topic has an impossible name or does not exist, or if the user is not allowed to
+   write to the topic. A record is also refused if the client or the broker does not accept the record when it
+   is sent alone. A broker refuses a whole batch because of one record, and does not write any record of the
+   batch. So all records of the batch are sent again, one at a time.
 2. A refused record is reported once, stays in the topic from which it was read, and does not delay other
    records.
 3. All other failures, such as a broker that does not answer, may be temporary. Such a failure ends the

@@ -105,9 +105,9 @@ filter_options: Final = option_group(
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions, all of which a record must meet; `filter_options` has options with the same names.
 
-    ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are lists of globs; at least one glob of
-    each list that is not empty must match. ``where`` contains pairs of an attribute name and the attribute's
-    exact text; ``headers`` contains pairs of a header name and a value, where None matches any value.
+    ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are lists of globs. In each list that is not
+    empty, at least one glob must match. ``where`` contains pairs of an attribute name and the attribute's
+    exact text. ``headers`` contains pairs of a header name and a value, where None matches any value.
     ``verdicts`` contains some of `VERDICTS`. If ``verdicts`` is not empty, one of these verdicts must match.
     """
 
@@ -189,7 +189,7 @@ class RecordWriter:
                 return
 
     def _write_item(self, item: Decoded | Undecodable) -> bool:
-        """Write a record if it matches; return False if ``strict`` ends the command at this record."""
+        """Write a record if it matches, and return whether the command continues after it."""
         if isinstance(item, Undecodable):
             if self._strict:
                 self._error = BadData(f"{item.error}; to read on, leave out --strict")

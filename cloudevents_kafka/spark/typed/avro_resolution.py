@@ -149,7 +149,7 @@ def _described(schema: Any, *, inside: bool = True) -> str:
 def _has_name(writer: Mapping[str, Any], reader: Mapping[str, Any]) -> bool:
     """Return whether the two names match.
 
-    Names match if they are equal without their namespaces, or if an alias of the reader is the writer's name.
+    Names match if they are equal without their namespaces, or if the writer's name is an alias in the reader.
     """
     name, unqualified = writer["name"], writer["name"].rpartition(".")[2]
     if unqualified == reader["name"].rpartition(".")[2]:

@@ -1,7 +1,7 @@
 """Reads a JSON payload with a `Shape` in Python, or finds the reason why the payload does not fit.
 
-Python reads payloads that the Java function cannot decide. A payload that fits is written again in a form
-that Spark can read, without members that the schema does not have.
+Python reads payloads that the Java function cannot decide. If a payload fits, it is written again in a form
+that Spark can read. Members that the schema does not have are left out.
 """
 
 from __future__ import annotations

@@ -142,9 +142,10 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
 def data_schema(source: Any) -> DataSchema:
     """Return the schema that a source describes.
 
-    A source is a text in DDL, JSON Schema or Avro, the path of a file with such a text, a dict of JSON Schema
-    or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. To read DDL, Spark needs a
-    session. Raises `ValueError` if a part of the schema has no type in Spark; the error names this part.
+    A source is a text in DDL, JSON Schema or Avro, or the path of a file with such a text. It can also be a
+    dict of JSON Schema or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. To read
+    DDL, Spark needs a session. Raises `ValueError` if a part of the schema has no type in Spark; the error
+    names this part.
     """
     if isinstance(source, DataSchema):
         return source

@@ -1,16 +1,16 @@
 """How a batch of records becomes rows of the tables: in one pass, which writes and counts the rows.
 
 `BatchWriter.write` writes rows in one pass. `BatchWriter.write_kept` stores all rows first. Storing is
-necessary if the whole batch must be known before its rows are written. Rows are stored if a batch has several
-tables, each with a separate commit; if a batch is compared with the rows of a table; and for a user's
-function.
+necessary if the whole batch must be known before its rows are written. There are three cases in which rows
+are stored: a batch has several tables, each with a separate commit; a batch is compared with the rows of a
+table; or the target is a user's function.
 
-Rows that the Java function can read are written at once, without Python in the query plan. The records that
-the Java function cannot read are usually few: they come to the driver together with the counts, and the
-driver decodes and counts them. If these records are too many for the driver, Spark reads them a second time.
-If many rows of a batch need Python, then Python decodes all rows of the next batch while the events are
-written. The few records that are not events come to the driver. If many records are not events, Spark stores
-all rows until both tables are written.
+Rows that the Java function can read are written at once, without Python in the query plan. Usually, there are
+only a few records that the Java function cannot read. These records come to the driver together with the
+counts, and the driver decodes and counts them. If these records are too many for the driver, Spark reads them
+a second time. If many rows of a batch need Python, then Python decodes all rows of the next batch while the
+events are written. The few records that are not events come to the driver. If many records are not events,
+Spark stores all rows until both tables are written.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 These rules hold for each key:
 
-1. The row of a key contains the values of the last applied record of the key, in the order of offsets in one
-   partition of one topic. The row also contains the topic, partition and offset of this record. If the record
-   deletes the row, the row stays in the table, and the column `DELETED` of the row is true.
+1. The row of a key contains the values of the record that was applied last. The records of a key are ordered
+   by their offsets in one partition of one topic. The row also contains the topic, partition and offset of
+   this record. If the record deletes the row, the row stays in the table, and the column `DELETED` of the row
+   is true.
 2. A record is applied if its offset is after the offset in the row, so applying a batch again changes
    nothing.
 3. If the row of a key comes from one partition, a record of the key from another partition is refused,

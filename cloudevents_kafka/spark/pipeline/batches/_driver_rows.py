@@ -36,7 +36,7 @@ class _PackedRow(PackedRecord):
 
 
 class _Row(msgspec.Struct):
-    """The JSON of a row, its topic, partition and offset, and the fields of its event or error."""
+    """The JSON of a row, the topic, partition and offset, and the fields of the event or error."""
 
     packed: str
     place: _Place

@@ -101,8 +101,8 @@ def _partition_columns(offsets: notes.OffsetRanges) -> dict[str, str]:
     """Return SQL for three columns of a record: the range of its partition, an index, and a tail.
 
     The index is the number of this range in ``offsets``, or -1 if the offset of the record is outside this
-    range. The tail contains the topic, partition and time of a record that is among the last records of its
-    partition; for all other records, the tail is null.
+    range. If a record is among the last records of its partition, the tail contains its topic, partition and
+    time. For all other records, the tail is null.
     """
     known: dict[str, dict[str, tuple[int, int, int]]] = {}
     for number, (topic, partition, range_) in enumerate(notes.iter_partitions(offsets)):

@@ -189,8 +189,8 @@ class ParquetTarget(Target):
     def _check_tables(self) -> None:
         """Raise `WrongCheckpoint` if a table does not match the files in ``_batches``.
 
-        There are three such cases: the table is missing, it has files without a manifest, or the names of its
-        folders are the dates of events, not the dates of records.
+        There are three such cases: the table is missing, files of the table have no manifest, or the names of
+        folders are the dates of events instead of records.
         """
         for table, count in {
             **dict.fromkeys(notes.table_names(self._read.routes), 0),

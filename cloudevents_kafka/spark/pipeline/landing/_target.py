@@ -1,9 +1,9 @@
 """`Target` is where the rows of batches go: to files, to tables, or to a function of the user.
 
 `BatchLander` calls the methods of a target for each batch. First, `BatchLander` calls `Target.start`. If rows
-are computed while they are written, `BatchLander` then calls the function that `appends` returns; otherwise,
-it passes all rows at once to the method `take`. Then `BatchLander` calls `commit`, and calls `finish` after
-the batch has its manifest.
+are computed while they are written, `BatchLander` then calls the function that `appends` returns. Otherwise,
+`BatchLander` passes all rows at once to the method `take`. Then `BatchLander` calls `commit`, and calls
+`finish` after the batch has its manifest.
 """
 
 from __future__ import annotations

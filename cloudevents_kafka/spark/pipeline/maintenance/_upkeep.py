@@ -70,7 +70,7 @@ def optimize_tables(
     The function works on the tables in ``folder``, which may be a table itself, and on the tables ``names``
     in catalogs. With ``sort_by``, all files are rewritten, and the rows of each table are clustered by the
     columns in ``sort_by``. If a table does not have one of these columns, its rows are clustered by the
-    remaining columns: for example, a quarantine has other columns than a table of events. ``conf`` contains
+    remaining columns. For example, a quarantine has other columns than a table of events. ``conf`` contains
     settings of Spark, such as the settings of a catalog. A pipeline may write to the tables at the same time.
     If a table is in a local folder, the pipeline then waits with its commit until the table is optimized, but
     at most 5 minutes.
@@ -102,7 +102,7 @@ def vacuum_tables(
     Versions that were current in the last ``keep_hours`` hours stay readable. If there are more than 1,000
     such versions, only the newest 1,000 versions and the versions of the last hour stay readable.
 
-    If ``keep_hours`` is less than a day, no pipeline may write to the tables at the same time: before a batch
+    If ``keep_hours`` is less than a day, no pipeline may write to the tables at the same time. Before a batch
     is committed, its files do not belong to any version, and could be deleted. `InUse` is raised if a
     pipeline uses the folder. If a table is in a local folder, a pipeline waits with its commit until the
     table is vacuumed, but at most 5 minutes. The other arguments and the errors are the same as for

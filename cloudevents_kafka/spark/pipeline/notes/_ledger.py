@@ -172,8 +172,8 @@ def _left(
 ) -> OffsetRange:
     """Return the planned offsets that come after the landed offsets.
 
-    Raises `WrongTable` if another pipeline has landed some of the planned offsets, or if the landed offsets
-    are not at the beginning of the planned offsets.
+    Raises `WrongTable` if another pipeline has landed some of the planned offsets. Also raises `WrongTable`
+    if the landed offsets are not at the beginning of the planned offsets.
     """
     start = planned.start
     for entry in landed:

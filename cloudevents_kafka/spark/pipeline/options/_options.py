@@ -53,19 +53,19 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     these members, and members whose values do not fit. A table has one schema, so events with several schemas
     need the option ``tables``.
 
-    ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have framed: the id of
-    the schema is in front of the data or in a header. The option is the URL of the registry, the settings of
-    confluent-kafka's registry client, or such a client. Data is read with the schema of its writer, and
-    converted to the schema in ``schemas``. The schema of each id is fetched once, and at most 1,000 new
-    schemas are fetched for a batch. Events with further ids, or with ids that the registry does not know, go
-    to the quarantine. If the registry does not answer, the run ends.
+    ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have framed. Such data
+    has the id of its schema in front of it or in a header. The option is the URL of the registry, the
+    settings of confluent-kafka's registry client, or such a client. Data is read with the schema of its
+    writer, and converted to the schema in ``schemas``. The schema of each id is fetched once, and at most
+    1,000 new schemas are fetched for a batch. Events with further ids, or with ids that the registry does not
+    know, go to the quarantine. If the registry does not answer, the run ends.
 
     With ``lenient``, records are read as `decode_events` reads them with ``lenient=True``. For example, JSON
     that Debezium or Dapr has written without a content-type is then an event. Events have an additional
     column, ``tolerated``. For each accepted deviation, this column lists the attribute, the rule and the
     clause. If the event does not contain the value of the attribute, the column also lists this value. If a
     record has no deviations, the column is null. The column is added to Delta and Iceberg tables that a
-    strict run has created. In ``parquet``, only files of lenient runs contain the column; so if a folder also
+    strict run has created. In ``parquet``, only files of lenient runs contain the column. If a folder also
     contains files of strict runs, read the folder with Spark's option ``mergeSchema`` or DuckDB's
     ``union_by_name``.
 
@@ -105,9 +105,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     the file ends in ``.prom``, the file contains all current metrics in Prometheus' format instead of these
     lines. ``metrics_port`` is a port at which Prometheus reads the metrics, or 0 for any unused port (see
     `EventPipeline.metrics_url`). The port is on 127.0.0.1 unless the option is HOST:PORT. ``group`` is a
-    consumer group to which the landed offsets are committed, so that Kafka's tools show the lag; the pipeline
-    itself does not use the group. ``thresholds`` are limits. If a limit is exceeded, the pipeline warns,
-    ends, or stops a topic: see `Threshold`.
+    consumer group to which the landed offsets are committed, so that Kafka's tools show the lag. The pipeline
+    does not read the offsets of the group. ``thresholds`` are limits. If a limit is exceeded, the pipeline
+    warns, ends, or stops a topic: see `Threshold`.
 
     ``kafka_options`` contains options of Spark's Kafka source (``kafka.security.protocol``, …). Records of
     aborted transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf``

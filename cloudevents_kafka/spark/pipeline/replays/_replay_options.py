@@ -46,8 +46,8 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     all these options. If an option is a list, one of its items must match.
 
     Records are read strictly, or leniently with ``lenient``. The data of events is read with ``schemas`` and
-    ``rescue``, which have the same meaning as in `PipelineOptions`; without ``schemas``, it is read with the
-    schemas of the pipeline's last batch. Framed data needs ``schema_registry``. With ``apply``, events land;
+    ``rescue``, which have the same meaning as in `PipelineOptions`. Without ``schemas``, the schemas of the
+    pipeline's last batch are used. Framed data needs ``schema_registry``. With ``apply``, events land;
     without ``apply``, events are only counted, and no table changes. ``master`` and ``conf`` are for a Spark
     that the replay starts.
 

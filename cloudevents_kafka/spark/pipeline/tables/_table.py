@@ -75,7 +75,10 @@ class Table(ABC):
     """The columns by which a newly created table is partitioned."""
 
     upsert: Upsert | None = None
-    """The keys of the table's rows if commits merge rows into the table; None if commits append rows."""
+    """The keys of the table's rows, or None.
+
+    If there are keys, commits merge rows into the table; otherwise, commits append rows.
+    """
 
     def __init__(self, spark: SparkSession, sql_name: str, url: str) -> None:
         self._spark, self._sql_name, self._url = spark, sql_name, url
@@ -115,7 +118,7 @@ class Table(ABC):
         """Return the ledger with the offsets that all pipelines have landed in the table.
 
         The ledger is empty if the table does not exist. If only other writers have written rows, the ledger
-        is empty if ``adopt`` is true; otherwise, `WrongTable` is raised.
+        is empty. In this case, `WrongTable` is raised unless ``adopt`` is true.
         """
         found, rows = self._read_ledger() if self._has_right_keys() else (None, 0)
         if found is None and rows and not adopt:

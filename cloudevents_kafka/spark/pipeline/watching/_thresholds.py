@@ -5,10 +5,10 @@ of batches:
 
 1. Each topic is checked separately, and each threshold is checked separately.
 2. The share is computed for the records in a window. A window of ``seconds`` contains the batches that were
-   reported in the last ``seconds``. A window of ``records`` contains the newest batches that together have at
-   least ``records`` records, and as few batches as possible; if there are fewer records, the share is 0.
-   Batches are counted in groups, each of which covers about one hundredth of the window. So a window has few
-   groups, and the records of a group leave the window together.
+   reported in the last ``seconds``. A window of ``records`` contains the newest batches, as few as possible,
+   that together have at least ``records`` records. If there are fewer records, the share is 0. Batches are
+   counted in groups, each of which covers about one hundredth of the window. So a window has few groups, and
+   the records of a group leave the window together.
 3. A threshold fires if the value is above the threshold, and was not above the threshold at the previous
    check. So a threshold does not fire again while the value stays above the threshold.
 4. A new run begins with empty windows and without crossed thresholds. So in a new run, a threshold fires
