@@ -277,8 +277,8 @@ def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Heade
     """Return the headers of ``like``, in which written headers replace headers with the same names.
 
     Written headers with new names are last. If the content mode does not change, headers with a null value
-    stay; the event does not have their attributes. A copy of the content-type stays if it equals the written
-    content-type.
+    stay, although the event does not have these attributes. A copy of the content-type stays if it equals the
+    written content-type.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))

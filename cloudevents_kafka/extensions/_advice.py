@@ -116,7 +116,7 @@ def _material(event: Event) -> Material | None:
 
 
 def _signature_problems(event: Event) -> list[Problem]:
-    """Return problems for attributes of a signed event that should be signed, or should not be empty."""
+    """Return problems of a signed event: attributes that should be signed, or should not be empty."""
     material = _material(event)
     if material is None:
         return []

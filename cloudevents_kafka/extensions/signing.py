@@ -159,7 +159,7 @@ def verify(
 ) -> Verification:
     """Return the verified parts of an event.
 
-    ``keys`` maps ids of keys to verifiers, and contains only keys that may sign such an event. A verifier is
+    ``keys`` maps ids of keys to verifiers. Pass only the keys that may sign this kind of event. A verifier is
     a function with the arguments message and signature. An unsigned event is an error unless ``required`` is
     False, since any intermediary can remove a signature. Raises `VerificationError` if the event must be
     discarded, and `ValueError` if ``behaviour`` is unknown. Exceptions of a verifier are raised unchanged:

@@ -49,10 +49,10 @@ def encode_events(
     not have this attribute. In binary mode, null data is written as a null value. The result has the columns
     ``key``, ``value`` and ``headers``, and also ``topic`` and ``partition`` if ``df`` has these columns.
 
-    Each row becomes the record that `to_record` returns for the event of the row. An extension is a text, or
-    an Integer, a Boolean, Binary or a timestamp if the type of the map's values or ``extension_types`` says
-    so. Data is bytes, or a value of the kind in ``data_kind``. So JSON data without a content type stays JSON
-    data, because its kind implies the content type.
+    Each row becomes the record that `to_record` returns for the event of the row. An extension is a text,
+    unless the type of the map's values or ``extension_types`` names another type: Integer, Boolean, Binary or
+    timestamp. Data is bytes, or a value of the kind in ``data_kind``. So JSON data without a content type
+    stays JSON data, because its kind implies the content type.
 
     ``key`` is a column, or the name of a column or of an extension; the default is the column ``key``.
     ``keep`` names further columns of ``df``, which are copied unchanged to the result. ``format`` is the

@@ -57,8 +57,8 @@ def event_schema(*, lenient: bool = False) -> StructType:
 
     ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
     ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``.
-    ``extension_types`` contains an extension only if its value is not a text, and its type is not the type
-    that is registered for its name. If the event has no such extension, ``extension_types`` is null.
+    ``extension_types`` contains extensions whose value is not a text, unless the type of the value is
+    registered for the extension. If the event has no such extension, ``extension_types`` is null.
     ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as such a value (see
     `Event.kind`). ``data_kind`` is null if the data is bytes. In binary mode, the data is always bytes.
     `encode_events` reads ``extension_types`` and ``data_kind``. In each row, either ``error`` is null, or all

@@ -42,8 +42,8 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     the schema does not have, and the members whose values do not fit. This text is a JSON object, whose names
     are the JSON pointers of the members.
 
-    ``registry`` is for JSON or Avro data that serializers of a schema registry have framed: the id of the
-    schema is in front of the data or in a header. ``registry`` is the client of the registry
+    ``registry`` is for JSON or Avro data that serializers of a schema registry have framed. Such data has the
+    id of its schema in front of it or in a header. ``registry`` is the client of the registry
     (confluent-kafka's ``SchemaRegistryClient``), the settings of such a client, or the URL of the registry.
     The schemas of all ids are fetched during this call. Data is read with the schema of its writer, and
     converted to ``schema``. If the ids are GUIDs in headers, the column ``headers`` is needed: name it in

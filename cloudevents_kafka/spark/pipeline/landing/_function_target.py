@@ -2,7 +2,7 @@
 
 If the process is killed while the function runs, the next start calls the function again, with the same
 records and the same batch number. Earlier versions landed batches in topics, and wrote the same kind of files
-into ``OUT/_batches``. So a pipeline with a function can continue in the folder of such a pipeline.
+into ``OUT/_batches``. So a pipeline with a function can continue in a folder of these versions.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Parquet files, and Iceberg tables in a folder (without a catalog), require a store that renames a file in one
 step. Hadoop's clients of object stores copy a file and then delete the original. So if a run is killed after
-the copy, both files exist. Two runs may also write the same file, because each run checks before its copy
-that the file does not exist. Delta tables do not need renames, because a commit creates one object. Iceberg
-tables in a catalog do not need renames, because a commit changes one entry of the catalog.
+the copy, both files exist. Two runs may also write the same file, because a run first checks that the file
+does not exist, and copies later. Delta tables do not need renames, because a commit creates one object.
+Iceberg tables in a catalog do not need renames, because a commit changes one entry of the catalog.
 """
 
 from __future__ import annotations

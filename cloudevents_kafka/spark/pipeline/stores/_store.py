@@ -76,7 +76,7 @@ class Store(Protocol):
         """Return the names in a folder, sorted; return no names if the folder is missing."""
 
     def list_files(self, folder: str, suffix: str) -> list[str]:
-        """Return the paths of the files in a folder and its subfolders, without paths of another suffix.
+        """Return the paths of the files that end with ``suffix``, in a folder and its subfolders.
 
         The paths are relative to the folder, and sorted.
         """

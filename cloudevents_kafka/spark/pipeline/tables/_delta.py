@@ -156,7 +156,7 @@ class DeltaTable(_table.Table):
     def _transaction(self) -> Any:
         """Return a transaction that starts from the known version.
 
-        When the transaction is committed, Delta compares it with all commits since that version.
+        When the transaction is committed, Delta compares the transaction with all commits since that version.
         """
         known, java = self._known(), java_of(self._spark)
         return known.deltaLog().startTransaction(scala_option(java), scala_option(java, known))

@@ -138,14 +138,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: ``counts`` is for this run, and ``total`` is for all batches in the folder.
 
     ``batches`` is the number of batches that this run has landed. If this run has finished a batch of an
-    earlier run, ``recovered`` is the number of that batch; otherwise, ``recovered`` is None. ``complete`` is
-    whether the run has read all records; it is false for a run that was stopped. ``skipped`` maps the topic,
-    then the partition, to the number of offsets without a record. Such offsets belong to transaction markers,
-    or to records that have expired, were compacted, or are of aborted transactions. ``isolation_level`` is
-    ``read_uncommitted`` if aborted records were read. ``tables`` maps the names in ``counts.by_table``, and
-    the name of the quarantine, to the names or URLs of the tables. If a threshold has stopped topics,
-    ``stopped`` maps each of these topics to the reason. For a run with the option ``backfill``, ``backfill``
-    contains `GapCounts` by topic and partition. The JSON name of ``counts`` is ``tally``.
+    earlier run, ``recovered`` is the number of that batch; otherwise, ``recovered`` is None. ``complete``
+    says whether the run has read all records; a run that was stopped is not complete. ``skipped`` maps the
+    topic, then the partition, to the number of offsets without a record. Such offsets belong to transaction
+    markers, or to records that have expired, were compacted, or are of aborted transactions.
+    ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables`` maps the names in
+    ``counts.by_table``, and the name of the quarantine, to the names or URLs of the tables. If a threshold
+    has stopped topics, ``stopped`` maps each of these topics to the reason. For a run with the option
+    ``backfill``, ``backfill`` contains `GapCounts` by topic and partition. The JSON name of ``counts`` is
+    ``tally``.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
