@@ -90,7 +90,9 @@ class Backfill:
             )
         lander.find_topics()
         begun = None if own is None else manifests.own.find(notes.BegunBatch)
-        if begun is None or not target.is_decided(begun):  # without a row in a table, gaps are found anew
+        if begun is None or not target.is_decided(
+            begun
+        ):  # if no table has a row of it, the gaps are found again
             return recovered
         left = landed.ledger.left(begun.ids, begun.offsets)
         return lander.finish(self._spark, replace(begun, offsets=left)).number if left else recovered

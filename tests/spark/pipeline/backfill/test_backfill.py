@@ -164,7 +164,7 @@ def test_killed_between_commits(lake: Lake, to: str, step: str, monkeypatch: pyt
 
 @pytest.mark.release
 def test_records_expire_after_a_kill(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch without a row in a table is planned anew, so that records that expired since are counted."""
+    """A batch without a row in a table is planned again, so that records that expired since are counted."""
     produce(lake.broker, lake.topic, 6)
     lake.run(to="delta", start="latest")
     with monkeypatch.context() as patch:
