@@ -20,6 +20,8 @@ from cloudevents_kafka.testing import LocalBroker
 from tests.spark.pipeline.conftest import Run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
 pytestmark = [
@@ -59,6 +61,16 @@ def random_offsets(chance: random.Random, topics: int) -> OffsetRanges:
     return offsets
 
 
+@pytest.fixture
+def corrupt_value(session: SparkSession) -> Iterator[None]:
+    """Use the name for corrupt records that Spark's parser uses for an array without a name."""
+    name = "spark.sql.columnNameOfCorruptRecord"
+    session.conf.set(name, "value")
+    yield
+    session.conf.unset(name)
+
+
+@pytest.mark.usefixtures("corrupt_value")
 def test_the_ranges_of_any_number_of_topics(session: SparkSession) -> None:
     """Of random rows exactly those in the ranges are kept, whether of one topic or of five hundred."""
     chance = random.Random(1)

@@ -14,7 +14,11 @@ from zlib import crc32
 
 import msgspec
 
+from cloudevents_kafka.spark.schema import FROM_JSON
+
 _TYPE = "ARRAY<MAP<STRING, ARRAY<ARRAY<BIGINT>>>>"
+# The default of a session may be ``value``, which is the name of the array in Spark's parser.
+_OPTIONS = f"map('columnNameOfCorruptRecord', '{FROM_JSON['columnNameOfCorruptRecord']}')"
 
 
 def partition_sql(known: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
@@ -29,6 +33,6 @@ def partition_sql(known: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
         count = 1 + max(map(int, parts), default=-1)
         maps[crc32(topic.encode()) % size][topic] = [parts.get(str(number)) for number in range(count)]
     # Kafka allows no character in a topic's name that SQL or JSON would escape.
-    constant = f"from_json('{msgspec.json.encode(maps).decode()}', '{_TYPE}')"
+    constant = f"from_json('{msgspec.json.encode(maps).decode()}', '{_TYPE}', {_OPTIONS})"
     of_hash = f"get({constant}, crc32(CAST(`topic` AS BINARY)) % {size})"
     return f"get(try_element_at({of_hash}, `topic`), `partition`)"
