@@ -282,6 +282,8 @@ class RangeReader:
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
         """Commit the next offset of each partition for the group, and wait for the broker's answer."""
+        if not offsets:  # the client would try to commit offsets that it has stored, and fail
+            return
         with self._session.client_errors():
             partitions = [_to_client(*item) for item in offsets.items()]
             for partition in self._consumer.commit(offsets=partitions, asynchronous=False) or ():

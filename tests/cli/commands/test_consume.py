@@ -146,6 +146,16 @@ def test_strict_commits_written_records_only(consume):
     assert offsets(consume("-p", "1", "--group", "g3"), partition=1) == [1]
 
 
+def test_strict_reports_a_record_before_which_nothing_is_left_to_commit(consume):
+    """A second run that begins at the bad record ends for the reason of this record, as the first run did."""
+    command = "--strict", "-p", "1", "--group", "g4", "--commit"
+    first, second = consume(*command), consume(*command)
+    assert (first.exit_code, second.exit_code) == (1, 1)
+    assert lines(second.stdout) == []
+    assert second.stderr == first.stderr
+    assert "not a CloudEvent" in second.stderr
+
+
 USAGE = [
     (["--commit"], "--group"),
     (["--follow", "--until", "5"], "--follow and --until exclude each other"),
