@@ -1,7 +1,8 @@
 """`Sends`: counts the messages that one call of a handler has sent, until all these messages have arrived.
 
 A context variable shows which call of a handler has sent a message. Messages from other threads and tasks are
-not counted, but messages from tasks that the handler creates are counted.
+not counted, but messages from tasks that the handler creates are counted until the handler has returned and
+all counted messages have arrived.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _current: Final[ContextVar[Sends | None]] = ContextVar("cloudevents_kafka.sends"
 class Sends:
     """The messages that one call of a handler has sent.
 
-    If the last message is reported after `end`, ``arrived`` is called.
+    The handler counts as one message, which `end` reports. When no message is pending any more, no further
+    message is added, so the last report happens only once. If the last report is not `end`, ``arrived`` is
+    called.
 
     Without ``arrived``, the messages are only counted, and the producer reports their failures itself.
     """
@@ -27,8 +30,7 @@ class Sends:
         self.error: Exception | None = None
         self.number = 0
         self._arrived = arrived
-        self._pending = 0
-        self._ended = False
+        self._pending = 1  # the handler
         self._lock = threading.Lock()
 
     @contextmanager
@@ -46,15 +48,20 @@ class Sends:
         If the result is True, ``arrived`` is not called.
         """
         with self._lock:
-            self._ended = True
+            self._pending -= 1
             return not self._pending
 
     def add(self) -> Sends | None:
-        """Count a message; return the object to which the message must be reported, or None."""
+        """Count a message; return the object to which the message must be reported, or None.
+
+        The result is None if nothing waits for the message; the producer then reports a failure itself.
+        """
         self.number += 1
         if self._arrived is None:
             return None
         with self._lock:
+            if not self._pending:
+                return None
             self._pending += 1
         return self
 
@@ -63,7 +70,7 @@ class Sends:
         self.error = self.error or error
         with self._lock:
             self._pending -= 1
-            is_last = self._ended and not self._pending
+            is_last = not self._pending
         if is_last and self._arrived is not None:
             self._arrived()
 

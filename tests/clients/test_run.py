@@ -9,6 +9,8 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
+from functools import partial
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -201,6 +203,35 @@ def test_a_dead_letter_that_is_not_delivered_ends_the_run() -> None:
     with pytest.raises(DeliveryError):
         kafka.run(Flaky(kafka, n1=1), on_failure=DeadLetters(EventProducer(fake), topic="dead"))
     assert kafka.offsets == {("in", 0): 1}
+
+
+@each("fails", [False, True])
+def test_a_message_after_the_last_report_of_a_try_belongs_to_no_record(*, fails: bool) -> None:
+    """A thread of the first try sends the message while the next try, or the next record, is in work."""
+    kafka, client, goes_on = Kafka(message(0), message(1)), FakeProducer(), threading.Event()
+    producer, threads = EventProducer(client, topic="out"), list[threading.Thread]()
+
+    def send_later(event: Event) -> None:
+        goes_on.wait(20)
+        producer.send(event)
+        producer.flush()
+
+    def handle(item: Decoded) -> None:
+        kafka.handle(item)
+        if len(kafka.handled) == 1:
+            send = partial(copy_context().run, send_later, item.event)
+            threads.append(threading.Thread(target=send))
+            threads[0].start()
+            if fails:
+                client.fail_next("_MSG_TIMED_OUT")
+                producer.send(item.event)
+        else:
+            goes_on.set()
+            threads[0].join(20)
+
+    assert kafka.run(handle, producer=producer, tries=2) == RunResult(handled=2, retried=int(fails))
+    assert kafka.handled == [0, *[0] * fails, 1]
+    assert kafka.offsets == {("in", 0): 2}
 
 
 def test_a_function_decides_by_error() -> None:

@@ -274,6 +274,35 @@ async def test_a_record_is_done_when_what_its_handler_sent_has_arrived(*, fails:
     assert service.offsets == {("in", 0): 2}
 
 
+@pytest.mark.parametrize("fails", [False, True])
+@in_loop
+async def test_a_message_after_the_last_report_of_a_try_belongs_to_no_record(*, fails: bool) -> None:
+    """A task of the first try sends the message while the next try, or the next record, is in work."""
+    service, client = Service(message(1), message(2)), FakeProducer()
+    tasks, goes_on = list[asyncio.Task[None]](), asyncio.Event()
+    async with AsyncEventProducer(client, topic="out") as producer:
+
+        async def send_later(event: Event) -> None:
+            await goes_on.wait()
+            await producer.send(event)
+
+        async def handle(item: Decoded) -> None:
+            service.begun.append(item.event.data)
+            if len(service.begun) == 1:
+                tasks.append(asyncio.create_task(send_later(item.event)))
+                if fails:
+                    client.fail_next("_MSG_TIMED_OUT")
+                    producer.send_nowait(item.event)
+            else:
+                goes_on.set()
+                await tasks[0]
+
+        counts = await service.run(handle, producer=producer, tries=2, backoff=0)
+    assert counts == RunResult(handled=2, retried=int(fails))
+    assert service.begun == [1, *[1] * fails, 2]
+    assert service.offsets == {("in", 0): 2}
+
+
 @pytest.mark.parametrize("by", ["stop", "SIGTERM", "cancel"])
 @in_loop
 async def test_the_end_waits_for_handlers_within_the_bound(by: str) -> None:
