@@ -23,6 +23,7 @@ from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
 from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.errors import DataError, DecodeError
 from cloudevents_kafka.primitives.plural import pluralize, with_article
+from cloudevents_kafka.primitives.preview import text_by
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -234,12 +235,14 @@ def note_failure(failure: BaseException, item: Item, attempt: int, error: Except
     """
     failure.add_note(f"while {item.record.where or 'a record'} was handled, try {attempt}")
     if error is not None and failure is not error and not isinstance(failure, DeadLetterError):
-        failure.add_note(f"its handler has failed: {error!r}")
+        failure.add_note(f"its handler has failed: {text_by(repr, error)}")
 
 
 def _reason(error: Exception) -> str:
     """Return the `repr` of an error, but without the topic, partition and offset of the record."""
-    return f"{type(error).__name__}({error.reason!r})" if isinstance(error, DecodeError) else repr(error)
+    if isinstance(error, DecodeError):
+        return f"{type(error).__name__}({error.reason!r})"
+    return text_by(repr, error)
 
 
 def read_or_refuse(read: Callable[[], Item | None]) -> Item | None:

@@ -34,6 +34,7 @@ from cloudevents_kafka.clients.passing import describe_cause
 from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, OnDelivery
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.epoch import format_milliseconds
+from cloudevents_kafka.primitives.preview import text_by
 from cloudevents_kafka.record import Headers, Record, RecordInput
 
 _PREFIX: Final = "dlq_"
@@ -331,7 +332,8 @@ class DeadLetterError(DeliveryError):
 def _describe(error: BaseException | str) -> str:
     if isinstance(error, str):
         return error
-    reason = error.reason if isinstance(error, DecodeError) else str(error)  # the offset is in another header
+    # The offset of a record is in another header.
+    reason = error.reason if isinstance(error, DecodeError) else text_by(str, error)
     name, cause = type(error).__name__, describe_cause(error)
     return (f"{name}: {reason}" if reason else name) + (f"; from {cause}" if cause else "")
 

@@ -13,6 +13,7 @@ import errno
 from collections.abc import Iterator
 from typing import Any, Final
 
+from cloudevents_kafka.primitives.preview import text_by
 from cloudevents_kafka.primitives.redaction import mask_urls
 
 _TOO_MANY_REQUESTS: Final = 429
@@ -45,7 +46,7 @@ def describe_cause(error: BaseException) -> str:
     cause = find_passing(error)
     if cause is None or cause is error:
         return ""
-    text = mask_urls(str(cause)[:_MAX_READ])[:_MAX_TEXT]
+    text = mask_urls(text_by(str, cause)[:_MAX_READ])[:_MAX_TEXT]
     return f"{type(cause).__name__}: {text}" if text else type(cause).__name__
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from cloudevents_kafka.primitives.plural import with_article
@@ -26,6 +27,18 @@ def preview_name(name: str | None) -> str:
     r"""Return a name without quotes, or its `preview` if the name is long or not printable."""
     name = str(name)
     return name if len(name) <= _MAX_NAME and name.isprintable() else preview(name, _MAX_NAME)
+
+
+def text_by(to_text: Callable[[object], str], error: BaseException) -> str:
+    """Return the `repr` or the `str` of a user's error; if this raises an error, return what was raised.
+
+    A user's error may contain an object without a text, such as a row whose session has ended.
+    """
+    try:
+        return to_text(error)
+    except Exception as failure:  # noqa: BLE001  # a user's class may raise any error
+        kind = with_article(type(error).__name__)
+        return f"<{kind} whose {to_text.__name__}() raises {type(failure).__name__}>"
 
 
 def message_without_data(error: Exception) -> str:

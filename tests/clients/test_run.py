@@ -41,6 +41,7 @@ from cloudevents_kafka.clients._places import MARK, bits_of
 from cloudevents_kafka.clients.serdes import serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from tests.support.cases import each
+from tests.support.detached import Detached
 
 
 def message(number: int, partition: int = 0, key: str | None = None) -> FakeMessage:
@@ -232,6 +233,47 @@ def test_a_message_after_the_last_report_of_a_try_belongs_to_no_record(*, fails:
     assert kafka.run(handle, producer=producer, tries=2) == RunResult(handled=2, retried=int(fails))
     assert kafka.handled == [0, *[0] * fails, 1]
     assert kafka.offsets == {("in", 0): 2}
+
+
+@each("on_failure", ["skip", "fail", "dead"])
+def test_an_error_without_a_text_is_a_failure_like_any_other(on_failure: Any) -> None:
+    """The error contains an object whose repr fails; the record is tried again, then on_failure decides."""
+    kafka, fake = Kafka(message(0), message(1)), FakeProducer()
+    on_failure = DeadLetters(EventProducer(fake), topic="dead") if on_failure == "dead" else on_failure
+
+    def handle(item: Decoded) -> None:
+        if item.event.data == 0:
+            raise ValueError(Detached())
+
+    if on_failure == "fail":
+        with pytest.raises(ValueError, check=lambda error: isinstance(error.args[0], Detached)):
+            kafka.run(handle, on_failure=on_failure, tries=2)
+        assert kafka.offsets == {("in", 0): 0}
+        return
+    counts = kafka.run(handle, on_failure=on_failure, tries=2)
+    assert (counts.handled, counts.retried, counts.skipped + counts.dead) == (1, 1, 1)
+    assert kafka.offsets == {("in", 0): 2}
+    letters = [DeadLetter.of(Record.of(letter)) for letter in fake.log]
+    errors = [letter.error for letter in letters if letter]
+    assert errors == ["ValueError: <a ValueError whose str() raises RuntimeError>"] * counts.dead
+
+
+def test_a_function_that_fails_at_an_error_without_a_text_ends_the_run() -> None:
+    """The error that ends the run names the record, and has a note about the error of the handler."""
+    kafka = Kafka(message(0))
+
+    def handle(_: Decoded) -> None:
+        raise ValueError(Detached())
+
+    def decide(*_: Any) -> Any:
+        raise LookupError("no decision")
+
+    with pytest.raises(LookupError, match="no decision") as caught:
+        kafka.run(handle, on_failure=decide)
+    assert caught.value.__notes__ == [
+        "while in[0]@0 was handled, try 1",
+        "its handler has failed: <a ValueError whose repr() raises RuntimeError>",
+    ]
 
 
 def test_a_function_decides_by_error() -> None:

@@ -37,6 +37,7 @@ from cloudevents_kafka.clients.observing import Observer
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from tests.support import strategies as make
 from tests.support.cases import each
+from tests.support.detached import Detached
 
 Handler = Callable[[Decoded], Awaitable[object]]
 
@@ -301,6 +302,26 @@ async def test_a_message_after_the_last_report_of_a_try_belongs_to_no_record(*, 
     assert counts == RunResult(handled=2, retried=int(fails))
     assert service.begun == [1, *[1] * fails, 2]
     assert service.offsets == {("in", 0): 2}
+
+
+@pytest.mark.parametrize("on_failure", ["skip", "fail"])
+@in_loop
+async def test_an_error_without_a_text_is_a_failure_like_any_other(on_failure: str) -> None:
+    """The error contains an object whose repr fails; the run ends, or tries the record again and skips it."""
+    service = Service(message(1), message(2))
+
+    async def handle(item: Decoded) -> None:
+        service.begun.append(item.event.data)
+        if item.event.data == 1:
+            raise ValueError(Detached())
+
+    running = service.start(handle, on_failure=on_failure, tries=2, backoff=0)
+    if on_failure == "skip":
+        assert await running == RunResult(handled=1, skipped=1, retried=1)
+    else:
+        with pytest.raises(ValueError, check=lambda error: isinstance(error.args[0], Detached)):
+            await running
+    assert service.begun == [1, 1, *[2] * (on_failure == "skip")]
 
 
 @pytest.mark.parametrize("by", ["stop", "SIGTERM", "cancel"])
