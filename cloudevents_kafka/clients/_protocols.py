@@ -27,16 +27,21 @@ TOO_LARGE: Final = 10  # MSG_SIZE_TOO_LARGE
 
 
 def code_of(error: Any) -> object:
-    """Return the code of an error from any Kafka client, or None for other errors."""
+    """Return the code of an error from any Kafka client, or None for other errors.
+
+    The errors of aiokafka have their code in ``errno``, which is another number in an error of the system.
+    """
     code = getattr(error, "code", None)
-    return code() if callable(code) else None
+    if callable(code):
+        return code()
+    return None if isinstance(error, OSError) else getattr(error, "errno", None)
 
 
 def size_limits(size: int) -> str:
     """Return a text that says why a record of this size cannot be sent, and what to do."""
     return (
         f"it has {size:,} bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
-        "and max.message.bytes of the topic: set both to more"
+        "or max_request_size of aiokafka, and max.message.bytes of the topic: set both to more"
     )
 
 

@@ -15,6 +15,9 @@ additional headers:
 
 A header is missing if its value is unknown. If a dead letter fails again, all these headers are replaced. The
 method `DeadLetter.of` reads these headers.
+
+aiokafka does not send a record that has neither a key nor a value. If aiokafka sends the dead letter of such
+a record, the key of the dead letter is empty.
 """
 
 from __future__ import annotations
@@ -178,12 +181,18 @@ class DeadLetters:
     async def send_awaited(self, letter: Record) -> None:
         """Send a dead letter with an `AsyncEventProducer`, as `send_any` does, and wait for its delivery."""
         try:
-            await self.producer.send_record(letter, self.topic)
+            await self._send_awaited(letter)
         except DeliveryError as failure:
             shorter = self._shorten(letter, failure)
         else:
             return
-        await self.producer.send_record(shorter, self.topic)
+        await self._send_awaited(shorter)
+
+    async def _send_awaited(self, letter: Record) -> None:
+        if letter.key is None and letter.value is None and getattr(self.producer, "is_aiokafka", False):
+            # aiokafka refuses such a record. An empty key does not change the event, as a value would.
+            letter = msgspec.structs.replace(letter, key=b"")
+        await self.producer.send_record(letter, self.topic)
 
     def _shorten(self, letter: Record, failure: DeliveryError) -> Record:
         """Return the record to send in place of a dead letter that is too large; raise any other failure."""

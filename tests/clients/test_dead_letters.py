@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import re
 from typing import Any
 
 import pytest
+from aiokafka.errors import MessageSizeTooLargeError
 from confluent_kafka import KafkaError, KafkaException
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cloudevents_kafka import (
+    AsyncEventProducer,
     DeadLetter,
     DeadLetterError,
     DeadLetters,
@@ -24,7 +27,7 @@ from cloudevents_kafka import (
     decode,
     to_record,
 )
-from cloudevents_kafka.clients.dead_letters import deliver, without_value
+from cloudevents_kafka.clients.dead_letters import deliver, deliver_awaited, without_value
 from cloudevents_kafka.testing import FakeProducer
 from tests.support.cases import each
 from tests.support.strategies import hostile_records
@@ -256,3 +259,57 @@ def test_other_failures_are_not_tried_again() -> None:
     with pytest.raises(DeadLetterError, match="_MSG_TIMED_OUT"):
         deliver(dead, large(), ValueError("no"), attempt=1)
     assert len(dead.producer.producer.log) == 0
+
+
+class Aiokafka:
+    """A client of aiokafka's shape, which refuses values of more than 100 bytes."""
+
+    def __init__(self) -> None:
+        self.log: list[Record] = []
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    async def send(self, topic: str, *, value: bytes | None, key: bytes | None, headers: Any) -> Any:
+        assert not (value is key is None)
+        if len(value or b"") > 100:
+            raise MessageSizeTooLargeError("larger than max_request_size")
+        self.log.append(Record(key=key, value=value, headers=headers, topic=topic))
+        future = asyncio.get_running_loop().create_future()
+        future.set_result(None)
+        return future
+
+
+async def send_by_aiokafka(record: Record, **options: Any) -> Record:
+    """Return what aiokafka has sent for a record that is not an event."""
+    client, item = Aiokafka(), decode(record)
+    assert isinstance(item, Undecodable)
+    dead = DeadLetters(AsyncEventProducer(client), topic="orders.dead", **options)
+    await deliver_awaited(dead, item, ValueError("no"), attempt=1)
+    [record] = client.log
+    return record
+
+
+@each("key", [b"k", None])
+def test_a_letter_that_is_too_large_for_aiokafka_is_sent_without_its_value(key: bytes | None) -> None:
+    """If it has no key either, its key is empty, because aiokafka sends no record without both."""
+    record = asyncio.run(send_by_aiokafka(replace(RECORD, key=key, value=bytes(500))))
+    assert (record.key, record.value, reason(record).value_size) == (key or b"", None, 500)
+
+
+def test_another_record_takes_the_place_of_a_letter_that_is_too_large_for_aiokafka() -> None:
+    """The function gets the letter with its value."""
+
+    def store(letter: Record) -> Record:
+        return replace(letter, value=str(len(letter.value or b"")).encode())
+
+    record = asyncio.run(send_by_aiokafka(replace(RECORD, value=bytes(500)), too_large=store))
+    assert (record.value, reason(record).value_size) == (b"500", None)
+
+
+def test_a_record_without_key_and_value_is_a_letter_by_aiokafka_too() -> None:
+    """Its key is then empty, and its value stays null, so that an event without data stays the same event."""
+    record = asyncio.run(send_by_aiokafka(replace(RECORD, key=None, value=None)))
+    assert (record.key, record.value, reason(record).offset) == (b"", None, 1741)
+    assert reason(record).value_size is None

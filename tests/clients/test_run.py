@@ -838,6 +838,7 @@ def test_a_dead_letter_that_is_too_large_is_explained(
     assert re.fullmatch(
         r"in\[0\]@1: no dead letter: it was not delivered to dead: KafkaError\{code=MSG_SIZE_TOO_LARGE.*\}; "
         r"it has \d\d\d bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
+        r"or max_request_size of aiokafka, "
         r"and max.message.bytes of the topic: set both to more, and start again; the record failed with "
         r"ValueError: no 1",
         text,
