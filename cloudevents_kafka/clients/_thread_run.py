@@ -123,6 +123,18 @@ class ThreadRun:
         self._perform(self.progress.hand_over(names, lost=lost))
 
     def _end(self, seconds: float) -> None:
+        """Stop handling records, commit finished records, and go back to the unfinished records.
+
+        The run always goes back, even if Ctrl-C interrupts the other steps. Otherwise, the next run would
+        read on after the unfinished records, and commit later offsets.
+        """
+        try:
+            self._finish(seconds)
+        finally:
+            self._perform(self.progress.go_back())
+            self._events.discard(self.progress.left)
+
+    def _finish(self, seconds: float) -> None:
         """End the threads and commit finished records, within ``seconds``."""
         deadline = time.monotonic() + seconds
         self._workers.end(deadline - seconds / 5)  # the rest is for the commit
@@ -133,5 +145,3 @@ class ThreadRun:
         self.progress.is_away = True
         last.start()
         last.join(left)
-        self._perform(self.progress.go_back())
-        self._events.discard(self.progress.left)

@@ -38,6 +38,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.clients._places import MARK, bits_of
+from cloudevents_kafka.clients._workers import Threads
 from cloudevents_kafka.clients.serdes import serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from tests.support.cases import each
@@ -233,6 +234,33 @@ def test_a_message_after_the_last_report_of_a_try_belongs_to_no_record(*, fails:
     assert kafka.run(handle, producer=producer, tries=2) == RunResult(handled=2, retried=int(fails))
     assert kafka.handled == [0, *[0] * fails, 1]
     assert kafka.offsets == {("in", 0): 2}
+
+
+def test_an_interrupted_end_goes_back_to_unfinished_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next run of the consumer handles them, and the later records of a partition that was paused."""
+    kafka, is_over = Kafka(*map(message, range(4)), message(4, partition=1)), threading.Event()
+    client = kafka.events.consumer
+
+    def interrupt(*_: Any) -> Any:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    def handle(item: Decoded) -> None:
+        if item.event.data == 0:
+            is_over.wait(20)
+        elif item.event.data == 4 and not is_over.is_set():
+            while not client._paused:
+                time.sleep(0.001)
+            raise ValueError("no 4")
+        kafka.handle(item)
+
+    monkeypatch.setattr(Threads, "wait_for_handlers", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        kafka.run(handle, concurrency=2, max_bytes=3_000)
+    is_over.set()
+    kafka.run(handle)
+    assert set(kafka.handled) == set(range(5))
+    assert kafka.offsets == {("in", 0): 4, ("in", 1): 1}
 
 
 @each("on_failure", ["skip", "fail", "dead"])

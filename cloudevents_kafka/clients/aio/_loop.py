@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -67,6 +67,20 @@ async def not_cancelled(work: Awaitable[T]) -> T:
             raise
         reason = f"an awaited task was cancelled: {cancelled}".removesuffix(": ")
         raise concurrent.futures.CancelledError(reason) from cancelled
+
+
+async def await_fully(work: Coroutine[Any, Any, None]) -> None:
+    """Await a coroutine up to its end; if the current task is cancelled meanwhile, raise this at the end."""
+    running = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait((running,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    running.result()
 
 
 async def run_in_thread(run: Callable[[], T], stop: Callable[[], object], name: str) -> T:

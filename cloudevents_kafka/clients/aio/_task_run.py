@@ -21,7 +21,7 @@ from cloudevents_kafka.clients._run import Progress, still_in_work
 from cloudevents_kafka.clients._signals import stop_at_sigterm
 from cloudevents_kafka.clients._steps import Steps
 from cloudevents_kafka.clients._workers import log_unfinished
-from cloudevents_kafka.clients.aio._loop import Turn, perform
+from cloudevents_kafka.clients.aio._loop import Turn, await_fully, perform
 from cloudevents_kafka.clients.aio._source import Source
 from cloudevents_kafka.clients.aio._tasks import Tasks
 
@@ -153,7 +153,18 @@ class TaskRun:
                 await self._perform(self.progress.hand_over(names, lost=lost or tasks.is_over))
 
     async def _end(self, seconds: float) -> None:
-        """Stop handling records, wait for handlers, and commit finished records, within ``seconds``."""
+        """Stop handling records, commit finished records, and go back to the unfinished records.
+
+        The run always goes back, even if the task is cancelled meanwhile. Otherwise, the next run would read
+        on after the unfinished records, and commit later offsets.
+        """
+        try:
+            await self._finish(seconds)
+        finally:
+            await await_fully(self._go_back())
+
+    async def _finish(self, seconds: float) -> None:
+        """Wait for handlers, and commit finished records, within ``seconds``."""
         tasks, schedule = self._tasks, self._tasks.schedule
         deadline = time.monotonic() + seconds
         tasks.cancel()
@@ -164,8 +175,11 @@ class TaskRun:
             async with asyncio.timeout(left):
                 await self._perform(self.progress.keep())
                 await self._perform(self.progress.commit_last(left))
+
+    async def _go_back(self) -> None:
+        """Seek back to unfinished records, and cancel the handlers that have not returned."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_BACK_SECONDS):
                 await self._perform(self.progress.go_back())
         self._gathered.discard(self.progress.left)
-        await tasks.end()
+        await self._tasks.end()

@@ -304,6 +304,41 @@ async def test_a_message_after_the_last_report_of_a_try_belongs_to_no_record(*, 
     assert service.offsets == {("in", 0): 2}
 
 
+@pytest.mark.parametrize("during", ["the wait for handlers", "the seek"])
+@in_loop
+async def test_an_end_that_is_cancelled_goes_back_to_unfinished_records(
+    during: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run of the consumer handles them, and those that were fetched, and nothing is lost."""
+    service = Service(*(message(n, key=f"k{n % 2}") for n in range(6)))
+    is_seeking, may_seek, seek = threading.Event(), threading.Event(), service.client.seek
+
+    def seek_slowly(place: TopicPartition) -> None:
+        is_seeking.set()
+        may_seek.wait(20)
+        seek(place)
+
+    async def fail(item: Decoded) -> None:
+        if item.event.data == 1:
+            raise ValueError("no 1")
+        await service.handle(item)
+
+    monkeypatch.setattr(service.client, "seek", seek_slowly)
+    running = service.start(fail, stop_timeout=20 if during == "the wait for handlers" else 0.1)
+    await wait_until(lambda: len(service.begun) == 1)
+    tasks: Any = service.events._tasks
+    await wait_until(is_seeking.is_set if during == "the seek" else lambda: False in tasks._waiting.values())
+    running.cancel()
+    await asyncio.sleep(0.01)
+    may_seek.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    service.gate.set()
+    assert (await service.run()).handled == 6
+    assert sorted(service.done) == list(range(6))
+    assert service.offsets == {("in", 0): 6}
+
+
 @pytest.mark.parametrize("on_failure", ["skip", "fail"])
 @in_loop
 async def test_an_error_without_a_text_is_a_failure_like_any_other(on_failure: str) -> None:
