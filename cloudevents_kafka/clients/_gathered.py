@@ -106,12 +106,16 @@ class Gathered(Generic[ItemT_co]):
                 return self.read(message)
         return None
 
-    def take_batch(self, max_records: int | None = None) -> list[ItemT_co]:
-        """Return the records before the next error; if the error comes first, raise the error."""
-        with self._batch():
-            return self._take_batch(max_records)
+    def take_batch(self, max_records: int | None = None, *, keeps_failed: bool = False) -> list[ItemT_co]:
+        """Return the records before the next error; if the error comes first, raise the error.
 
-    def _take_batch(self, max_records: int | None) -> list[ItemT_co]:
+        A record that cannot be read is dropped when its error is raised. With ``keeps_failed``, this record
+        stays in ``waiting``.
+        """
+        with self._batch():
+            return self._take_batch(max_records, keeps_failed=keeps_failed)
+
+    def _take_batch(self, max_records: int | None, *, keeps_failed: bool) -> list[ItemT_co]:
         batch: list[ItemT_co] = []
         waiting, number, failed = self.waiting, 0, False
         try:
@@ -125,7 +129,7 @@ class Gathered(Generic[ItemT_co]):
                 number += 1
         except Exception:  # a user's function may raise any error
             if not batch:
-                del waiting[: number + 1]
+                del waiting[: number + (not keeps_failed)]
                 raise
         del waiting[:number]
         if failed and waiting and not batch:

@@ -45,23 +45,33 @@ class Serving:
 
     def begin(self) -> None:
         """Begin to read the next batch. Raises the error of an earlier poll."""
-        self.resume()
+        if self._paused:
+            self.end()
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
         self._began = self._polled = time.monotonic()
         self._longest = 0.0
 
-    def resume(self) -> None:
-        """Let the client read the paused partitions again, beginning with the records from the polls."""
-        paused, self._paused = self._paused, []
-        if not paused:
+    def end(self) -> None:
+        """Let the client read on from the first records that were fetched, but not returned.
+
+        So another consumer of the same client reads these records, too.
+        """
+        self._go_back()
+        self._resume()
+
+    def _go_back(self) -> None:
+        if not self._gathered.waiting:
             return
         self._gathered.drop_moved()  # after a seek back or a revocation
         for place in self._gathered.starts():
             with suppress_client_errors():
                 self._client.seek(place)
                 self._gathered.discard([place])
+
+    def _resume(self) -> None:
+        paused, self._paused = self._paused, []
         for place in paused:
             with suppress_client_errors():  # the partition was revoked
                 self._client.resume([place])

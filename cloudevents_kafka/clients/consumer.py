@@ -36,6 +36,7 @@ from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions
 from cloudevents_kafka.clients._settings import closed_on_error, make_consumer
 from cloudevents_kafka.clients.dead_letters import DeadLetters
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
+from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -266,7 +267,14 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         message = gathered.waiting.pop(0) if gathered.waiting else self._poll(timeout)
         if message is None or not (message.error() is None or gathered.is_record(message)):
             return None
-        return gathered.read(message)
+        try:
+            return gathered.read(message)
+        except DecodeError:
+            raise
+        except BaseException:
+            if self.only_loop.name is not None:  # the run ends, and the next run begins with this record
+                gathered.waiting.insert(0, message)
+            raise
 
     def _poll(self, timeout: float) -> Any:
         if not self.has_begun:
@@ -325,7 +333,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 except SystemError as error:
                     raise explain_unread(error) from error
                 self.note_poll(self.consumer)
-            batch = gathered.take_batch()
+            batch = gathered.take_batch(keeps_failed=self.only_loop.name is not None)
             if batch:
                 yield batch
                 idle_since = time.monotonic()

@@ -32,7 +32,6 @@ from cloudevents_kafka.clients._transactions import (
 )
 from cloudevents_kafka.clients.consumer import EventConsumer
 from cloudevents_kafka.clients.producer import EventProducer
-from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ class EventProcessor:
                 self._transactions.leave()
                 return self._counts.handled
             finally:
-                self._serving.resume()
+                self._serving.end()
 
     def _process_all(self, stop_timeout: float, idle_timeout: float | None) -> int:
         self._transactions.start(stop_timeout)
@@ -265,11 +264,7 @@ class EventProcessor:
 
     def _read_batch(self) -> Sequence[Item] | None:
         self._serving.begin()
-        try:
-            return next(self.consumer.batches(self._next_records, POLL_SECONDS, idle_timeout=0), None)
-        except DecodeError as error:  # of a consumer with `strict`: the next run begins with this record
-            self.consumer.seek(error.record)
-            raise
+        return next(self.consumer.batches(self._next_records, POLL_SECONDS, idle_timeout=0), None)
 
     def _process(self, batch: Sequence[Item], group: object) -> int | Exception:
         """Handle a batch in a transaction, and return the number of committed records.

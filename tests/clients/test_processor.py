@@ -255,6 +255,28 @@ def test_a_record_that_a_strict_consumer_refuses_is_not_passed_over() -> None:
     assert kafka.offsets == {("in", 0): 3}
 
 
+@pytest.mark.parametrize("renews", [False, True])
+def test_a_record_that_a_function_of_the_user_cannot_read_is_not_passed_over(*, renews: bool) -> None:
+    """Its error ends the run, and the next run begins with it, also with a new consumer of the client."""
+    kafka, fails = Kafka(count=4), [True, True]  # for the batch before the record, and for the record itself
+
+    def map_key(event: Event, record: Record) -> Event:
+        if event.id == "1" and fails:
+            fails.pop()
+            raise LookupError("no key")
+        return event
+
+    kafka.events = EventConsumer(kafka.reader, reverse_key_mapper=map_key)
+    kafka.processor = EventProcessor(kafka.events, kafka.producer, kafka.handle)
+    with pytest.raises(LookupError, match="no key"):
+        kafka.run()
+    assert kafka.offsets == {("in", 0): 1}
+    if renews:
+        kafka.processor = EventProcessor(EventConsumer(kafka.reader), kafka.producer, kafka.handle)
+    assert kafka.run() == 3
+    assert kafka.written == [0, 1, 2, 3]
+
+
 def test_dead_letters_are_in_the_transaction() -> None:
     """A handler sends records that it cannot handle to another topic, exactly once, too."""
     kafka = Kafka(count=3)

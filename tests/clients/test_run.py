@@ -910,6 +910,26 @@ def test_a_mapper_that_fails_names_the_record() -> None:
     assert caught.value.__notes__ == ["while in[0]@0 was read"]
 
 
+def test_a_record_that_a_function_of_the_user_cannot_read_is_left() -> None:
+    """The run ends by the error, and the next one begins with the record."""
+    kafka, fails = numbered(4), [True]
+
+    def map_key(event: Event, record: Record) -> Event:
+        if event.data == 1 and fails:
+            while not kafka.handled:  # otherwise, the run goes back to the record before, and so to this one
+                time.sleep(0.001)
+            fails.clear()
+            raise LookupError("no key")
+        return event
+
+    kafka.events = EventConsumer(kafka.events.consumer, reverse_key_mapper=map_key)
+    with pytest.raises(LookupError, match="no key"):
+        kafka.run()
+    kafka.run()
+    assert kafka.handled == [0, 1, 2, 3]
+    assert kafka.offsets == {("in", 0): 4}
+
+
 def fail(_: Decoded) -> None:
     raise ValueError("no")
 
