@@ -169,7 +169,7 @@ class EventProcessor:
         self._timeout = timeout
         self._counts = RunResult()
         self._stopped = False
-        self._is_stuck = False  # whether a handler of an earlier run has not returned
+        self._is_at_work = False  # whether the thread that handles a batch has not ended
         self._aborted: tuple[Sequence[Item], Exception] | None = None  # the last batch, if it was aborted
         producer.count_sends()
 
@@ -189,13 +189,14 @@ class EventProcessor:
         transaction, so the offsets of the group and the sent events always agree. If a handler or a broker
         does not answer within ``stop_timeout`` seconds after `stop`, the transaction stays open. In this
         case, end the process; the next process aborts the transaction. Raises `TransactionError` if the
-        client cannot continue, `ConsumeError`, errors of the handler, and `RuntimeError` if a run or another
-        processor already uses the consumer.
+        client cannot continue, or if the handler of an earlier run has not returned, for example after
+        Ctrl-C. Raises `ConsumeError`, errors of the handler, and `RuntimeError` if a run or another processor
+        already uses the consumer.
         """
         check_seconds("stop_timeout", stop_timeout)
         check_seconds("idle_timeout", idle_timeout)
         self.consumer.check_open("run()", goes_on=True)
-        if self._is_stuck:
+        if self._is_at_work:  # what this handler sends must not be in a transaction of other records
             raise TransactionError("a handler of an earlier run has not returned")
         with (
             self.consumer.only_loop.begin("processor"),
@@ -299,14 +300,16 @@ class EventProcessor:
         return number
 
     def _handle_in_thread(self, batch: Sequence[Item]) -> Handled:
+        """Handle a batch in a separate thread, which goes on if the current thread is interrupted."""
+        self._is_at_work = True
+        with self.consumer.vitals.working(len(batch)):
+            return self._transactions.in_thread(partial(self._handle, batch))
+
+    def _handle(self, batch: Sequence[Item]) -> Handled:
         try:
-            with self.consumer.vitals.working(len(batch)):
-                return self._transactions.in_thread(
-                    partial(self._handler.handle, batch, self._time, self._is_ending)
-                )
-        except Unfinished:
-            self._is_stuck = True
-            raise
+            return self._handler.handle(batch, self._time, self._is_ending)
+        finally:
+            self._is_at_work = False
 
     def _leave(self, batch: Sequence[Item], number: int) -> None:
         """Leave the records after the first ``number`` records to the next batch; adapt the batch size."""

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -448,6 +449,31 @@ def test_a_stop_ends_within_the_bound_whatever_hangs(monkeypatch: pytest.MonkeyP
     with pytest.raises(TransactionError, match="a handler of an earlier run has not returned"):
         kafka.processor.run()
     release.set()
+
+
+def test_no_run_begins_while_the_handler_of_an_interrupted_run_is_at_work() -> None:
+    """What it sends is in no later transaction; when it has returned, a run reads its records again."""
+    kafka, release, interrupts = Kafka(count=3), threading.Event(), [True]
+
+    def handle(item: Decoded | Undecodable) -> None:
+        if interrupts:
+            interrupts.clear()
+            os.kill(os.getpid(), signal.SIGINT)
+            release.wait(20)
+        kafka.handle(item)
+
+    kafka.processor = EventProcessor(kafka.events, kafka.producer, handle)
+    with pytest.raises(KeyboardInterrupt):
+        kafka.run()
+    with pytest.raises(TransactionError, match="a handler of an earlier run has not returned"):
+        kafka.run()
+    release.set()
+    end = time.monotonic() + 20
+    while not kafka.written and time.monotonic() < end:
+        with suppress(TransactionError):
+            kafka.run()
+    assert kafka.written == [0, 1, 2]
+    assert kafka.offsets == {("in", 0): 3}
 
 
 def test_a_stop_during_the_wait_for_a_try_is_at_once() -> None:
