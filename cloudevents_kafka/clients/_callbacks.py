@@ -4,8 +4,9 @@ A Kafka client calls its callbacks while one of its methods, such as ``poll``, i
 function called the client from such a callback, the process would end (confluent-kafka stores the state of
 only one call for each thread). So a delivery report only adds functions to a queue, and a thread calls these
 functions after its call of the client has returned. One thread at a time calls the queued functions, in the
-order of the reports. While a thread calls these functions, it owns no lock that another thread needs for its
-own work.
+order of the reports. Any thread may be this thread, so ``sys.exit`` in a queued function does not end the
+program, but is logged as an error. While a thread calls these functions, it owns no lock that another thread
+needs for its own work.
 """
 
 from __future__ import annotations
@@ -61,5 +62,5 @@ class Callbacks:
     def _call(function: Callable[[], object]) -> None:
         try:
             function()
-        except Exception as error:  # noqa: BLE001  # a function of the user may raise any error
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # of the user; an exit would end only this thread
             _log.error("a callback of a delivery has failed: %s", error, exc_info=error)

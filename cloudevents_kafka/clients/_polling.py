@@ -58,7 +58,7 @@ class Polling:
         poll: Callable[[float], int] = self._client.poll
         return poll
 
-    def serve(self, error: Exception | None, *, is_idle: bool) -> None:
+    def serve(self, error: BaseException | None, *, is_idle: bool) -> None:
         """Call the queued callbacks after a poll, and log the error that the poll has raised."""
         is_closing = self.deliveries.closed and isinstance(error, RuntimeError)  # `len` raises it later
         if error is not None and not is_closing:
@@ -238,7 +238,7 @@ def poll_or_log(client: Any, seconds: float) -> int:
     return served
 
 
-def log_polling(client: Any, error: Exception) -> None:
+def log_polling(client: Any, error: BaseException) -> None:
     """Log an error of ``error_cb`` or another callback of the client, unless the client is closed."""
     if not is_closed(client):  # `find_lost` reports that a client is closed
         _log.error("polling the Kafka producer has failed: %s", error, exc_info=error)

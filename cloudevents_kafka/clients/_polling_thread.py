@@ -22,7 +22,7 @@ class Polled(Protocol):
     def poller(self) -> Callable[[float], int]:
         """Return a function that waits some seconds for reports, and has no reference to this object."""
 
-    def serve(self, error: Exception | None, *, is_idle: bool) -> None:
+    def serve(self, error: BaseException | None, *, is_idle: bool) -> None:
         """Continue after a poll; ``error`` is the error that the poll has raised, or None.
 
         ``is_idle`` is whether the poll returned no delivery report.
@@ -76,7 +76,7 @@ class PollingThread:
             self.holder = threading.get_ident()
             try:
                 is_idle = not poll(SECONDS)
-            except Exception as failure:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
+            except BaseException as failure:  # noqa: BLE001  # of error_cb; its sys.exit would end only this thread
                 is_idle, error = True, failure
             finally:
                 self.holder = None

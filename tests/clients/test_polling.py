@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -313,6 +314,21 @@ def test_an_error_of_a_callback_comes_out_of_no_call(caplog: pytest.LogCaptureFi
         failing.result(10)
     assert [record.getMessage() for record in caplog.records] == [
         "on_delivery of event '1' of '/shop' has failed: 1"
+    ]
+
+
+def test_an_exit_in_a_callback_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged as any error of a callback, and the next report is processed."""
+    client, called = Client(), list[Delivery[Any]]()
+    producer = EventProducer(client, topic="t")
+    producer.send(order(1), on_delivery=lambda _: sys.exit("no more"))
+    client.report()
+    until(lambda: caplog.records)
+    producer.send(order(2), on_delivery=called.append)
+    client.report()
+    until(lambda: called)
+    assert [record.getMessage() for record in caplog.records] == [
+        "a callback of a delivery has failed: no more"
     ]
 
 

@@ -221,7 +221,7 @@ class PolledSender(AsyncSender):
         poll: Callable[[float], int] = self._client.flush if self._for_none else self._client.poll
         return poll
 
-    def serve(self, error: Exception | None, *, is_idle: bool) -> None:
+    def serve(self, error: BaseException | None, *, is_idle: bool) -> None:
         """Call the queued functions after a poll, wake the event loop, and report an error to the loop."""
         if error is not None:
             self._report_error(error)
@@ -236,7 +236,7 @@ class PolledSender(AsyncSender):
         busy = self.pending or self.deliveries.callbacks.due or self._client_full
         return bool(busy) and not (self._loop is not None and self._loop.is_closed())
 
-    def _report_error(self, error: Exception) -> None:
+    def _report_error(self, error: BaseException) -> None:
         if self._loop is None or repr(error) == self._last_error or is_closed(self._client):
             return  # `find_lost` reports a closed client
         self._last_error = repr(error)

@@ -365,7 +365,8 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_an_error_while_polling_goes_to_the_handler_of_the_loop() -> None:
+@pytest.mark.parametrize("error", [OSError, SystemExit])
+def test_an_error_while_polling_goes_to_the_handler_of_the_loop(error: type[BaseException]) -> None:
     """An error of the user's callbacks, which poll raises, is reported, and polling goes on."""
 
     class Failing(FakeProducer):
@@ -374,14 +375,14 @@ def test_an_error_while_polling_goes_to_the_handler_of_the_loop() -> None:
         def poll(self, timeout: float = -1) -> int:
             if self.failures:
                 self.failures -= 1
-                raise OSError("of a callback")
+                raise error("of a callback")
             return super().poll(timeout)
 
     async def work() -> None:
         contexts = asyncio.Queue[dict[str, Any]]()
         asyncio.get_running_loop().set_exception_handler(lambda _, context: contexts.put_nowait(context))
         async with AsyncEventProducer(Failing(), topic="orders") as producer:
-            await producer.send(order(1))
+            await asyncio.wait_for(producer.send(order(1)), 30)
         context = await asyncio.wait_for(contexts.get(), 30)  # the loop calls its handler later
         assert str(context["exception"]) == "of a callback"
         assert contexts.empty()
