@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
@@ -199,6 +200,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         self._left: list[TopicPartition] = []  # the first unfinished offsets after `run`
         self._is_away = False  # whether the group did not answer the last request of a run
         self._run: ThreadRun | None = None
+        self._closes: bool | None = None  # at the end of a processor's run; None if no processor reads
         self._workers: Threads | None = None  # of the last run, if its handlers have not returned
         self._lock = threading.RLock()  # protects the run; a signal handler may call `close`
         self.hand_over: Callable[..., object] = self._hand_over
@@ -318,7 +320,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         error is raised. The next iteration, with any method, returns the records after the error. A
         revocation or a seek drops the records of its partitions.
         """
-        self.check_open("batches()")
+        if self.only_loop.name is None:  # a loop ends without an error after a call of `close`
+            self.check_open("batches()")
         check_seconds("idle_timeout", idle_timeout)
         gathered = self._gathered
         idle_since = time.monotonic()
@@ -515,17 +518,32 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def close(self) -> None:
         """Stop, and close the wrapped consumer, which leaves its group.
 
-        If `close` is called during `run`, the consumer is closed after the end of the run.
+        If `close` is called during `run`, the consumer is closed after the end of the run. If a processor
+        reads, this call returns at once, and the consumer is closed after the processor's run.
         """
         self._stopped = self._closed = True
         with self._lock:
-            run = self._run
+            run, is_read = self._run, self._closes is not None
             if run is not None:
                 run.closes = True
-        if run is None:
-            self._close()
-        elif threading.current_thread() not in run.threads:
+            elif is_read:
+                self._closes = True
+        if run is not None and threading.current_thread() not in run.threads:
             run.ended.wait()
+        elif run is None and not is_read:
+            self._close()
+
+    @contextmanager
+    def closing_later(self) -> Iterator[None]:
+        """Put off calls of `close` until the block ends, in which a processor reads. Yields once."""
+        self._closes = False
+        try:
+            yield
+        finally:
+            with self._lock:
+                closes, self._closes = self._closes, None
+            if closes:
+                self._close()
 
     def _close(self) -> None:
         left, self._left = self._left, []

@@ -200,6 +200,7 @@ class EventProcessor:
             raise TransactionError("a handler of an earlier run has not returned")
         with (
             self.consumer.only_loop.begin("processor"),
+            self.consumer.closing_later(),
             stop_at_sigterm(self.stop),
             self.consumer._gathered.observed(self._policy.observed),
         ):
@@ -217,7 +218,7 @@ class EventProcessor:
         self._transactions.start(stop_timeout)
         failures = 0
         idle_since = time.monotonic()
-        while not self._stopped:
+        while not self._is_ending():
             # Before the records: a rebalance after this call makes the broker refuse the offsets.
             member = member_id(self.consumer.consumer)
             group = self.consumer.consumer.consumer_group_metadata()
@@ -225,7 +226,7 @@ class EventProcessor:
             if batch is None:
                 idle = time.monotonic() - idle_since
                 is_idle = idle_timeout is not None and idle >= idle_timeout and not self._is_left(idle)
-                if is_idle or self.consumer.stopped:
+                if is_idle:
                     break
                 continue
             if member != member_id(self.consumer.consumer) or self._is_ending():

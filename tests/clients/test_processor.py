@@ -451,6 +451,44 @@ def test_a_stop_ends_within_the_bound_whatever_hangs(monkeypatch: pytest.MonkeyP
     release.set()
 
 
+def close_in_a_thread(kafka: Kafka) -> None:
+    thread = threading.Thread(target=kafka.events.close)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("close", [lambda kafka: kafka.events.close(), close_in_a_thread])
+def test_a_consumer_that_is_closed_during_a_run_is_closed_at_its_end(close: Any) -> None:
+    """What was handled is committed first, no other record begins, and nobody waits for the run."""
+    kafka, closed = Kafka(), list[bool]()
+    kafka.before[2] = lambda: (close(kafka), closed.append(kafka.reader._closed))
+    assert kafka.run() == 3
+    assert closed == [False]
+    assert kafka.reader._closed
+    assert kafka.written == [0, 1, 2]
+    assert kafka.offsets == {("in", 0): 3}
+    with pytest.raises(RuntimeError, match="got one that is closed"):
+        kafka.run()
+
+
+def test_a_consumer_that_is_closed_while_a_batch_is_read_is_closed_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """None of the batch is handled."""
+    kafka = Kafka()
+    consume = kafka.reader.consume
+
+    def close_and_consume(number: int, timeout: float) -> Any:
+        kafka.events.close()
+        return consume(number, timeout)
+
+    monkeypatch.setattr(kafka.reader, "consume", close_and_consume)
+    assert kafka.run() == 0
+    assert kafka.reader._closed
+    assert kafka.handled == []
+
+
 def test_no_run_begins_while_the_handler_of_an_interrupted_run_is_at_work() -> None:
     """What it sends is in no later transaction; when it has returned, a run reads its records again."""
     kafka, release, interrupts = Kafka(count=3), threading.Event(), [True]

@@ -400,7 +400,11 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         self._events._stopped = True
 
     async def close(self) -> None:
-        """Stop, and close the client, even if this call is cancelled; the client leaves its group."""
+        """Stop, and close the client, even if this call is cancelled; the client leaves its group.
+
+        If an `AsyncEventProcessor` reads, this call does not wait for the end of the processor's run, which
+        closes the client.
+        """
         self.stop()
         self._events._closed = True
         if self._closing is None:

@@ -71,6 +71,19 @@ def test_the_end_of_its_consumer_is_that_of_a_processor() -> None:
     assert kafka.keys("out") == [0]
 
 
+def test_a_handler_may_close_the_consumer() -> None:
+    """It does not wait for its run, which commits what was handled, and then closes the client."""
+    kafka = Kafka(10)
+
+    async def handle(item: Decoded | Undecodable) -> None:
+        await kafka.handle(item)
+        await asyncio.wait_for(kafka.events.close(), 10)
+
+    assert asyncio.run(kafka.processor(handle).run()) == 1
+    assert kafka.keys("out") == [0]
+    assert kafka.reader._closed
+
+
 @pytest.mark.parametrize("abort", [None, "_TIMED_OUT", "delivery", "rebalance"])
 def test_each_record_is_forwarded_once_whatever_aborts(abort: str | None) -> None:
     """Also if a transaction is aborted, its records are read again and handled by the loop."""
