@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.clients._gathered import Gathered
+from cloudevents_kafka.clients._gathered import Gathered, ends_of
+from cloudevents_kafka.clients._places import Item, PartitionName, places_of
 from cloudevents_kafka.clients._protocols import suppress_client_errors
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ class Serving:
 
     If a poll returns a record, the record's partition is paused until the next batch. So the polls return at
     most one record of each partition.
+
+    If a partition is revoked while a batch is handled, another member may commit the records of the batch, so
+    this client must not go back to these records. A revoked partition has no position until a poll returns a
+    record of its next assignment. So `Serving` looks at the positions before each poll: a partition that was
+    revoked since the batch was read is known before a new position can hide this.
     """
 
     def __init__(
@@ -39,6 +45,8 @@ class Serving:
         self._gathered = gathered
         self._interval: object = (settings or {}).get("max.poll.interval.ms")
         self._paused: list[TopicPartition] = []
+        self._batch: Sequence[Item] = ()
+        self._ends: dict[PartitionName, int] | None = None  # of the batch, except in revoked partitions
         self._failure: Exception | None = None
         self._began = self._polled = time.monotonic()
         self._longest = 0.0  # seconds between two polls
@@ -52,6 +60,20 @@ class Serving:
             raise failure
         self._began = self._polled = time.monotonic()
         self._longest = 0.0
+
+    def hold(self, batch: Sequence[Item]) -> None:
+        """Remember a batch that was just read; this makes no call of the client."""
+        self._batch, self._ends = batch, None
+
+    def held(self) -> Collection[PartitionName]:
+        """Return the partitions of the batch that were not revoked since the batch was read."""
+        if self._ends is None:
+            self._ends = {(place.topic, place.partition): place.offset for place in ends_of(self._batch)}
+        for place in self._client.position(places_of(self._ends)):
+            name = place.topic, place.partition
+            if place.offset < self._ends[name]:  # a transaction's marker moves the position further
+                del self._ends[name]
+        return self._ends
 
     def end(self) -> None:
         """Let the client read on from the first records that were fetched, but not returned.
@@ -91,6 +113,7 @@ class Serving:
     def _poll(self) -> None:
         from confluent_kafka import TopicPartition
 
+        self.held()
         message = self._client.poll(0)
         if message is not None:
             self._gathered.add((message,))

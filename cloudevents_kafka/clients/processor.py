@@ -266,7 +266,9 @@ class EventProcessor:
 
     def _read_batch(self) -> Sequence[Item] | None:
         self._serving.begin()
-        return next(self.consumer.batches(self._next_records, POLL_SECONDS, idle_timeout=0), None)
+        batch = next(self.consumer.batches(self._next_records, POLL_SECONDS, idle_timeout=0), None)
+        self._serving.hold(batch or ())
+        return batch
 
     def _process(self, batch: Sequence[Item], group: object) -> int | Exception:
         """Handle a batch in a transaction, and return the number of committed records.
@@ -324,14 +326,9 @@ class EventProcessor:
 
     def _seek_back(self, batch: Sequence[Item]) -> None:
         """Seek back to the start of the batch in each partition, except in revoked partitions."""
-        client = self.consumer.consumer
-        ends = {(place.topic, place.partition): place.offset for place in ends_of(batch)}
         first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}
-        for place in client.position(ends_of(batch)):
-            name = place.topic, place.partition
-            # A partition that was revoked has no position, even if it was assigned again.
-            if place.offset >= ends[name]:
-                self.consumer.seek(first[name])
+        for name in first.keys() & self._serving.held():
+            self.consumer.seek(first[name])
 
     def _report(self, batch: Sequence[Item], error: Exception, failures: int) -> None:
         records = pluralize(len(batch), "record")

@@ -155,6 +155,39 @@ def test_records_of_before_a_rebalance_are_refused(monkeypatch: pytest.MonkeyPat
     assert kafka.written == list(range(10))
 
 
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("committed", [0, 3, 4, 9])
+def test_a_partition_that_comes_back_is_read_from_the_offset_of_the_group(
+    committed: int, monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    """While a batch is handled, another member commits its records, and a poll reads the next record."""
+    monkeypatch.setattr("cloudevents_kafka.clients._serving._PATIENCE", 0)
+    kafka, read = Kafka(on_failure="fail", tries=2, backoff=0), list[FakeMessage | None]()
+    poll = kafka.reader.poll
+
+    def poll_after_revocation(timeout: float) -> FakeMessage | None:
+        if read:
+            read.append(poll(timeout))
+            return read[-1]
+        kafka.reader.rebalance()
+        kafka.offsets["in", 0] = committed
+        read.append(None)
+        return None
+
+    def wait_for_record() -> None:
+        end = time.monotonic() + 20
+        while all(message is None for message in read) and time.monotonic() < end:
+            time.sleep(0.001)
+        if fails:
+            raise ConnectionError
+
+    monkeypatch.setattr(kafka.reader, "poll", poll_after_revocation)
+    kafka.before[0] = wait_for_record
+    kafka.run()
+    assert kafka.written == list(range(committed, 10))
+    assert kafka.offsets == {("in", 0): 10}
+
+
 def test_an_error_of_the_handler_aborts_and_ends() -> None:
     """The error is raised; the batches before it are committed, and the next run begins with its batch."""
     kafka = Kafka()
