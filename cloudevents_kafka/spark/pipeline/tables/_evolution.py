@@ -115,8 +115,10 @@ def aligned(value: str, rows: DataType, table: DataType, depth: int = 0) -> str:
 
 def type_sql(type_: DataType) -> str:
     """Return a type as SQL; the fields in the type may have any names."""
-    from pyspark.sql.types import ArrayType, MapType, StructType
+    from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 
+    if isinstance(type_, TimestampType):
+        return "timestamp_ltz"  # a setting of the session decides which type the word timestamp means
     if isinstance(type_, StructType):
         return f"struct<{', '.join(f'{quote(f.name)}: {type_sql(f.dataType)}' for f in type_.fields)}>"
     if isinstance(type_, ArrayType):

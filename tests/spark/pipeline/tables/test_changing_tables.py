@@ -159,7 +159,7 @@ def theirs_renamed(table: Changed) -> str:
     table.land()
     assert table.values("about") == ["s0", None]
     assert table.values("subject") == [None, "s1"]
-    return "added again; theirs is null in new rows"
+    return "added again as a new column; the old column is null in new rows"
 
 
 def theirs_dropped(table: Changed) -> str:

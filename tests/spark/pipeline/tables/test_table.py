@@ -263,25 +263,27 @@ def test_added_column(subject):
 
 
 def test_schemas(subject):
-    """A table with more columns takes the rows; one with fewer or other columns is refused."""
+    """A table of pipelines takes rows with more columns; one of others, or with other types, is refused."""
     spark, table = subject.spark, subject.open()
     schema = spark.createDataFrame([], SCHEMA).schema
-    table.check_schema(schema)
-    subject.append(0, 2)
-    spark.sql(f"ALTER TABLE {table._sql_name} ADD COLUMN mine string")
-    table.check_schema(schema)
-    subject.append(2, 4)
-    assert subject.frame().where("mine is null").count() == 4
     more = spark.createDataFrame([], SCHEMA + ", data_kind string").schema
+    table.check_schema(schema)
+    table._create(schema)
     with pytest.raises(
         WrongTable, match=r"must have the column data_kind of type string\. Add it: ALTER TABLE"
     ):
-        table.check_schema(more)
+        subject.open().check_schema(more)
+    subject.append(0, 2)
+    spark.sql(f"ALTER TABLE {table._sql_name} ADD COLUMN mine string")
+    subject.open().check_schema(schema)
+    subject.open().check_schema(more)  # the pipeline adds the column
+    subject.append(2, 4)
+    assert subject.frame().where("mine is null").count() == 4
     other = spark.createDataFrame([], SCHEMA.replace("offset bigint", "offset string")).schema
     with pytest.raises(
         WrongTable, match=r"column offset of the table .* must have the type string, got bigint"
     ):
-        table.check_schema(other)
+        subject.open().check_schema(other)
 
 
 def test_settings_of_the_user(subject):
