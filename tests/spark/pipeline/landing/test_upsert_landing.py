@@ -215,10 +215,10 @@ def test_wrong_tables(session: SparkSession, tmp_path: Path, table_format: str) 
     take(appended, rows_of(session, 0, 2), ranges(0, 2))
     with pytest.raises(WrongTable, match="rows by key, got one with a row for each record"):
         open_table(session, table_format, tmp_path / "appended", Upsert(("key",), None), EVENTS).ledger()
-    subject.landing.landed_so_far.ledger = subject.landing.ledger.add(
-        "p", {TOPIC: "old"}, ranges(0, 1, TOPIC)
-    )
+    table = subject.open_table(EVENTS)
+    before = table.ledger()
+    table.commit([], before, before.add("p", {TOPIC: "old"}, ranges(0, 1, TOPIC)))
     batch = subject.landing.begin(BatchPlan(1, ranges(1, 2, TOPIC)), "q", {})
     assert batch is not None
     with pytest.raises(WrongTable, match=r"topic orders that was deleted \(id old, now new\)"):
-        subject.landing.write(subject.writer, subject.records(), replace(batch, ids={TOPIC: "new"}))
+        subject.landing.target.start(session, replace(batch, ids={TOPIC: "new"}))
