@@ -14,11 +14,9 @@ from zlib import crc32
 
 import msgspec
 
-from cloudevents_kafka.spark.schema import FROM_JSON
-
 _TYPE = "ARRAY<MAP<STRING, ARRAY<ARRAY<BIGINT>>>>"
 # The default of a session may be ``value``, which is the name of the array in Spark's parser.
-_OPTIONS = f"map('columnNameOfCorruptRecord', '{FROM_JSON['columnNameOfCorruptRecord']}')"
+_OPTIONS = "map('columnNameOfCorruptRecord', '__ce_corrupt')"
 
 
 def partition_sql(known: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
