@@ -64,6 +64,9 @@ def _merge_binary(written: Headers, like: Headers, before: Mapping[str, Attribut
     new = dict(written)
     attributes = {_attribute_in(header) or "" for header in new}
     names = [_attribute_in(header) for header, _ in like]
+    if _types_differ(like):  # all were left out; if there is a copy in ce_datacontenttype, the copy was read
+        named = zip(names, like, strict=True)
+        names = ["" if exact_name(header) == CONTENT_TYPE else name for name, (header, _) in named]
     places = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True))
     type_place = places.get(_DATA_TYPE)
     came_type = None if type_place is None or _is_copy(like[type_place][0]) else like[type_place][1]
@@ -82,6 +85,12 @@ def _merge_binary(written: Headers, like: Headers, before: Mapping[str, Attribut
         ):
             merged.append((header, value))
     return merged + list(new.items())
+
+
+def _types_differ(headers: Headers) -> bool:
+    """Return whether several headers nearly, and none exactly, have the name content-type, and differ."""
+    found = [pair for pair in headers if pair[1] is not None and exact_name(pair[0]) == CONTENT_TYPE]
+    return len({value for _, value in found}) > 1 and CONTENT_TYPE not in dict(found)
 
 
 def _is_copy(name: str) -> bool:

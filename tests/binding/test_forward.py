@@ -118,6 +118,16 @@ def changed(event: Event, luck: random.Random) -> Event:
         return unchecked_event(attributes, event.payload, event.kind)
 
 
+def test_a_changed_event_keeps_content_types_that_differ() -> None:
+    """If a copy in ce_datacontenttype was read, because other headers differ, these headers stay."""
+    types = [("Content-Type", b"text/plain"), ("Content-Type", b"text/html")]
+    headers = [*CE, *types, ("ce_datacontenttype", b"application/json")]
+    item = decode(Record(value=b"{}", headers=headers), lenient=True)
+    assert isinstance(item, Decoded)
+    again = to_record(item.event.replace(subject="x"), like=item.record)
+    assert again.headers == [*CE, *types, ("content-type", b"application/json"), ("ce_subject", b"x")]
+
+
 def test_a_changed_event_keeps_invalid_values() -> None:
     """What lenient reading kept stays in a changed event; a value that is passed is checked."""
     kept = {"source": b"a b", "dataschema": b"order", "sampledrate": b"-1", "deprecated": b"maybe"}
