@@ -15,6 +15,7 @@ from cloudevents_kafka.spark import class_archive
 from cloudevents_kafka.spark.class_archive import ClassArchive
 from cloudevents_kafka.spark.pipeline import local_session
 from cloudevents_kafka.spark.pipeline.session import _archiving, write_class_archive
+from tests.spark.pipeline.conftest import hidden_spark
 
 pytestmark = [pytest.mark.spark]
 
@@ -151,14 +152,12 @@ def test_spark_starts_with_an_archive_of_another_java() -> None:
 @pytest.mark.timeout(600)
 def test_java_loads_classes_from_it(tmp_path: Path) -> None:
     """A start loads the classes of Spark's jars from it; with half of the file Spark starts without it."""
-    file = write_class_archive()
     log = tmp_path / "classes.log"
-    with local_session(
-        master="local[1]",
-        kafka=False,
-        conf={"spark.driver.extraJavaOptions": f"-Xlog:class+load:file={log}"},
-    ) as spark:
-        assert spark.range(3).count() == 3
+    conf = {"spark.driver.extraJavaOptions": f"-Xlog:class+load:file={log}"}
+    with hidden_spark():  # of other tests on this worker
+        file = write_class_archive()
+        with local_session(master="local[1]", kafka=False, conf=conf) as spark:
+            assert spark.range(3).count() == 3
     lines = [line for line in log.read_text().splitlines() if " org.apache.spark." in line]
     of_jars = [line for line in lines if "$$Lambda" not in line]  # those are made when they are needed
     assert len(of_jars) > 1000
