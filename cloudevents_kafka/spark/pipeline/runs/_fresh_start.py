@@ -45,11 +45,16 @@ def use_newest_start(
 def clear_unused(landed: Landed, checkpoint: Checkpoint) -> None:
     """Remove a checkpoint that Spark must not continue.
 
-    Spark has planned nothing if a checkpoint contains no offsets: the run that made it was killed. And if a
-    new checkpoint must follow the query of this checkpoint, a run was killed while it removed the checkpoint.
+    If a checkpoint contains no offsets, and no batch of its query has landed, the run that made it was killed
+    before Spark planned a batch. And if a new checkpoint must follow the query of this checkpoint, a run was
+    killed while it removed the checkpoint.
     """
-    follows = landed.beginning.follows
-    if not checkpoint.has_offsets() or (follows and checkpoint.query_id() in {None, follows}):
+    follows, last = landed.beginning.follows, landed.last
+    if checkpoint.has_offsets():
+        is_unused = follows is not None and checkpoint.query_id() in {None, follows}
+    else:
+        is_unused = last is None or checkpoint.query_id() != last.query
+    if is_unused:
         checkpoint.clear()
 
 
