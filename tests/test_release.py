@@ -94,6 +94,7 @@ def test_steps_can_be_named() -> None:
     assert names == [
         "tests",
         "tables",
+        "histories",
         "pages",
         "old-brokers",
         "busy",
@@ -119,7 +120,7 @@ def test_steps_can_be_named() -> None:
     ]
     wrong = subprocess.run([sys.executable, SCRIPT, "test"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
-    assert "STEP must be one of tests, tables, pages, old-brokers, busy" in wrong.stderr
+    assert "STEP must be one of tests, tables, histories, pages, old-brokers" in wrong.stderr
     assert "got test" in wrong.stderr
 
 

@@ -101,7 +101,7 @@ class _Lags(Collector):
             self._move(position, notice)
 
     def reach(self, notice: Notice) -> None:
-        """Set the offset at which the consumer of a partition reads on."""
+        """Set the offset of the record that the consumer of a partition reads next."""
         if (position := self._of_consumer(notice)) is not None:
             position.reached = notice.offset or 0
             self._move(position, notice)

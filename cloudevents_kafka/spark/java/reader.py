@@ -99,7 +99,7 @@ def _function(name: str, *, lenient: bool) -> str:
 
 
 def few_sql(text: str, most_bytes: int) -> str:
-    """Return SQL for ``text``, or for null once the texts of a task have more than ``most_bytes`` bytes."""
+    """Return SQL for ``text``; the SQL is null after the texts of a task exceed ``most_bytes`` bytes."""
     return f"{_CATALOG}.few({text}, {most_bytes})"
 
 

@@ -56,8 +56,8 @@ def read_out_of_range(
     """Return the records of a batch, with a null timestamp where Spark cannot convert the timestamp.
 
     ``options`` is a function: its argument is offsets, and its result is the options to read these offsets
-    with Spark. Raises `PipelineFailed` if librdkafka cannot read the records, or if too many records are
-    between the first and the last record that is out of range.
+    with Spark. Raises `PipelineFailed` if librdkafka cannot read the records, or if too many records
+    are between the first and the last of the records that are out of range.
     """
     found = list(_find(offsets, options(offsets)))
     for part in found:
