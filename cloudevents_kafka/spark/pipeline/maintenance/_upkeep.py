@@ -17,7 +17,14 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark._sql import name_parts, quote
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, failure_of, failures_in_words
 from cloudevents_kafka.spark.pipeline.session import local_session
-from cloudevents_kafka.spark.pipeline.stores import LocalStore, folder_lock, local_path, open_store
+from cloudevents_kafka.spark.pipeline.stores import (
+    BACKFILL_FOLDER,
+    REPLAYS_FOLDER,
+    LocalStore,
+    folder_lock,
+    local_path,
+    open_store,
+)
 from cloudevents_kafka.spark.pipeline.tables import Table, find_tables, table_by_name, table_in_folder
 from cloudevents_kafka.spark.table_formats import TABLE_FORMATS, TableFormat
 
@@ -102,11 +109,11 @@ def vacuum_tables(
     Versions that were current in the last ``keep_hours`` hours stay readable. If there are more than 1,000
     such versions, only the newest 1,000 versions and the versions of the last hour stay readable.
 
-    If ``keep_hours`` is less than a day, no pipeline may write to the tables at the same time. Before a batch
-    is committed, its files do not belong to any version, and could be deleted. `InUse` is raised if a
-    pipeline uses the folder. If a table is in a local folder, a pipeline waits with its commit until the
-    table is vacuumed, but at most 5 minutes. The other arguments and the errors are the same as for
-    `optimize_tables`.
+    If ``keep_hours`` is less than a day, no pipeline, backfill or replay may write to the tables at the same
+    time. Before a batch is committed, its files do not belong to any version, and could be deleted. `InUse`
+    is raised if one of them uses the folder. If a table is in a local folder, a pipeline waits with its
+    commit until the table is vacuumed, but at most 5 minutes. The other arguments and the errors are the same
+    as for `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
@@ -163,14 +170,16 @@ def _maintain(
 ) -> Iterator[Maintenance]:
     """Open the tables, call the function ``act`` with each table, and yield the results.
 
-    If ``alone`` is true, the folder is locked meanwhile, so that no pipeline writes to it.
+    If ``alone`` is true, the folder is locked meanwhile, so that no pipeline, backfill or replay writes to
+    it.
     """
     for name in names:
         name_parts(name)
     formats = needed_formats(folder, names)
     with ExitStack() as stack:
         if folder is not None and alone:
-            stack.enter_context(folder_lock(_pipeline_folder(folder)))
+            for writers in ("", f"/{BACKFILL_FOLDER}", f"/{REPLAYS_FOLDER}"):
+                stack.enter_context(folder_lock(_pipeline_folder(folder) + writers))
         spark = stack.enter_context(local_session(master=master, conf=conf, formats=formats, kafka=False))
         stack.enter_context(failures_in_words(str))
         yield from act(list(_tables(spark, folder, names)))

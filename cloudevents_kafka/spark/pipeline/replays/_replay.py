@@ -22,7 +22,6 @@ from cloudevents_kafka.spark.pipeline.landing import Landed, TablesTarget, open_
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, Rows, TablesReplay
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import (
     LANDED,
-    REPLAYS_FOLDER,
     ReplayCounts,
     ReplayNote,
     ReplayNotes,
@@ -30,6 +29,7 @@ from cloudevents_kafka.spark.pipeline.replays._replay_notes import (
 from cloudevents_kafka.spark.pipeline.replays._replay_options import ReplayOptions, has_landed, without
 from cloudevents_kafka.spark.pipeline.session import check_in_process, local_session
 from cloudevents_kafka.spark.pipeline.stores import (
+    REPLAYS_FOLDER,
     InUse,
     LocalStore,
     Store,

@@ -9,10 +9,9 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline.stores import InUse, Store
+from cloudevents_kafka.spark.pipeline.stores import REPLAYS_FOLDER, InUse, Store
 from cloudevents_kafka.spark.typed.schemas import DataSchema
 
-REPLAYS_FOLDER: Final = "_replays"
 LANDED: Final = "landed"  # the outcome of a record that is an event now
 REFUSED: Final = "refused"  # the outcome of a record that is still not an event
 

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -28,14 +28,12 @@ from cloudevents_kafka.spark.pipeline.landing import Landing, open_lander
 from cloudevents_kafka.spark.pipeline.options import BackfillRange, PipelineOptions
 from cloudevents_kafka.spark.pipeline.runs._gaps import Asked, Gap, next_batch
 from cloudevents_kafka.spark.pipeline.runs._watch import Watch
-from cloudevents_kafka.spark.pipeline.stores import Store, open_store
+from cloudevents_kafka.spark.pipeline.stores import BACKFILL_FOLDER, Store, open_store
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
 from cloudevents_kafka.spark.pipeline.watching import BatchProgress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_FOLDER: Final = "_backfill"
 
 
 class _BackfillNotes(notes.Manifests):
@@ -80,7 +78,7 @@ class Backfill:
         """Finish the unfinished batch of an earlier run; return the number of this batch, or None."""
         (landed, target, _), lander, own = self._landing, self._lander, None
         if not landed.in_notes:
-            own = open_store(f"{self._options.out.rstrip('/')}/{_FOLDER}", self._spark)
+            own = open_store(f"{self._options.out.rstrip('/')}/{BACKFILL_FOLDER}", self._spark)
             landed.manifests = manifests = _BackfillNotes(landed.store, own)
         recovered = lander.recover()
         if landed.last is None:

@@ -17,7 +17,7 @@ from cloudevents_kafka.spark.pipeline.runs._run import Run
 from cloudevents_kafka.spark.pipeline.runs._stream import Stream
 from cloudevents_kafka.spark.pipeline.runs._watch import Report, Warn, Watch
 from cloudevents_kafka.spark.pipeline.session import check_in_process, check_reachable, local_session
-from cloudevents_kafka.spark.pipeline.stores import folder_lock
+from cloudevents_kafka.spark.pipeline.stores import BACKFILL_FOLDER, folder_lock
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
 from cloudevents_kafka.spark.pipeline.watching import Metrics, Summary
 from cloudevents_kafka.spark.typed.schemas import has_avro
@@ -125,10 +125,12 @@ class EventPipeline:
             options = self.options
             metrics = Metrics(options.metrics_file, options.metrics_port, self._warn)
             self.metrics_url = resources.enter_context(closing(metrics)).url
-            # This check comes first, because Spark takes seconds to start. A backfill may run next to a
-            # pipeline.
+            # This check comes first, because Spark takes seconds to start. A backfill of tables may run next
+            # to a pipeline and other backfills, but not next to a `vacuum` that could delete its staged rows.
             if options.backfill is None or options.to == "parquet":
                 resources.enter_context(folder_lock(options.out))
+            else:
+                resources.enter_context(folder_lock(f"{options.out}/{BACKFILL_FOLDER}", shared=True))
             if self._spark is None:
                 check_reachable(options.bootstrap_servers)
             spark = self._spark or resources.enter_context(self._own_session())

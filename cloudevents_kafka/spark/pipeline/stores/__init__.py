@@ -2,6 +2,8 @@
 
 from cloudevents_kafka.spark.pipeline.stores._commit_lock import commit_lock
 from cloudevents_kafka.spark.pipeline.stores._store import (
+    BACKFILL_FOLDER,
+    REPLAYS_FOLDER,
     FolderFailed,
     HadoopStore,
     InUse,

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCK = "_lock"
+BACKFILL_FOLDER: Final = "_backfill"
+"""The folder of the files of backfills that run next to a pipeline, in the folder of the pipeline."""
+REPLAYS_FOLDER: Final = "_replays"
+"""The folder of the files of replays, in the folder of the pipeline."""
 _PATTERN_CHARACTERS: Final = re.compile(r"[\\*?\[\]{}]")
 _ADVICE: Final = {
     **dict.fromkeys(
@@ -123,14 +127,17 @@ def without_patterns(url: str) -> str:
 
 
 @contextmanager
-def folder_lock(location: str) -> Iterator[None]:
-    """Lock a local folder and yield; raise `InUse` if another pipeline has locked the folder."""
+def folder_lock(location: str, *, shared: bool = False) -> Iterator[None]:
+    """Lock a local folder and yield; raise `InUse` if another pipeline has locked the folder.
+
+    If ``shared`` is true, other shared locks of the folder are allowed.
+    """
     local = local_path(location)
     if local is None:
         yield
         return
     store = LocalStore(local)
-    store.lock()
+    store.lock(shared=shared)
     try:
         yield
     finally:
@@ -223,17 +230,17 @@ class LocalStore(Store):
             with self._explained("delete", path):
                 target.unlink(missing_ok=True)
 
-    def lock(self) -> None:
+    def lock(self, *, shared: bool = False) -> None:
         """Lock the folder until `close` is called or the process ends.
 
-        Raises `InUse` if another process has locked the folder.
+        Raises `InUse` if another process has locked the folder, unless both locks are shared.
         """
         import fcntl
 
         with self._explained("write", LOCK):
             self._lock_file = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock_file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.read(self._lock_file, 20).decode("ascii", "replace").strip()
             self.close()

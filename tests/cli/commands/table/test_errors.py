@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.spark.pipeline.session import _session
-from cloudevents_kafka.spark.pipeline.stores import LocalStore
+from cloudevents_kafka.spark.pipeline.stores import BACKFILL_FOLDER, REPLAYS_FOLDER, LocalStore
 
 pytest.importorskip("pyspark")
 
@@ -31,12 +31,13 @@ def test_no_table(run, tmp_path, command):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize("writer", ["", BACKFILL_FOLDER, REPLAYS_FOLDER])
 @pytest.mark.parametrize("table", ["", "events"])
-def test_in_use(run, tmp_path, table):
-    """Files younger than a day stay in a folder that a pipeline writes to, also if a table is named."""
+def test_in_use(run, tmp_path, table, writer):
+    """Files younger than a day stay in a folder that a pipeline, a backfill or a replay writes to."""
     (tmp_path / "events" / "_delta_log").mkdir(parents=True)
-    store = LocalStore(tmp_path)
-    store.lock()
+    store = LocalStore(tmp_path / writer)
+    store.lock(shared=writer == BACKFILL_FOLDER)
     try:
         done = run("table", "vacuum", "--keep-hours", "23", "--out", tmp_path / table)
     finally:
