@@ -72,6 +72,10 @@ class BatchLander:
         self._landed.check(query_id, committed)
         self._landed.record_beginning(self.topic_ids, self._options.start if query_id is None else None)
 
+    def finds(self, topic: str) -> bool:
+        """Return whether the pipeline reads a topic, and the topic exists."""
+        return self._options.reads(topic) and self._topics.exists(topic)
+
     def find_topics(self) -> None:
         """Look up the ids of the topics.
 
@@ -94,12 +98,14 @@ class BatchLander:
     def source_options(self) -> dict[str, str]:
         """Return the options of Spark's source.
 
-        A new checkpoint begins after the records that have landed in the tables.
+        A new checkpoint begins after the records that have landed in the tables. If it is not the first
+        checkpoint of the folder, partitions without landed records are read from their first record. An
+        existing checkpoint would read such partitions in the same way.
         """
         options = self._options.source_options()
         if self._checkpoint.query_id() is None:
-            start = find_starts(options["startingOffsets"], self._landed.landed, self._topics)
-            options["startingOffsets"] = start
+            start = options["startingOffsets"] if self._landed.last is None else "earliest"
+            options["startingOffsets"] = find_starts(start, self._landed.landed, self._topics)
         return options
 
     def check_topics(self, plan: notes.BatchPlan | None = None, **timeout: float) -> dict[str, str]:
@@ -139,8 +145,10 @@ class BatchLander:
         """Land an unfinished batch of an earlier run, and return its manifest.
 
         If `Target.is_decided` returns true, the batch is read with the settings that the earlier run used.
-        Otherwise, the batch is read with the settings of this start.
+        Otherwise, the batch is read with the settings of this start. Raises `TopicChanged` if a topic of the
+        batch was deleted.
         """
+        self._topics.check_ids(batch.ids, batch.offsets)
         records = self._records(spark, batch.offsets)
         if self._target.is_decided(batch):
             # Notes of earlier versions do not contain the option upsert, which is the same for all batches of

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline.landing import Landed, Landing
-from cloudevents_kafka.spark.pipeline.notes import Checkpoint, Ledger, OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline.notes import REPLAYS, Checkpoint, Ledger, OffsetRange, OffsetRanges
 
 
 def use_newest_start(
@@ -63,19 +63,20 @@ def forget_topics(
     checkpoint: Checkpoint,
     names: Collection[str],
     recover: Callable[[], object],
-    reads: Callable[[str], bool] = lambda _: False,
+    finds: Callable[[str], bool] = lambda _: False,
 ) -> None:
     """If Spark has planned offsets of the topics ``names``, continue with a checkpoint without these topics.
 
-    The new checkpoint also includes topics that are missing in Spark's plan, if ``reads`` returns true for
-    them. Such topics continue after the offsets that have landed; Spark itself would read these topics from
-    their first offset.
+    The new checkpoint also includes topics that have landed records and are missing in Spark's plan, if
+    ``finds`` returns true for them. Such topics continue after the offsets that have landed; Spark itself
+    would read these topics from their first offset.
     """
     query_id, planned = checkpoint.query_id(), checkpoint.last_planned()
     if query_id is None or planned is None:
         return
-    again = {topic for topic, parts in landed.landed.items() if parts and reads(topic)}
-    if not planned.ranges.keys() & set(names) and again <= planned.ranges.keys():
+    # The ledger of a table also has topics that only a backfill, or another pipeline, has landed.
+    unplanned = {entry.topic for entry in landed.ledger.entries()} - {REPLAYS, *planned.ranges}
+    if not planned.ranges.keys() & set(names) and not any(map(finds, unplanned)):
         return
     begun = landed.begun()
     if begun is not None:

@@ -103,7 +103,7 @@ class Stream:
         recovered = lander.recover()
         clear_unused(landing.landed, self.checkpoint)
         use_newest_start(landing, self.checkpoint, options.start, lander.recover, self._watch.warn_later)
-        forget_topics(landing.landed, self.checkpoint, options.forget_topics, lander.recover, options.reads)
+        forget_topics(landing.landed, self.checkpoint, options.forget_topics, lander.recover, lander.finds)
         self._total_before = landing.landed.total
         lander.check_start(self.checkpoint.query_id(), self.checkpoint.last_committed())
         begun = lander.finish_begun(self._spark)

@@ -87,6 +87,8 @@ class KafkaAdmin:
         names = tuple(topics)
         if self._admin is None:
             return dict.fromkeys(names, TopicState(None, None, "Spark has no AdminClient under Kafka's name"))
+        if not names:
+            return {}
         # If one topic does not exist or must not be described, the request for all topics fails.
         return self._describe_all(names, landed, timeout) or {
             name: self._describe(name, landed.get(name, ()), timeout) for name in names

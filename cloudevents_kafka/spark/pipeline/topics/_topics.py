@@ -27,6 +27,7 @@ _NO_TOPIC: Final = "UnknownTopicOrPartitionException"
 _NO_RIGHT: Final = "AuthorizationException"
 _TOO_OLD: Final = "UnsupportedVersionException"
 _RECREATION_SECONDS: Final = 5.0
+_TIMEOUT: Final = 60.0
 _START_AFRESH = "Land the topic into a fresh folder, with a fresh checkpoint"
 _NO_ID = (
     "the brokers report no id of topic {} ({}): if the topic is deleted and created again, "
@@ -111,7 +112,7 @@ class TopicMonitor:
         landed: OffsetRanges,
         planned: OffsetRanges | None = None,
         *,
-        timeout: float = 60.0,
+        timeout: float = _TIMEOUT,
     ) -> dict[str, str]:
         """Return the topics' ids; raise `TopicChanged` if a topic with landed records was created again.
 
@@ -131,6 +132,18 @@ class TopicMonitor:
         self.partitions = {name: state.partitions for name, state in found.items() if state.partitions}
         return {name: state.id for name, state in found.items() if state.id is not None}
 
+    def check_ids(self, ids: TopicIds, topics: Iterable[str]) -> None:
+        """Raise `TopicChanged` if one of the topics does not exist, or has another id than the id in ``ids``.
+
+        The pipeline need not read the topics any more.
+        """
+        for name, state in self._admin.describe(topics, {}, _TIMEOUT).items():
+            self._check_id(name, state, ids.get(name))
+
+    def exists(self, topic: str) -> bool:
+        """Return whether a topic exists."""
+        return self._admin.describe([topic], {}, _TIMEOUT)[topic] is not None
+
     def _find_names(self, pattern: str, known: Iterable[str], timeout: float) -> None:
         """Find the topics whose names match the pattern; topics in ``known`` need not exist any more."""
         found = {*self._admin.list_names(timeout), *known}
@@ -141,7 +154,7 @@ class TopicMonitor:
     def ends(self, topic: str, partitions: Iterable[str]) -> Mapping[str, int]:
         """Return the end offsets of partitions; partitions without a reported end offset are left out."""
         asked = {topic: dict.fromkeys(partitions, OffsetRange(0, 0))}
-        state = self._admin.describe([topic], asked, 60.0)[topic]
+        state = self._admin.describe([topic], asked, _TIMEOUT)[topic]
         return {} if state is None else state.ends or {}
 
     def _describe(

@@ -234,6 +234,23 @@ def test_two_backfills_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> N
     assert offsets(lake, "delta") == list(range(6))
 
 
+@pytest.mark.parametrize(
+    "to", ["delta", *(pytest.param(to, marks=pytest.mark.release) for to in ("parquet", "iceberg"))]
+)
+def test_a_backfilled_topic_is_added(lake: Lake, to: Any) -> None:
+    """It is read after the part that a backfill has landed; its other partitions from their first record."""
+    other = create(lake.broker, f"{lake.topic}-other", 2)
+    produce(lake.broker, lake.topic, 1)
+    lake.run(to=to, start="latest")
+    produce(lake.broker, other, 10)
+    produce(lake.broker, other, 2, partition=1)
+    assert lake.run(to=to, topics=(other,), backfill="3..6").counts.read == 3
+    both = {"to": to, "start": "latest", "topics": (lake.topic, other)}
+    assert lake.run(**both).counts.read == 4 + 2
+    produce(lake.broker, other, 1)
+    assert lake.run(**both).counts.read == 1
+
+
 def test_what_has_no_pipeline(lake: Lake) -> None:
     """A folder without a batch is refused, and so is one of Parquet that a pipeline uses."""
     produce(lake.broker, lake.topic, 2)

@@ -234,9 +234,12 @@ class Topics:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def check(self, ids: Any, landed: OffsetRanges, planned: Any = None, **_: float) -> dict[str, str]:
-        if ids.get(TOPIC, self._world.topic_id) != self._world.topic_id:
+    def check_ids(self, ids: Any, topics: Any) -> None:
+        if TOPIC in topics and ids.get(TOPIC, self._world.topic_id) != self._world.topic_id:
             raise TopicChanged("the topic is another one")
+
+    def check(self, ids: Any, landed: OffsetRanges, planned: Any = None, **_: float) -> dict[str, str]:
+        self.check_ids(ids, (TOPIC,))
         for _topic, partition, offsets in iter_partitions(landed):
             if offsets.end > self._world.ends[partition]:
                 raise TopicChanged("the topic ends before")

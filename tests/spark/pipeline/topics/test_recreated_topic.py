@@ -8,10 +8,12 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+from cloudevents_kafka.spark.pipeline.landing import TablesTarget
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin, TopicChanged
 from cloudevents_kafka.spark.pipeline.topics._topics import TopicState
 from cloudevents_kafka.testing import LocalBroker
@@ -66,6 +68,25 @@ def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: 
     lake.run()
     assert [row[0] for row in lake.rows()] == ["new"] * count
     assert lake.warnings == []
+
+
+@pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
+def test_recreated_after_a_batch_was_begun(lake: Lake, to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first batch with a topic is not finished with records of another topic of this name."""
+    other = create(lake.broker, f"{lake.topic}-other")
+    produce(lake.broker, lake.topic, 2)
+    lake.run(to=to)
+    produce(lake.broker, other, 3)
+    both = {"to": to, "topics": (lake.topic, other)}
+    with monkeypatch.context() as patch:
+        patch.setattr(TablesTarget, "commit", Mock(side_effect=KeyError("killed")))
+        with pytest.raises(Exception, match="killed"):
+            lake.run(**both)
+    recreate(lake.broker, other, 5)
+    for topics in (both["topics"], (lake.topic,)):
+        with pytest.raises(TopicChanged, match=rf"topic {other} was deleted and created again"):
+            lake.run(to=to, topics=topics)
+    assert lake.run(to=to, forget_topics=(other,)).total.read == 2
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,18 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 LANDED = {"t": {"0": OffsetRange(0, 10), "1": OffsetRange(5, 7)}}
 
 
+def test_ids_of_an_unfinished_batch() -> None:
+    """The topics of a batch have the ids of the batch, also if the pipeline does not read them any more."""
+    states = {"t": TopicState("A", {}), "u": TopicState("B", {}), "v": None}
+    topics = TopicMonitor((), FixedAdmin(**states), "lake", pytest.fail)
+    topics.check_ids({"t": "A", "v": "C"}, ("t", "u"))
+    with pytest.raises(TopicChanged, match=r"u was deleted and created again: its id is B, .* with id A"):
+        topics.check_ids({"u": "A"}, ("t", "u"))
+    with pytest.raises(TopicChanged, match="v does not exist any more: the one with id C"):
+        topics.check_ids({"v": "C"}, ("v",))
+    assert [topics.exists(topic) for topic in states] == [True, True, False]
+
+
 def test_same_topics() -> None:
     """Ids as they were, ids that were not known before, and ends behind what has landed are right."""
     now = {"t": TopicState("A", {"0": 10, "1": 8}), "u": TopicState("B", {})}
