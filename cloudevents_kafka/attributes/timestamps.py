@@ -119,7 +119,7 @@ def to_epoch(text: str) -> tuple[int, int]:
             return since.days * 86400 + since.seconds, since.microseconds * 1000
     moment, rest = instant(text)
     if rest.startswith(_LEAP):
-        raise ValueError("it is a leap second, which seconds since the epoch do not count")
+        raise ValueError("it is a leap second, which the number of seconds since the epoch does not include")
     if len(rest) > 3 or not (rest.isdigit() or rest == ""):  # the text of a time in the year 0
         raise ValueError("its year is 0" if text.startswith("0000") else "it has digits below a nanosecond")
     seconds, fraction = divmod(moment - EPOCH, SECOND)

@@ -306,9 +306,9 @@ class TablesTarget(Target):
         """Raise `WrongTable` if rows have changed since the batch was compared with them."""
         if self._ledgers[notes.EVENTS].generation != before.generation:
             raise WrongTable(
-                f"no other pipeline must commit to {self.table_name(notes.EVENTS)} while a batch is compared "
-                "with its rows, but one has; nothing of the batch has landed there. Start again, and run one "
-                "pipeline at a time"
+                f"only one pipeline must use the table {self.table_name(notes.EVENTS)}, but another pipeline "
+                "has committed rows after this batch was compared with the table; no record of the batch has "
+                "landed there. Start again, and run one pipeline at a time"
             )
 
     def _left(self, table: str) -> notes.OffsetRanges:

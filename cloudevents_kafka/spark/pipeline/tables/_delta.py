@@ -189,9 +189,9 @@ class DeltaTable(_table.Table):
         mode = self._property(_MAPPING) if exists else self._spark.conf.get(_NEW_MAPPING, None)
         if mode in {None, "none"}:
             raise WrongTable(
-                f"the column {'.'.join(wrong)} of the table {self.name} must have a name without blanks and "
-                f"without any of ,;{{}}()=, got {wrong[-1]!r}. Choose another name, land in Iceberg, or let "
-                f"Delta map names: set {_MAPPING}=name in the table, or for new tables -X {_NEW_MAPPING}=name"
+                f"the name of the column {'.'.join(wrong)} of the table {self.name} must not contain blanks "
+                f"or any of ,;{{}}()=, got {wrong[-1]!r}. Choose another name, land in Iceberg, or let Delta "
+                f"map names: set {_MAPPING}=name in the table; for new tables, pass -X {_NEW_MAPPING}=name"
             )
 
     def _property(self, name: str) -> str | None:

@@ -141,7 +141,7 @@ class Table(ABC):
         expected = str(self.upsert or "")
         if found != expected and (found or not self._is_new()):
             raise WrongTable(
-                f"the table {self.name} must have {_keys_text(expected)}, got one with {_keys_text(found)}. "
+                f"the table {self.name} must have {_keys_text(expected)}, got {_keys_text(found)}. "
                 "Land with the same keys (--upsert) as before, or into a fresh table"
             )
         return True
@@ -354,4 +354,4 @@ class Table(ABC):
 
 
 def _keys_text(keys: str) -> str:
-    return f"rows by {keys}" if keys else "a row for each record"
+    return f"one row for each {keys}" if keys else "one row for each record"

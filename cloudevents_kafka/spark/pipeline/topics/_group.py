@@ -53,8 +53,8 @@ class GroupOffsets:
             self._reasons.add(reason)
             self._warn(
                 f"landed offsets were not committed to the group {self._group}: {reason}. The run continues, "
-                "because the tables decide what has landed. The group must have no consumer, and this login "
-                "needs the right READ on the group"
+                "because the tables decide what has landed. "
+                "No consumer must be in the group, and this login needs the right READ on the group"
             )
 
 

@@ -207,13 +207,13 @@ def test_wrong_tables(session: SparkSession, tmp_path: Path, table_format: str) 
     subject = history(session, table_format, tmp_path, Upsert(("key",), None))
     subject.log[0] += [put("a", "1")]
     subject.land([1, 0])
-    others = [(Upsert(("subject",), None), "rows by subject"), (None, "a row for each record")]
+    others = [(Upsert(("subject",), None), "one row for each subject"), (None, "one row for each record")]
     for upsert, words in others:
-        with pytest.raises(WrongTable, match=f"must have {words}, got one with rows by key"):
+        with pytest.raises(WrongTable, match=f"must have {words}, got one row for each key"):
             open_table(session, table_format, tmp_path, upsert, EVENTS).ledger()
     appended = open_table(session, table_format, tmp_path / "appended", None, EVENTS)
     take(appended, rows_of(session, 0, 2), ranges(0, 2))
-    with pytest.raises(WrongTable, match="rows by key, got one with a row for each record"):
+    with pytest.raises(WrongTable, match="one row for each key, got one row for each record"):
         open_table(session, table_format, tmp_path / "appended", Upsert(("key",), None), EVENTS).ledger()
     table = subject.open_table(EVENTS)
     before = table.ledger()
