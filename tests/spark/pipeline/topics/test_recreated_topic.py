@@ -70,7 +70,8 @@ def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: 
     assert lake.warnings == []
 
 
-@pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
+@pytest.mark.release
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
 def test_recreated_after_a_batch_was_begun(lake: Lake, to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first batch with a topic is not finished with records of another topic of this name."""
     other = create(lake.broker, f"{lake.topic}-other")
