@@ -41,6 +41,20 @@ def java_frame(rows: DataFrame) -> Any:
     return rows._jdf  # noqa: SLF001
 
 
+def stored_rows(rows: DataFrame) -> DataFrame:
+    """Return rows that `DataFrame.persist` stores, as a DataFrame whose plan begins with the stored rows.
+
+    Without this call, the plan of ``rows`` still contains the expressions that have computed the rows, and
+    Spark checks these expressions again. For example, Spark refuses a MERGE into an Iceberg table if one of
+    the expressions is not deterministic.
+    """
+    from pyspark.sql import DataFrame
+
+    frame, session = java_frame(rows), java_session(rows.sparkSession)
+    stored = session.internalCreateDataFrame(frame.queryExecution().toRdd(), frame.schema(), False)
+    return DataFrame(stored, rows.sparkSession)
+
+
 def scala_seq(java: Any, items: Iterable[Any]) -> Any:
     """Return an immutable Scala sequence of items."""
     values = java.java.util.ArrayList()

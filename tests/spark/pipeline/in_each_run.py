@@ -11,6 +11,7 @@ from typing import Final
 IN_EACH_RUN: Final = {
     "backfill/test_backfill.py": ("test_gaps_are_filled",),
     "batches/test_batch.py": (
+        "test_kept_rows",
         "test_records_that_are_read_twice",
         "test_records_that_were_not_planned",
         "test_rows_and_counts",

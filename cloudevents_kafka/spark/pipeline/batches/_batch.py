@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.storagelevel import StorageLevel
 
-from cloudevents_kafka.spark._java import free_checkpoint
+from cloudevents_kafka.spark._java import free_checkpoint, stored_rows
 from cloudevents_kafka.spark.java.reader import reader_sql
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import (
@@ -202,7 +202,7 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             _run(kept)
-            yield kept
+            yield stored_rows(kept)
         finally:
             kept.unpersist()
         return

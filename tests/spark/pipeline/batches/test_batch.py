@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import uuid
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pytest
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.primitives.bounded import OTHERS
+from cloudevents_kafka.spark._java import java_frame
 from cloudevents_kafka.spark.java.reader import foreign_sql, reader_sql
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter, _batch, _batch_rows
 from cloudevents_kafka.spark.pipeline.batches._observed import label_counts
@@ -223,6 +225,18 @@ def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> N
         writer.write(
             rows.unionAll(rows), batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}").append
         )
+
+
+@pytest.mark.parametrize("loses_executors", [False, True])
+def test_kept_rows(session: SparkSession, monkeypatch: pytest.MonkeyPatch, *, loses_executors: bool) -> None:
+    """They are computed once, and their plan has no expression that Spark would check again."""
+    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+    monkeypatch.setattr(_batch, "_loses_no_executor", lambda _: not loses_executors)
+    chance = F.udf(lambda: uuid.uuid4().hex).asNondeterministic()
+    with _batch.kept_rows(session.range(3).select("id", chance().alias("chance"))) as kept:
+        assert java_frame(kept).queryExecution().analyzed().deterministic()
+        assert sorted(kept.collect()) == sorted(kept.collect())
 
 
 HEADERS_OF_ROWS = (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.spark.pipeline import PipelineFailed
+from cloudevents_kafka.spark.pipeline.batches import _batch
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows
 from cloudevents_kafka.spark.pipeline.notes import ReadSettings, Upsert
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
@@ -51,6 +52,20 @@ def test_a_first_batch_without_rows(lake: Lake, to: str, upsert: tuple[str, ...]
     change(lake, "b")
     assert lake.run(**options).counts.events == 1
     assert [row[:2] for row in rows(lake, to)] == [("s0", "b")]
+
+
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
+def test_rows_of_a_cluster(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are merged, too, if Spark can compute them again after it has lost an executor."""
+    monkeypatch.setattr(_batch, "_loses_no_executor", lambda _: False)
+    options: Any = {"to": to, "upsert": ("subject",), "schemas": {"t": "n INT"}}
+    for values in ((1, 2), (3,)):
+        for number, value in enumerate(values):
+            send_data(lake, "t", JSON, f'{{"n":{value}}}'.encode(), subject=f"s{number}")
+        send_data(lake, "t", JSON, b'{"n":"x"}', subject="s9")
+        lake.run(**options)
+    found = table_of(lake, to).read().select("subject", "value.n").collect()
+    assert sorted(map(tuple, found)) == [("s0", 3), ("s1", 2)]
 
 
 def change(lake: Lake, types: str) -> None:
