@@ -39,7 +39,7 @@ def write_batches(servers: str, topic: str, batches: Iterable[Sequence[Record]],
     """Append batches of records to a partition."""
     with Client(servers) as client:
         cluster, deadline = client._cluster, Deadline(_SECONDS)
-        broker = cluster.broker(cluster.leader(topic, partition, deadline), deadline)
+        broker = cluster.broker(cluster.leader(topic, partition, deadline, create=True), deadline)
         for records in batches:
             data = PartitionProduceData(index=partition, records=encode_batch(records))
             request = ProduceRequest(

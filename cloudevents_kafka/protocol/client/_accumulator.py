@@ -239,7 +239,7 @@ class Accumulator:
 
     def _partitions(self, topic: str, deadline: Deadline) -> tuple[list[int], list[int]]:
         """Return a topic's partitions, and its partitions with a leader (or all, if none has a leader)."""
-        partitions = self._cluster.current_partitions(topic, deadline)
+        partitions = self._cluster.current_partitions(topic, deadline, create=True)
         led = self._cluster.current_partitions(topic, deadline, with_leader=True)
         if len(led) < len(partitions) and self._next_leaders.expired():
             self._next_leaders = Deadline(_LEADERS_PAUSE)

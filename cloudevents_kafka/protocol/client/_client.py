@@ -121,7 +121,7 @@ class Client(Closing):
 
     def partitions(self, topic: str) -> list[int]:
         """Return a topic's partitions; brokers with auto.create.topics.enable create a missing topic."""
-        return self._cluster.partitions(topic, Deadline(self._timeout))
+        return self._cluster.partitions(topic, Deadline(self._timeout), create=True)
 
     def api_versions(self) -> Mapping[int, Versions]:
         """Return the versions that a broker accepts, by API key."""
@@ -256,7 +256,8 @@ class Client(Closing):
         its first open transaction, and ``reset="latest"`` begins there. If a transaction commits an offset
         for the group, the consumer uses this offset when the transaction has ended. ``max_unpacked_bytes``
         limits the decompressed size of a batch. A consumer keeps the last responses, one decompressed batch,
-        and 500 records in memory.
+        and 500 records in memory. A consumer does not create topics, but brokers before 0.11 create a missing
+        topic that is read.
         """
         settings = ConsumerSettings(
             reset=reset,

@@ -174,12 +174,13 @@ class Cluster:
         return broker
 
     def fetch_metadata(
-        self, topics: Sequence[str] | None, deadline: Deadline, *, create: bool = True
+        self, topics: Sequence[str] | None, deadline: Deadline, *, create: bool = False
     ) -> messages.MetadataResponse:
         """Request the metadata of topics (None: all) from any broker, store it and return it.
 
-        With ``create``, a broker with auto.create.topics.enable creates missing topics; a broker before 0.11
-        creates missing topics even without ``create``.
+        With ``create``, a broker with auto.create.topics.enable creates missing topics. Readers do not pass
+        ``create``, because a topic that they read may have been deleted. A broker before 0.11 creates missing
+        topics even without ``create``.
         """
         named = None if topics is None else [messages.MetadataRequestTopic(name=name) for name in topics]
 
@@ -203,23 +204,27 @@ class Cluster:
     def invalidate(self) -> None:
         self._topics.clear()
 
-    def partitions(self, topic: str, deadline: Deadline) -> list[int]:
+    def partitions(self, topic: str, deadline: Deadline, *, create: bool = False) -> list[int]:
         """Return a topic's partitions; wait while a new topic has no leaders."""
         return self.retry(
-            f"the partitions of {topic}", lambda: self.current_partitions(topic, deadline), deadline
+            f"the partitions of {topic}",
+            lambda: self.current_partitions(topic, deadline, create=create),
+            deadline,
         )
 
-    def current_partitions(self, topic: str, deadline: Deadline, *, with_leader: bool = False) -> list[int]:
+    def current_partitions(
+        self, topic: str, deadline: Deadline, *, with_leader: bool = False, create: bool = False
+    ) -> list[int]:
         """Return a topic's partitions, or only the partitions that have a leader.
 
         Raises `BrokerError` if the topic has no partitions now.
         """
-        found = self._topic(topic, deadline).partitions
+        found = self._topic(topic, deadline, create=create).partitions
         return sorted(part.partition_index for part in found if part.leader_id >= 0 or not with_leader)
 
-    def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
+    def leader(self, topic: str, partition: int, deadline: Deadline, *, create: bool = False) -> int:
         """Return the id of a partition's leader; raise `BrokerError` if the partition has no leader now."""
-        metadata = self._topic(topic, deadline)
+        metadata = self._topic(topic, deadline, create=create)
         for part in metadata.partitions:
             if part.partition_index == partition:
                 if part.leader_id >= 0:  # S0-A4: during an election "this id will be -1"
@@ -231,10 +236,10 @@ class Cluster:
             hint=f"the topic has the partitions {_range(metadata)}",
         )
 
-    def _topic(self, topic: str, deadline: Deadline) -> messages.MetadataResponseTopic:
+    def _topic(self, topic: str, deadline: Deadline, *, create: bool) -> messages.MetadataResponseTopic:
         metadata = self._topics.get(topic)
         if metadata is None or metadata.error_code or not metadata.partitions:
-            self.fetch_metadata([topic], deadline)
+            self.fetch_metadata([topic], deadline, create=create)
             metadata = self._topics.get(topic)
         elif self._next_refresh.expired():
             with suppress(ProtocolError):
@@ -264,7 +269,7 @@ class Cluster:
             topic for topic in topics if topic not in self._topics or not self._topics[topic].partitions
         ]
         if missing:
-            self.fetch_metadata(missing, deadline, create=False)
+            self.fetch_metadata(missing, deadline)
         found = {topic: self._topics[topic].partitions for topic in topics if topic in self._topics}
         return {topic: sorted(part.partition_index for part in found.get(topic, ())) for topic in topics}
 
@@ -272,7 +277,7 @@ class Cluster:
         """Request the metadata of all topics again; a topic with an error keeps its old metadata."""
         self._next_refresh = Deadline(self._settings.metadata_max_age)
         former = dict(self._topics)
-        self.fetch_metadata(sorted(former), deadline, create=False)  # a topic may have been deleted
+        self.fetch_metadata(sorted(former), deadline)
         self._topics |= {name: one for name, one in former.items() if self._topics[name].error_code}
 
     def retry(

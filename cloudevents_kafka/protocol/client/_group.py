@@ -36,7 +36,7 @@ REJOIN_ERRORS: Final = frozenset(
 """The errors after which this member must join the group again."""
 
 _RETRY_PAUSE: Final = 0.1  # seconds, before a failed step is repeated
-_LOOKUP_TIMEOUT: Final = 3.0  # seconds for new topics to be created
+_LOOKUP_TIMEOUT: Final = 3.0  # seconds for new topics to get leaders
 _HEARTBEAT_TIMEOUT: Final = 0.5  # seconds for a heartbeat in flight when the member leaves
 _LEAVE_TIMEOUT: Final = 2.0  # seconds for leaving; a member that does not leave expires with its session
 

@@ -127,7 +127,7 @@ class BatchSender:
         for batch in batches:
             try:
                 deadline = self._accumulator.time_limit(batch.queued[0])
-                leader = self._cluster.leader(*batch.topic_partition, deadline)
+                leader = self._cluster.leader(*batch.topic_partition, deadline, create=True)
             except ProtocolError as error:
                 self._retry_or_fail([batch], error)
             else:

@@ -93,6 +93,7 @@ def test_all_addresses_may_be_dead(dead, listening, make):
 
 def test_metadata_is_kept(broker, make):
     """Leaders of one topic are looked up with one request."""
+    broker.create_topic("t")
     cluster = make(broker)
     for _ in range(5):
         assert cluster.partitions("t", Deadline(2)) == [0]
@@ -107,7 +108,7 @@ def test_metadata_is_kept(broker, make):
 def test_a_new_topic_is_waited_for(start, make):
     """A topic without leaders is requested again until it has them."""
     broker = start(settings={"elects_leaders_at_once": False})
-    assert make(broker).partitions("new", Deadline(5)) == [0]
+    assert make(broker).partitions("new", Deadline(5), create=True) == [0]
     assert len(broker.calls(METADATA)) >= 2
 
 

@@ -232,6 +232,20 @@ def test_a_leader_moves(start, connect, reader):
     assert found == numbers(40)
 
 
+@pytest.mark.parametrize("offset", [0, EARLIEST])
+def test_reading_does_not_create_a_topic(broker, client, reader, offset):
+    """No request of a consumer or of `offset_at` asks the broker to create a topic, which may be deleted."""
+    broker.create_topic("t")
+    broker.faults.add(faults.error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "t"), api=LIST_OFFSETS, times=2)
+    broker.faults.add(faults.error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "t"), api=FETCH, times=2)
+    consumer = reader(broker, TopicPartition("t", 0, offset))
+    assert consumer.poll(0.5) is None
+    assert client.offset_at("t", 0, LATEST) == 0
+    asked = [call.message for call in broker.calls(METADATA) if call.message.topics]
+    assert len(asked) > 3
+    assert not any(message.allow_auto_topic_creation for message in asked)
+
+
 def test_a_partition_without_a_leader_backs_off(start, connect, reader):
     """It takes few requests and little CPU time; other partitions are read meanwhile."""
     broker = start()

@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.errors import BrokerError, ClientError
 from tests.support.wire import eventually, fill, numbers, take
 from tests.support.wire_broker import faults
 
-METADATA, COMMIT, FETCH_OFFSETS, FIND, JOIN, HEARTBEAT, LEAVE, SYNC = 3, 8, 9, 10, 11, 12, 13, 14
+FETCH, METADATA, COMMIT, FETCH_OFFSETS, FIND, JOIN, HEARTBEAT, LEAVE, SYNC = 1, 3, 8, 9, 10, 11, 12, 13, 14
 MODERN = ["0.9", "0.10", "1.1", "3.9", "4.3"]
 
 
@@ -507,10 +507,11 @@ def test_a_group_whose_topics_do_not_change_stays(broker, connect, join):
 
 
 def test_a_deleted_topic_stays_deleted(broker, join):
-    """Looking for new partitions asks the broker not to create a topic, which may have been deleted."""
+    """No request of a member asks the broker to create a topic, which may have been deleted."""
     broker.create_topic("t")
     consumer = join(broker, metadata_max_age=0.05)
     assert poll_until(consumer, until=lambda: owned(consumer) == [("t", 0)], seconds=60)
-    assert poll_until(consumer, until=lambda: len(broker.calls(METADATA)) > 6, seconds=60)
-    later = [call.message for call in broker.calls(METADATA)[-3:]]
-    assert [message.allow_auto_topic_creation for message in later] == [False] * 3
+    broker.faults.add(faults.error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "t"), api=FETCH, times=2)
+    assert poll_until(consumer, until=lambda: len(broker.calls(METADATA)) > 8, seconds=60)
+    asked = [call.message for call in broker.calls(METADATA) if call.message.topics]
+    assert not any(message.allow_auto_topic_creation for message in asked)

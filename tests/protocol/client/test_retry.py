@@ -59,7 +59,9 @@ def cluster():
 def test_a_starting_broker(cluster, monkeypatch):
     """Error 38 of a broker that has just started is retriable."""
     row = MetadataResponseTopic(error_code=ErrorCode.INVALID_REPLICATION_FACTOR, name="t", partitions=[])
-    monkeypatch.setattr(cluster, "fetch_metadata", lambda topics, deadline: cluster._topics.update(t=row))
+    monkeypatch.setattr(
+        cluster, "fetch_metadata", lambda topics, deadline, **_: cluster._topics.update(t=row)
+    )
     with pytest.raises(BrokerError, match="too few brokers have registered") as caught:
         cluster.leader("t", 0, Deadline(1.0))
     assert caught.value.retriable
@@ -87,6 +89,7 @@ def test_offsets_are_retried(start, connect, code):
 def test_retries_time_out(start, connect):
     """The timeout has the broker's last error."""
     broker = start()
+    broker.create_topic("t")
     broker.faults.add(faults.error(ErrorCode.UNKNOWN_SERVER_ERROR, "t", 0), api=LIST_OFFSETS, times=None)
     with pytest.raises(DeadlineExceeded, match="UNKNOWN_SERVER_ERROR"):
         connect(broker, timeout=0.5).offset_at("t", 0, LATEST)
