@@ -138,6 +138,7 @@ class Consumer(Closing):
     def poll(self, timeout: float = -1) -> Message | None:
         """Return the next record, or None if no record arrives within ``timeout`` seconds; -1 means no limit.
 
+        While no broker answers, a call may take as long as the client's ``timeout``.
         Raises `ProtocolError` if reading fails and a retry does not help.
         """
         if self._buffer.ready and not self._is_due():

@@ -144,14 +144,16 @@ class Fetcher:
         """Send requests to the leaders that have answered all earlier requests; omit paused partitions."""
         requested = {key for request in self._in_flight.values() for key in request.partitions}
         by_leader: dict[int, dict[PartitionId, _Partition]] = defaultdict(dict)
+        deadline = Deadline(self._settings.request_timeout)  # of all lookups together
         for key, partition in self._partitions.items():
             if key in requested or key in paused or partition.error or not partition.backoff.expired():
                 continue
             try:
-                leader = self._cluster.leader(*key, Deadline(self._settings.request_timeout))
-                by_leader[leader][key] = partition
+                by_leader[self._cluster.leader(*key, deadline)][key] = partition
             except ProtocolError as error:
                 self._handle_error(key, error)
+                if deadline.expired():
+                    break
         for leader, led in by_leader.items():
             if leader not in self._in_flight:
                 self._send(leader, {key: one for key, one in led.items() if one.position < 0} or led)

@@ -192,6 +192,18 @@ def test_a_silent_leader_is_retried(broker, client, reader):
     assert take(consumer, 5) == numbers(5)
 
 
+def test_a_silent_cluster_delays_poll_once(broker, reader):
+    """A call of `poll` looks up leaders until the client's timeout, however many partitions it reads."""
+    broker.create_topic("t", 4)
+    consumer = reader(broker, *(TopicPartition("t", n, 0) for n in range(4)), timeout=1.0)
+    broker.faults.add(faults.error(ErrorCode.NOT_LEADER_OR_FOLLOWER), api=FETCH)
+    consumer.poll(0)
+    broker.faults.add(faults.no_response(), api=METADATA, times=None)
+    before = len(broker.calls(METADATA))
+    assert consumer.poll(0.9) is None
+    assert len(broker.calls(METADATA)) - before == 1
+
+
 def test_an_unfinished_response_does_not_block_poll(broker, client, reader):
     """`poll` returns in time though a response has begun."""
     fill(client, numbers(2))
