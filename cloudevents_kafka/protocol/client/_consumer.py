@@ -96,15 +96,18 @@ class Consumer(Closing):
             self._revoke()
             self._member.close(self._request_deadline())
             self._member = None
-        self._start_reading({})
+        self.unassign()
 
     def assign(self, partitions: Iterable[HasOffset]) -> None:
         """Read exactly these partitions, each from its offset, or from `EARLIEST`, `LATEST` or `STORED`.
 
+        A consumer that commits automatically first commits the offsets of its former partitions.
         A leader that does not answer delays only its own partitions. Raises `ProtocolError` if no offset can
         be determined.
         """
         self._check_open()
+        if self._member is None:
+            self._commit_returned()
         offsets = {key_of(part): part.offset for part in partitions}
         self._start_reading(self._starts_of(offsets))
 
@@ -251,6 +254,8 @@ class Consumer(Closing):
         try:
             if self._member is not None:
                 self._revoke()
+            else:
+                self._commit_returned()
         finally:
             self._closed = True
             self._cluster.close()
@@ -296,10 +301,7 @@ class Consumer(Closing):
 
     def _revoke(self) -> None:
         """Commit, and stop reading the assigned partitions."""
-        # If the commit fails because the group continues without this member, the records are read again.
-        with suppress(ProtocolError):
-            if self._auto_commit is not None:
-                self._commit(self._buffer.uncommitted())
+        self._commit_returned()
         if self._on_revoke is not None and self._buffer.positions:
             self._on_revoke(self, self.assignment())
         self._generation = -1  # 0.9 forgets an empty group, and numbers generations from 1 again
@@ -323,6 +325,13 @@ class Consumer(Closing):
         if offsets:
             self._group_offsets().commit(offsets, self._request_deadline())
             self._buffer.committed |= offsets
+
+    def _commit_returned(self) -> None:
+        """Commit the offsets of returned records, if the consumer commits automatically."""
+        # If the commit fails because the group continues without this member, the records are read again.
+        with suppress(ProtocolError):
+            if self._auto_commit is not None:
+                self._commit(self._buffer.uncommitted())
 
     def _auto_commit_if_due(self) -> None:
         if self._auto_commit is None or not self._next_commit.expired():

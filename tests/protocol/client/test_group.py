@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from cloudevents_kafka.protocol.client import TopicPartition, _offsets
+from cloudevents_kafka.protocol.client import STORED, Consumer, TopicPartition, _offsets
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError
 from tests.support.wire import eventually, fill, numbers, take
@@ -340,6 +340,27 @@ def test_auto_commit(broker, client, join):
     time.sleep(0.15)
     consumer.poll(0)
     assert broker.committed_offsets("g")[("t", 0)].offset == 2
+
+
+@pytest.mark.parametrize("end", [Consumer.close, Consumer.unassign, Consumer.unsubscribe])
+@pytest.mark.parametrize(("auto_commit", "committed"), [(60.0, {("t", 0): 3}), (None, {})])
+def test_auto_commit_of_an_assignment(client, stack, end, auto_commit, committed):
+    """A consumer with a group that is not a member commits when it stops reading, unless commits are off."""
+    fill(client, numbers(5))
+    consumer = stack.enter_context(client.consumer(group="g", reset="earliest", auto_commit=auto_commit))
+    consumer.assign([TopicPartition("t", 0, STORED)])
+    assert take(consumer, 3) == numbers(3)
+    end(consumer)
+    assert client.committed("g", [("t", 0)]) == committed
+
+
+def test_an_assignment_continues_after_the_last_one(client, stack):
+    """The offsets of the former assignment are committed before stored offsets are fetched."""
+    fill(client, numbers(5))
+    consumer = stack.enter_context(client.consumer(group="g", reset="earliest"))
+    for part in (numbers(5)[:3], numbers(5)[3:]):
+        consumer.assign([TopicPartition("t", 0, STORED)])
+        assert take(consumer, len(part)) == part
 
 
 def test_no_auto_commit(broker, client, join):
