@@ -35,6 +35,7 @@ from cloudevents_kafka.protocol.messages.offsets import ListOffsetsRequest, List
 
 _BACKOFF: Final = 0.1  # seconds, before a partition that failed is fetched again
 _PATIENCE: Final = 2.0  # seconds to wait for start offsets; then the other partitions are read
+_ADVICE: Final = "to read later records, seek to a later offset"
 
 
 class _Partition:
@@ -53,7 +54,7 @@ class _Partition:
     def fail(self, key: PartitionId, error: ProtocolError) -> None:
         """Store the error of records that cannot be read."""
         where = "{}[{}]@{}".format(*key, self.position)
-        self.error = Malformed(f"{error}; to read later records, seek to a later offset", path=where)
+        self.error = Malformed(f"{error}; {_ADVICE}", path=where)
         self.error.__cause__ = without_frames(error)  # many partitions may keep an error
 
 
@@ -266,7 +267,11 @@ class Fetcher:
         """Return a cursor for the records of a partition, or None, and advance the partition's position."""
         offset = partition.position
         if part.error_code:
-            self._handle_error(key, BrokerError(part.error_code, "{}[{}]@{}".format(*key, offset)))
+            subject = "{}[{}]@{}".format(*key, offset)
+            if part.error_code == ErrorCode.CORRUPT_MESSAGE:  # retriable only for a producer
+                partition.error = BrokerError(part.error_code, subject, hint=_ADVICE)
+            else:
+                self._handle_error(key, BrokerError(part.error_code, subject))
             return None
         try:
             cursor = Cursor(key, offset, part, self._settings)

@@ -118,6 +118,20 @@ def test_corrupt_records_are_reported_last(broker, client, reader):
     assert take(consumer, 1) == [b"3"]
 
 
+def test_corrupt_records_of_a_broker(broker, client, reader):
+    """A log that the broker cannot read is an error with its offset, until `seek`."""
+    fill(client, numbers(1))
+    fault = broker.faults.add(faults.error(ErrorCode.CORRUPT_MESSAGE), api=FETCH, times=None)
+    consumer = reader(broker, T0)
+    for _ in range(2):
+        with pytest.raises(BrokerError, match=r"^t\[0\]@0: CORRUPT_MESSAGE .*; to read later records, seek"):
+            consumer.poll(5)
+    fault.remaining = 0
+    fill(client, [b"1"])
+    consumer.seek(TopicPartition("t", 0, 1))
+    assert take(consumer, 1) == [b"1"]
+
+
 def test_consume_returns_records_before_an_error(broker, client, reader):
     """The list is returned, and the next call raises the error."""
     for value in numbers(3):
@@ -129,7 +143,9 @@ def test_consume_returns_records_before_an_error(broker, client, reader):
         consumer.consume(10, 1.0)
 
 
-@pytest.mark.parametrize("code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_RECORD])
+@pytest.mark.parametrize(
+    "code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE]
+)
 def test_a_failing_partition_does_not_affect_others(start, connect, reader, code):
     """Its error is raised, and all records of the other partition are returned."""
     broker = start()
