@@ -33,6 +33,7 @@ from cloudevents_kafka.protocol.messages.fetch import (
 )
 from cloudevents_kafka.protocol.messages.offsets import ListOffsetsRequest, ListOffsetsResponse
 
+_MAX_BYTES_VERSION: Final = 3  # the first version of Fetch with max_bytes (KIP-74)
 _BACKOFF: Final = 0.1  # seconds, before a partition that failed is fetched again
 _PATIENCE: Final = 2.0  # seconds to wait for start offsets; then the other partitions are read
 _ADVICE: Final = "to read later records, seek to a later offset"
@@ -169,6 +170,8 @@ class Fetcher:
                 for partition in partitions.values():
                     partition.backoff, partition.last_error = broker.throttle, ClientError(broker.throttled())
                 return
+            if broker.version(FetchRequest) < _MAX_BYTES_VERSION:
+                partitions = self._first_max_bytes(partitions)
             committed_only = self._settings.committed_only
             request = isolated(self._request(partitions), broker, committed_only=committed_only)
             correlation_id = broker.send(request, deadline)
@@ -176,6 +179,17 @@ class Fetcher:
         except ProtocolError as error:
             for key in partitions:
                 self._handle_error(key, error)
+
+    def _first_max_bytes(self, partitions: dict[PartitionId, _Partition]) -> dict[PartitionId, _Partition]:
+        """Return the first partitions, up to ``max_bytes`` in total; they are last in the next request."""
+        first: dict[PartitionId, _Partition] = {}
+        size = 0
+        for key, partition in partitions.items():
+            size += partition.size
+            if first and size > self._settings.max_bytes:
+                break
+            first[key] = self._partitions[key] = self._partitions.pop(key)
+        return first
 
     def _request(self, partitions: dict[PartitionId, _Partition]) -> FetchRequest | ListOffsetsRequest:
         if starts := {key: one.position for key, one in partitions.items() if one.position < 0}:

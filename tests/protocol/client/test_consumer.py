@@ -83,6 +83,24 @@ def test_a_message_larger_than_max_bytes(start, connect, reader):
     assert take(consumer, 1) == [b"b"]
 
 
+@pytest.mark.parametrize("release", ["0.8.2", "0.9"])
+@pytest.mark.parametrize("filled", [range(4), [3]], ids=["all", "last"])
+def test_max_bytes_of_old_brokers(start, connect, release, filled):
+    """Before 0.10.1 a request has no ``max_bytes``: it names few partitions, and all are read in turn."""
+    broker = start(release)
+    broker.create_topic("t", 4)
+    client = connect(broker)
+    for partition in filled:
+        fill(client, [b"%d" % partition * 1000] * 60, partition=partition, batch_records=10)
+    with connect(broker, max_response_bytes=150_000).consumer(
+        max_wait=0.1, partition_bytes=60_000, max_bytes=120_000
+    ) as consumer:
+        consumer.assign(TopicPartition("t", n, 0) for n in range(4))
+        found = take(consumer, 60 * len(filled))
+    assert sorted(found) == sorted([b"%d" % n * 1000 for n in filled] * 60)
+    assert {len(call.message.topics[0].partitions) for call in broker.calls(FETCH)} <= {1, 2}
+
+
 def corrupt_t(_call, answer):
     """Turn over the last byte of what is fetched of one topic."""
     response = answer()
