@@ -217,10 +217,13 @@ class BatchSender:
     def _receive(self, broker: Connection) -> None:
         """Handle the response to the oldest request, if the whole response has arrived."""
         request = self._in_flight[broker][0]
+        is_late = request.deadline.expired()
         try:
-            response: produce.ProduceResponse = broker.receive(request.correlation_id, Deadline(0))
+            # The text of the error has the deadline's seconds.
+            deadline = request.deadline if is_late else Deadline(0)
+            response: produce.ProduceResponse = broker.receive(request.correlation_id, deadline)
         except ProtocolError as error:
-            if isinstance(error, DeadlineExceeded) and not request.deadline.expired():
+            if isinstance(error, DeadlineExceeded) and not is_late:
                 return
             broker.close()
             for lost in self._in_flight.pop(broker):
