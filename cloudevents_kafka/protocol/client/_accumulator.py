@@ -243,7 +243,7 @@ class Accumulator:
         led = self._cluster.current_partitions(topic, deadline, with_leader=True)
         if len(led) < len(partitions) and self._next_leaders.expired():
             self._next_leaders = Deadline(_LEADERS_PAUSE)
-            self._cluster.invalidate()  # even if no record waits for these leaders
+            self._cluster.invalidate(topic)  # even if no record waits for these leaders
         return partitions, led or partitions
 
     def _refuse(self, queued: QueuedRecord, partition: int) -> None:
@@ -261,7 +261,7 @@ class Accumulator:
         while queue and (not retriable or queue[0].deadline.expired()):
             self._complete([queue.popleft()], error, -1, -1)
         if queue:
-            self._cluster.invalidate()
+            self._cluster.invalidate(topic)
             unassigned.backoff, unassigned.last_error = Deadline(_LOOKUP_PAUSE), error
         else:
             del self._unassigned[topic]

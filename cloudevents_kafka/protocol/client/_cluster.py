@@ -201,8 +201,12 @@ class Cluster:
         self.controller_id = response.controller_id
         return response
 
-    def invalidate(self) -> None:
-        self._topics.clear()
+    def invalidate(self, topic: str | None = None) -> None:
+        """Discard the metadata of a topic, or of all topics."""
+        if topic is None:
+            self._topics.clear()
+        else:
+            self._topics.pop(topic, None)
 
     def partitions(self, topic: str, deadline: Deadline, *, create: bool = False) -> list[int]:
         """Return a topic's partitions; wait while a new topic has no leaders."""

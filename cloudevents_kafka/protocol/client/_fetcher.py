@@ -312,7 +312,7 @@ class Fetcher:
         """Fetch a partition again later if the error is retriable; otherwise, store the error for `fetch`."""
         partition = self._partitions[key]
         if is_retriable(error, unknown_errors=True):
-            self._cluster.invalidate()
+            self._cluster.invalidate(key[0])
             partition.backoff = Deadline(_BACKOFF)
             partition.last_error = error
         elif isinstance(error, BrokerError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:

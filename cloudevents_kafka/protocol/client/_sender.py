@@ -265,7 +265,7 @@ class BatchSender:
         """Send the batches again later if the error is retriable; otherwise, let the batches fail."""
         for batch in batches:
             if is_retriable(error):
-                self._cluster.invalidate()
+                self._cluster.invalidate(batch.topic_partition[0])
                 batch.back_off(error)
             else:
                 self._accumulator.fail(batch, error)

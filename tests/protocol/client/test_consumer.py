@@ -310,6 +310,17 @@ def test_a_partition_without_a_leader_backs_off(start, connect, reader):
     assert take(consumer, 1) == [b"a"]
 
 
+def test_a_partition_without_a_leader_makes_no_other_topic_stale(broker, client, reader):
+    """Only the metadata of its own topic is requested again."""
+    for topic in ("t", "u"):
+        broker.create_topic(topic)
+    broker.move_leader("t", 0, -1)
+    consumer = reader(broker, T0, TopicPartition("u", 0, 0), max_wait=0.05)
+    assert eventually(lambda: consumer.poll(0.05) is None and len(broker.calls(METADATA)) > 6)
+    named = [[topic.name for topic in call.message.topics or ()] for call in broker.calls(METADATA)]
+    assert named.count(["u"]) == 1
+
+
 def test_metadata_is_requested_once(broker, client, reader):
     """Without errors metadata is not requested again."""
     fill(client, numbers(5))

@@ -355,6 +355,20 @@ def test_delivery_timeout(broker, connect, reports):
     )
 
 
+def test_a_failed_batch_makes_no_other_topic_stale(broker, client, reports):
+    """Only the metadata of the batch's topic is requested again."""
+    broker.faults.add(faults.error(ErrorCode.NOT_LEADER_OR_FOLLOWER, "t"), api=PRODUCE, times=4)
+    with client.producer() as producer:
+        for topic in ("u", "t"):
+            producer.produce(topic, b"v", on_delivery=reports)
+            producer.flush(5)
+        producer.produce("u", b"v", on_delivery=reports)
+    assert reports.errors == [None] * 3
+    named = [[topic.name for topic in call.message.topics or ()] for call in broker.calls(METADATA)]
+    assert named.count(["t"]) > 1
+    assert named.count(["u"]) == 1
+
+
 def test_records_after_a_failed_batch_arrive(broker, connect, reports):
     """A failed batch leaves no gap in the sequence numbers."""
     client = connect(broker, timeout=0.2)
