@@ -37,7 +37,7 @@ class RecordBuffer:
     def seek(self, key: PartitionId, offset: int) -> None:
         """Discard the records of a partition, and set its position."""
         self.ready = deque(m for m in self.ready if _key(m) != key)
-        self._cursors = deque(cursor for cursor in self._cursors if cursor.key != key)
+        self._discard_cursors(key)
         self._set_aside = [m for m in self._set_aside if _key(m) != key]
         self.positions[key] = offset
 
@@ -74,15 +74,18 @@ class RecordBuffer:
     def decode(self, cursor: Cursor) -> None:
         """Decode the next slice of a cursor, and remove a finished cursor.
 
-        Raises the errors of `Cursor.take`.
+        Raises the errors of `Cursor.take`, and then discards the later records of the partition, too.
         """
         try:
             self.ready.extend(cursor.take())
         except ProtocolError:
-            self._cursors.remove(cursor)
+            self._discard_cursors(cursor.key)
             raise
         if cursor.done:
             self._cursors.remove(cursor)
+
+    def _discard_cursors(self, key: PartitionId) -> None:
+        self._cursors = deque(cursor for cursor in self._cursors if cursor.key != key)
 
     def is_last(self, cursor: Cursor) -> bool:
         """Return whether all cursors except this one belong to paused partitions."""

@@ -694,6 +694,38 @@ def test_paused_records_are_kept(broker, client, reader):
     assert take(consumer, 1) == [b"last"]
 
 
+def test_an_error_of_a_paused_partition_is_in_order(broker, client, reader):
+    """Records that were fetched already are not returned before the error of earlier data."""
+    bad = batch(3000, b"bad")[:-1] + b"?"
+    good = encode_batch([Record(value=b"x")] * 3000)
+    logs = {(0, 0): good + bad, (0, 3000): bad, (0, 3001): batch(3001, b"later"), (1, 0): batch(0, b"other")}
+    broker.create_topic("t", 2)
+    client.partitions("t")
+
+    def script(call):
+        asked = {(part.partition, part.fetch_offset) for part in call.message.topics[0].partitions}
+        rows = [
+            PartitionData(
+                partition_index=key[0],
+                error_code=ErrorCode.NONE,
+                high_watermark=4000,
+                records=b"" if key == (1, 0) and (0, 0) in asked else logs.get(key, b""),
+            )
+            for key in asked
+        ]
+        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=rows)])
+
+    broker.faults.add(faults.script(script), api=FETCH, times=None)
+    consumer = reader(broker, T0, T1)
+    assert take(consumer, 1) == [b"x"]
+    consumer.pause([T0])
+    assert take(consumer, 1) == [b"other"]
+    consumer.resume([T0])
+    assert [message.value() for message in consumer.consume(4000, 5)] == [b"x"] * 2999
+    with pytest.raises(Malformed, match=r"t\[0\]@3000: .*; to read later records, seek"):
+        consumer.poll(5)
+
+
 # --- leaders -----------------------------------------------------------------------------
 
 
