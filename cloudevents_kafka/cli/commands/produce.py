@@ -78,7 +78,7 @@ class _Options(msgspec.Struct, kw_only=True):
     shell_complete=complete_from(lambda: [*CORE, *DOCUMENTED]),
 )
 @header_option("Add a header. Repeatable.", allow_null=False)
-@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Send to this partition.")
+@click.option("--partition", type=click.IntRange(0, 2**31 - 1), metavar="N", help="Send to this partition.")
 @click.option("--keep-partitions", is_flag=True, help="Send each line to its own partition.")
 @click.option("--keep-timestamps", is_flag=True, help="Send each line with its own timestamp.")
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")

@@ -14,7 +14,6 @@ The rules:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -27,7 +26,6 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
-_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 # Errors of a record or of its topic, by `KafkaError.name()`.
 _REFUSALS: Final = frozenset(
     (
@@ -90,11 +88,6 @@ class Resender:
         return [letter.origin for letter in left]
 
     def _queue(self, letter: _Letter) -> None:
-        topic = letter.record.topic or ""
-        if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
-            rule = "a topic name must have 1 to 249 letters, digits, '.', '_' and '-' only"
-            self._refuse(letter, f"{rule}, got {topic[:100]!r}")
-            return
         try:
             self._sender.send(letter.record, letter.origin.where, letter.answer)
         except (BadUsage, BrokerFailure) as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.kafka.reader import check_partitions
 from cloudevents_kafka.cli.kafka.session import ASK_FOR_PERMISSION, BrokerSession, TopicNotAllowed
+from cloudevents_kafka.cli.kafka.topic_names import check_topic_name
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.primitives.plural import pluralize
@@ -64,13 +65,14 @@ class TopicSender:
         return "".join(f"; {advice}" for advice in dict.fromkeys(known))
 
     def check_topic(self, topic: str, partition: int | None = None) -> None:
-        """Raise `BadUsage` for a missing topic or partition, and `BrokerFailure` for a refused topic.
+        """Raise `BadUsage` for a bad or missing topic or partition, `BrokerFailure` for a refused topic.
 
         Each topic is looked up only once. If the user is not allowed to describe a topic, no error is raised,
         because sending to the topic may be allowed.
         """
         if topic not in self._topics:
             try:
+                check_topic_name(topic)
                 self._topics[topic] = self._session.partitions(self._producer, topic)
             except TopicNotAllowed:
                 self._topics[topic] = None

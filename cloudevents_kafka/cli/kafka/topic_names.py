@@ -24,6 +24,14 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _SECONDS: Final = 1.0  # the longest wait of a person who presses Tab
 _GLOB: Final = re.compile(r"[*?\[]")  # characters that a topic's name does not have
 _INTERNAL: Final = "__"
+_VALID: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
+
+
+def check_topic_name(topic: str) -> None:
+    """Raise `BadUsage` for a name that Kafka allows for no topic; a client would fail for some of these."""
+    if not _VALID.fullmatch(topic):
+        rule = "a topic name must have 1 to 249 letters, digits, '.', '_' and '-' only"
+        raise BadUsage(f"{rule}, got {topic[:100]!r}")
 
 
 def choose_topics(

@@ -277,9 +277,9 @@ def _record(members: dict[str, Any]) -> Record:
         value=bytes_from_json(members.get("value"), "value"),
         headers=_headers_from_json(members.get("headers")),
         topic=_checked(members, "topic", str),
-        partition=_checked(members, "partition", int),
-        offset=_checked(members, "offset", int),
-        timestamp=_checked(members, "timestamp", int),
+        partition=_integer(members, "partition", bits=32),
+        offset=_integer(members, "offset", bits=64),
+        timestamp=_integer(members, "timestamp", bits=64),
     )
 
 
@@ -287,6 +287,13 @@ def _checked(members: dict[str, Any], name: str, type_: type) -> Any:
     value = members.get(name)
     if value is not None and (not isinstance(value, type_) or isinstance(value, bool)):
         raise BadLine(f"{name} must be {'text' if type_ is str else 'an integer'} or null")
+    return value
+
+
+def _integer(members: dict[str, Any], name: str, *, bits: int) -> int | None:
+    value: int | None = _checked(members, name, int)
+    if value is not None and value.bit_length() >= bits:  # a client could not convert it
+        raise BadLine(f"{name} must be an integer of {bits} bits")
     return value
 
 

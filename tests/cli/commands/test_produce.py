@@ -158,6 +158,27 @@ def test_bad_lines_are_reported_and_skipped(produce, arrived):
     assert sorted(line["event"]["id"] for line in arrived()) == ["1", "2"]
 
 
+@pytest.mark.parametrize(
+    ("member", "reason"),
+    [
+        ({"topic": "a\0b"}, "a topic name must have 1 to 249 letters, digits, '.', '_' and '-' only, got 'a"),
+        ({"topic": "x" * 600}, "a topic name must have 1 to 249 letters"),
+        ({"topic": ""}, "a topic name must have 1 to 249 letters"),
+        ({"timestamp": 2**63}, "timestamp must be an integer of 64 bits"),
+        ({"partition": 2**31}, "partition must be an integer of 32 bits"),
+    ],
+)
+def test_a_place_that_no_record_has_is_a_bad_line(run, mock_cluster, topic, arrived, member, reason):
+    """A topic name, a timestamp or a partition that Kafka cannot have is a bad line; the others are sent."""
+    line = {"topic": topic, "value": "x"}
+    stdin = "".join(json.dumps({**line, **change}) + "\n" for change in ({}, member, {}))
+    result = run("produce", "-b", mock_cluster, "--keep-partitions", "--keep-timestamps", stdin=stdin)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"stdin:2: {reason}" in result.stderr
+    assert result.stderr.endswith("1 bad line; 2 records delivered\n")
+    assert [line["value"] for line in arrived()] == ["x", "x"]
+
+
 def test_strict_stops_at_the_first_bad_line(produce, arrived):
     """With --strict the lines before the first bad line are sent, and no others."""
     result = produce("--strict", stdin=PLAIN % 1 + "nonsense\n" + PLAIN % 2)

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError
 
 from cloudevents_kafka import Record
 from cloudevents_kafka.cli.kafka.resending import Resender
+from cloudevents_kafka.cli.kafka.topic_names import check_topic_name
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 
 REFUSED = KafkaError(KafkaError.INVALID_RECORD, "no key")
@@ -26,6 +27,7 @@ class Model:
         self._batches: dict[str, list] = {}
 
     def send(self, record, origin, on_answer):
+        check_topic_name(record.topic)
         if record.topic == "gone":
             raise BadUsage("no topic gone")
         if record.topic == "secret":
