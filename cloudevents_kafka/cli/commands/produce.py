@@ -14,7 +14,7 @@ import msgspec
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
-from cloudevents_kafka.cli.kafka.sender import TopicSender
+from cloudevents_kafka.cli.kafka.sender import TopicSender, producer_settings
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import topic_option
@@ -143,9 +143,7 @@ def _client_settings(settings: Settings, timeout: float) -> Settings:
     defaults = {"queue.buffering.max.kbytes": "65536"}
     if not set_by_user & {"message.timeout.ms", "delivery.timeout.ms"}:
         defaults["message.timeout.ms"] = str(int(max(timeout, _MIN_MESSAGE_TIMEOUT) * 1000))
-    if not set_by_user & {"acks", "request.required.acks", "max.in.flight", "retries"}:
-        defaults["enable.idempotence"] = "true"  # keeps the order and sends no record twice on retries
-    return settings.with_defaults("defaults of produce", defaults)
+    return producer_settings(settings, "produce", defaults)
 
 
 def _overrides(options: _Options) -> Overrides:

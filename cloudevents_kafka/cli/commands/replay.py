@@ -13,7 +13,7 @@ import msgspec
 from cloudevents_kafka.cli.kafka.cluster import Partition
 from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consumer_settings, range_options
 from cloudevents_kafka.cli.kafka.resending import Resender
-from cloudevents_kafka.cli.kafka.sender import TopicSender
+from cloudevents_kafka.cli.kafka.sender import TopicSender, producer_settings
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import complete_topics, group_option, topic_option
@@ -103,7 +103,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
         **{name: options.pop(name) for name in ("partitions", "begin", "end", "group")},
     )
     consuming = consumer_settings(settings, "replay", group)
-    producing = settings.with_defaults("defaults of replay", {"enable.idempotence": "true"})
+    producing = producer_settings(settings, "replay", {})
     (producing if send else consuming).check(show=show_config, topic=choice.topic)
     if choice.to == choice.topic:
         raise click.UsageError("--to must be another topic than the topic of the dead letters")

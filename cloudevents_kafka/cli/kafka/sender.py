@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.kafka.reader import check_partitions
 from cloudevents_kafka.cli.kafka.session import ASK_FOR_PERMISSION, BrokerSession, TopicNotAllowed
+from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.kafka.topic_names import check_topic_name
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.text import print_message
@@ -25,11 +27,31 @@ _ADVICE: Final = {
     "INVALID_TIMESTAMP": "the timestamp is too old or too new for the topic: leave out --keep-timestamps",
     "TOPIC_AUTHORIZATION_FAILED": ASK_FOR_PERMISSION,
 }
+# The values with which a client accepts `enable.idempotence`; other settings have no such limit.
+_IDEMPOTENT: Final = {
+    **dict.fromkeys(("acks", "request.required.acks"), "all|-1"),
+    **dict.fromkeys(("max.in.flight", "max.in.flight.requests.per.connection"), "[1-5]"),
+    **dict.fromkeys(("retries", "message.send.max.retries"), "[1-9][0-9]*"),
+    "queuing.strategy": "fifo",
+}
 _WAIT_SECONDS: Final = 0.2  # the maximum time of a client's call, which a signal does not end
 
 
+def producer_settings(settings: Settings, command: str, defaults: Mapping[str, str]) -> Settings:
+    """Return the settings for a command's producer, with defaults that the user's settings override.
+
+    The client keeps the order of records, and its retries write no record twice, unless one of the user's
+    settings excludes this.
+    """
+    chosen = settings.effective
+    limited = chosen.keys() & _IDEMPOTENT
+    if all(re.fullmatch(_IDEMPOTENT[name], chosen[name], re.IGNORECASE) for name in limited):
+        defaults = {**defaults, "enable.idempotence": "true"}
+    return settings.with_defaults(f"defaults of {command}", defaults)
+
+
 class TopicSender:
-    """A sender that keeps the order of records; ``sent``, ``delivered`` and ``failed`` are counts so far.
+    """A sender of records through a producer; ``sent``, ``delivered`` and ``failed`` are counts so far.
 
     ``report`` is called with the origin (file and line) of each undelivered record and the reason.
     ``on_delivered`` is called with the position of each delivered record, such as ``orders[0]@17``.

@@ -7,6 +7,7 @@ import uuid
 from threading import Timer
 
 import pytest
+from confluent_kafka import Producer
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import parse_binary
@@ -245,7 +246,33 @@ def test_settings_are_shown_without_secrets(run, monkeypatch):
     assert "hunter22" not in result.output
     assert "# environment\nsasl.password=********\n" in result.stdout
     assert "# command line\nacks=1\nbootstrap.servers=a:1\nlinger.ms=7\n" in result.stdout
-    assert "enable.idempotence" not in result.stdout
+
+
+@pytest.mark.parametrize("command", [["produce", "--source", "/", "--type", "t"], ["replay", "--send"]])
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ([], "true"),
+        (["acks=all"], "true"),
+        (["request.required.acks=-1"], "true"),
+        (["max.in.flight=1", "retries=9"], "true"),
+        (["enable.idempotence=false"], "false"),
+        (["acks=1"], None),
+        (["request.required.acks=0"], None),
+        (["max.in.flight=6"], None),
+        (["max.in.flight.requests.per.connection=10"], None),
+        (["retries=0"], None),
+        (["message.send.max.retries=0"], None),
+        (["queuing.strategy=lifo"], None),
+    ],
+)
+def test_retries_write_no_record_twice_unless_a_setting_excludes_it(run, command, settings, shown):
+    """The client is idempotent, unless the user's settings exclude this; the client accepts the result."""
+    chosen = [part for setting in settings for part in ("-X", setting)]
+    result = run(*command, "-b", "127.0.0.1:1", "-t", "t", *chosen, "--show-config")
+    config = dict(line.split("=") for line in result.stdout.splitlines() if not line.startswith("#"))
+    assert config.get("enable.idempotence") == shown
+    Producer(config)
 
 
 def test_secrets_are_in_no_error(run):
