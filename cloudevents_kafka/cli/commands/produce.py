@@ -243,13 +243,11 @@ def _place(record: Record, options: _Options) -> Record:
 def _flush_at_end(sender: TopicSender) -> Iterator[None]:
     """Return a context manager that waits for the brokers, even after an error or the first Ctrl-C."""
     try:
-        yield
-    except (BadData, BadUsage):
-        sender.flush()  # the records before the error are good
-        raise
+        try:
+            yield
+        finally:
+            sender.flush()  # the records before an error are good
     except Interrupted:
-        sender.flush()
         delivered = pluralize(sender.delivered, "record")
         print_message(f"interrupted; {delivered} delivered")
         raise
-    sender.flush()

@@ -54,7 +54,9 @@ class TopicSender:
     """A sender of records through a producer; ``sent``, ``delivered`` and ``failed`` are counts so far.
 
     ``report`` is called with the origin (file and line) of each undelivered record and the reason.
-    ``on_delivered`` is called with the position of each delivered record, such as ``orders[0]@17``.
+    ``on_delivered`` is called with the position of each delivered record, such as ``orders[0]@17``. After an
+    `OSError` of one of these functions, neither is called again, and each method raises this error; `flush`
+    first waits for the answers.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class TopicSender:
         self._last_answer = time.monotonic()
         self._topics: dict[str, list[int] | BadUsage | BrokerFailure | None] = {}
         self._errors: set[str] = set()
+        self._print_error: OSError | None = None
         self.delivered = 0
         self.failed = 0
         self.sent = 0
@@ -126,12 +129,13 @@ class TopicSender:
             if error is None:
                 self.delivered += 1
                 if self._on_delivered is not None:
-                    self._on_delivered(f"{message.topic()}[{message.partition()}]@{message.offset()}")
+                    place = f"{message.topic()}[{message.partition()}]@{message.offset()}"
+                    self._print(self._on_delivered, place)
             else:
                 self.failed += 1
                 self._errors.add(error.name())
                 if on_answer is None:
-                    self._report(origin, f"not delivered: {error.str()}")
+                    self._print(self._report, origin, f"not delivered: {error.str()}")
 
         options: dict[str, Any] = {"on_delivery": answered}
         if record.headers:
@@ -144,7 +148,7 @@ class TopicSender:
             self._last_answer = time.monotonic()  # the timeout starts with the first unanswered record
         self.sent += 1
         self._produce(record, options)
-        self._producer.poll(0)
+        self.poll()
 
     def _produce(self, record: Record, options: dict[str, Any]) -> None:
         from confluent_kafka import KafkaException
@@ -166,6 +170,7 @@ class TopicSender:
     def poll(self) -> bool:
         """Report the answers that have arrived; return whether answers are still missing."""
         self._producer.poll(0)
+        self._check_printed()
         return self.unanswered > 0
 
     def flush(self) -> None:
@@ -178,6 +183,18 @@ class TopicSender:
             if self.unanswered:
                 records = pluralize(self.unanswered, "record")
                 print_message(f"{records} may or may not be delivered")
+        self._check_printed()
+
+    def _print(self, write: Callable[..., None], *texts: str) -> None:
+        if self._print_error is None:
+            try:
+                write(*texts)
+            except OSError as error:  # raised here, it would end the client's call, and answers would be lost
+                self._print_error = error
+
+    def _check_printed(self) -> None:
+        if self._print_error is not None:
+            raise self._print_error
 
     def _check_timeout(self) -> None:
         if time.monotonic() - self._last_answer > self._session.timeout:

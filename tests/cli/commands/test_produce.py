@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from threading import Timer
 
@@ -313,6 +314,17 @@ def test_a_place_is_printed_while_stdin_is_quiet(mock_cluster, topic):
         assert (process.stdout.read().decode(), process.stderr.read()) == (f"{topic}[1]@3\n", b"")
     stop.cancel()
     assert process.returncode == 0
+
+
+def test_lines_before_an_error_of_any_kind_are_delivered(mock_cluster, topic, arrived):
+    """If the reason of a bad line cannot be printed, the lines before it are delivered all the same."""
+    read, write = os.pipe()
+    os.close(read)
+    process = start("produce", "-b", mock_cluster, "-t", topic, "-X", "linger.ms=5000", stderr=write)
+    os.close(write)
+    process.communicate((PLAIN % 1 + "nonsense\n").encode(), timeout=60)
+    assert process.returncode == 141
+    assert [line["event"]["id"] for line in arrived()] == ["1"]
 
 
 @pytest.mark.parametrize("size", [65_535, 65_536, 65_537, 200_000])

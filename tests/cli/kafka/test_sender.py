@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from cloudevents_kafka import Record
 from cloudevents_kafka.cli.kafka.sender import TopicSender
@@ -13,6 +13,7 @@ from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 
 RECORD = Record(value=b"v", topic="t")
+MESSAGE = Message(topic="t", partition=0, offset=7)
 TOO_LARGE = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "too large")
 
 
@@ -37,9 +38,8 @@ class StubProducer:
 
     def flush(self, timeout):
         if not self.silent:
-            for on_delivery in self.waiting:
-                on_delivery(self.answer, None)
-            self.waiting = []
+            while self.waiting:
+                self.waiting.pop(0)(self.answer, MESSAGE)
         return len(self.waiting)
 
 
@@ -135,3 +135,24 @@ def test_missing_partitions_are_bad_usage(sender_for):
     with pytest.raises(BadUsage, match="topic 't' has no partition 7; it has partition 0"):
         sender.send(Record(value=b"v", topic="t", partition=7), "a:1")
     assert sender.sent == 0
+
+
+@pytest.mark.parametrize("answer", [None, TOO_LARGE])
+def test_answers_are_counted_though_printing_fails(sender_for, capsys, answer):
+    """If a position or a reason cannot be printed, all answers are counted before the error is raised."""
+    tries = []
+
+    def fail(*texts):
+        tries.append(texts)
+        raise BrokenPipeError
+
+    _, session, _ = sender_for(None)
+    sender = TopicSender(StubProducer(answer=answer), session, fail, fail)
+    for _ in range(3):
+        sender.send(RECORD, "a:1")
+    with pytest.raises(BrokenPipeError):
+        sender.flush()
+    assert (sender.delivered + sender.failed, len(tries), capsys.readouterr().err) == (3, 1, "")
+    for then in (sender.poll, lambda: sender.send(RECORD, "a:4")):
+        with pytest.raises(BrokenPipeError):
+            then()
