@@ -94,21 +94,22 @@ def _read_until(
     consumer: Consumer, connection: ConnectionOptions, topic: str, ends: dict[int, int]
 ) -> Iterator[Record]:
     """Yield records until each partition has been read up to its end offset."""
-    last_record = time.monotonic()
+    last_answer, reached = time.monotonic(), dict[int, int]()
     while ends:
         message = consumer.poll(_POLL_SECONDS)
         if message is None:
-            ends = {
-                n: end for n, end in ends.items() if consumer.fetch_position(TopicPartition(topic, n)) < end
-            }
+            before, reached = reached, {n: consumer.fetch_position(TopicPartition(topic, n)) for n in ends}
+            ends = {n: end for n, end in ends.items() if reached[n] < end}
+            if reached != before:
+                last_answer = time.monotonic()
         else:
             partition, offset = message.partition(), message.offset()
             if offset < ends.get(partition, 0):
-                last_record = time.monotonic()
                 yield Record.of(message)
+                last_answer = time.monotonic()  # after the yield: the caller may be slow
             if offset + 1 >= ends.get(partition, 0):
                 ends.pop(partition, None)
-        if time.monotonic() - last_record > connection.timeout:
+        if time.monotonic() - last_answer > connection.timeout:
             raise BrokerFailure(
                 f"broker {connection.broker} sent no record of {topic!r} within {connection.timeout:g} s; "
                 "to see its answers, use --trace FILE"

@@ -11,7 +11,11 @@ import time
 import pytest
 from confluent_kafka import Producer
 
+from cloudevents_kafka.cli.commands.protocol import fetch
+from cloudevents_kafka.cli.commands.protocol._connection import ConnectionOptions, connect
 from cloudevents_kafka.cli.commands.protocol.produce import CODECS
+from cloudevents_kafka.cli.kafka.reader import Position
+from cloudevents_kafka.cli.kafka.settings import load_settings
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import APIS
@@ -163,6 +167,40 @@ def test_all_partitions(run, topic):
             run("protocol", "produce", "-b", servers, topic, "x", "--partition", partition)
         found = lines(run("protocol", "fetch", "-b", servers, topic, "-o", "json").stdout)
         assert sorted((line["partition"], line["offset"]) for line in found) == [(0, 0), (2, 0), (2, 1)]
+
+
+def test_a_slow_reader_is_no_silence_of_the_broker(run, broker, topic):
+    """The timeout does not count while the output waits for its reader, such as a pager."""
+    for value in "abc":
+        run("protocol", "produce", "-b", broker, topic, value)
+    settings = load_settings(None, {}, [], broker)
+    options = ConnectionOptions(broker=broker, settings=settings, trace=None, timeout=0.5)
+    found = []
+    with connect(options) as client:
+        for record in fetch._read(client, options, topic, None, Position("earliest")):
+            found.append(record.value)
+            time.sleep(0.6)
+    assert found == [b"a", b"b", b"c"]
+
+
+class SkippingConsumer:
+    """A consumer that fetches records of aborted transactions only, a few at each poll."""
+
+    fetched = 0
+
+    def poll(self, timeout):
+        time.sleep(0.02)
+        self.fetched += 1
+
+    def fetch_position(self, partition):
+        return self.fetched
+
+
+def test_aborted_records_are_an_answer_of_the_broker():
+    """The timeout starts again with each answer, also if its records were aborted and are not printed."""
+    settings = load_settings(None, {}, [], None)
+    options = ConnectionOptions(broker="h:1", settings=settings, trace=None, timeout=0.05)
+    assert [*fetch._read_until(SkippingConsumer(), options, "t", {0: 8})] == []
 
 
 @pytest.mark.parametrize(
