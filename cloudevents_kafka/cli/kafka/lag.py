@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from cloudevents_kafka.cli.kafka.session import BrokerSession
@@ -29,8 +30,7 @@ def committed(consumer: Consumer, session: BrokerSession, topic: str) -> dict[tu
     from confluent_kafka import TopicPartition
 
     partitions = [TopicPartition(topic, number) for number in session.partitions(consumer, topic)]
-    with session.client_errors():
-        found = consumer.committed(partitions, timeout=session.timeout)
+    found = session.ask(consumer, partial(consumer.committed, partitions))
     if error := next((one.error for one in found if one.error), None):
         raise session.failure("failed", error)
     return {(topic, one.partition): one.offset for one in found}
@@ -42,9 +42,7 @@ def lags(consumer: Consumer, session: BrokerSession, positions: Mapping[tuple[st
 
     found = []
     for (topic, number), position in sorted(positions.items()):
-        session.check()
-        with session.client_errors():
-            partition = TopicPartition(topic, number)
-            low, high = consumer.get_watermark_offsets(partition, timeout=session.timeout, cached=False)
+        look_up = partial(consumer.get_watermark_offsets, TopicPartition(topic, number), cached=False)
+        low, high = session.ask(consumer, look_up)
         found.append(Lag(f"{topic}[{number}]", max(low, position), high))
     return found

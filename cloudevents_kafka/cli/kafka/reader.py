@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
@@ -324,10 +325,8 @@ class RangeReader:
     # --- offsets to read ---
 
     def _watermarks(self, partition: Partition) -> tuple[int, int]:
-        self._session.check()
-        low, high = self._consumer.get_watermark_offsets(
-            _to_client(partition), timeout=self._session.timeout, cached=False
-        )
+        look_up = partial(self._consumer.get_watermark_offsets, _to_client(partition), cached=False)
+        low, high = self._session.ask(self._consumer, look_up)
         return low, high
 
     def _resolve(
@@ -377,15 +376,15 @@ class RangeReader:
 
     def _look_up(self, position: Position, partitions: Collection[Partition]) -> dict[Partition, int]:
         """Return the offsets for a time, or the group's offsets; leave out partitions without an offset."""
-        timeout = self._session.timeout
         if position.kind == "time":
             at = max(0, position.number)  # negative times would mean the first or the last offset
             times = [_to_client(partition, at) for partition in partitions]
-            answers = self._consumer.offsets_for_times(times, timeout=timeout)
+            look_up = partial(self._consumer.offsets_for_times, times)
         elif position.kind == "stored":
-            answers = self._consumer.committed([_to_client(one) for one in partitions], timeout=timeout)
+            look_up = partial(self._consumer.committed, [_to_client(one) for one in partitions])
         else:
             return {}
+        answers = self._session.ask(self._consumer, look_up)
         for answer in answers:
             if answer.error is not None:
                 raise self._session.failure("failed", answer.error)

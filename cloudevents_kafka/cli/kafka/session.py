@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
     from confluent_kafka.admin import AdminClient
 
-_CALL_SECONDS: Final = 0.5  # the maximum time of a client's call, which a signal does not end
+_CALL_SECONDS: Final = 0.5  # the time of a client's first call, which a signal does not end
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # after this time, a terminal shows that the command waits
 _SYSLOG_INFO: Final = 6
@@ -39,11 +39,13 @@ _REFUSED_SECONDS: Final = 0.5  # several addresses of a name are tried one after
 _REFUSED: Final = {"_TRANSPORT": "Connection refused", "_RESOLVE": ""}
 """Errors after which waiting longer is useless, each with a part of the error's text."""
 _Client = TypeVar("_Client", "AdminClient", "Consumer", "Producer")
+_Answer = TypeVar("_Answer")
 
 # Errors by `KafkaError.name()`, as librdkafka documents them; error codes would need an import here.
 _LOGIN: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED")
 _PERMANENT: Final = (*_LOGIN, "_SSL", "_UNSUPPORTED_FEATURE")
 _UNREACHABLE: Final = ("_TRANSPORT", "_ALL_BROKERS_DOWN")
+_UNANSWERED: Final = (*_UNREACHABLE, "_TIMED_OUT", "_WAIT_COORD")
 _CHECK_ADDRESS: Final = "check -b, that a broker listens there, and security.protocol (--show-config)"
 _CLOSED: Final = (
     "a port for TLS or SASL closes other connections: check security.protocol (--show-config), and -b"
@@ -281,6 +283,27 @@ class BrokerSession:
             if not announced and time.monotonic() - started > _NOTICE_SECONDS:
                 print(f"waiting for broker {self.address} …", file=sys.stderr)
                 announced = True
+
+    def ask(self, client: Consumer, call: Callable[..., _Answer]) -> _Answer:
+        """Return the answer of a client's call that has the parameter ``timeout``.
+
+        Until the broker answers, the call is repeated, each time with twice the time, since a broker may be
+        slow. Between two calls, the method checks for signals. Raises `BrokerFailure` if the broker does not
+        answer within the session's timeout, or if the call fails.
+        """
+        from confluent_kafka import KafkaException
+
+        ends, seconds = time.monotonic() + self.timeout, _CALL_SECONDS
+        self.check()
+        with self.client_errors():
+            for _ in self.poll_until_timeout(client):
+                try:
+                    return call(timeout=max(_POLL_SECONDS, min(seconds, ends - time.monotonic())))
+                except KafkaException as error:
+                    if error.args[0].name() not in _UNANSWERED:
+                        raise
+                seconds *= 2
+        raise self.no_answer()
 
     def metadata(self, client: Any, topic: str | None = None) -> Any:
         """Return the metadata of one topic or of all topics of a cluster; None if no broker answers."""

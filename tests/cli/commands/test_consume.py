@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import time
+
 import pytest
 
 from cloudevents_kafka import Event, Record, to_record
-from tests.cli.command_line import lines, send
+from cloudevents_kafka.protocol.api_keys import ApiKey
+from tests.cli.command_line import lines, send, start
+from tests.support.wire_broker import WireBroker, faults
 
 COUNT = 20
 
@@ -213,3 +218,19 @@ def test_settings_are_shown(run):
     assert result.exit_code == 0
     assert "# overrides of consume\nenable.auto.commit=false\nenable.partition.eof=true\n" in result.stdout
     assert "mine" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "api"), [([], ApiKey.LIST_OFFSETS), (["--group", "g"], ApiKey.OFFSET_FETCH)]
+)
+def test_ctrl_c_ends_a_look_up_of_offsets(arguments, api):
+    """If the broker answers nothing about offsets, Ctrl-C ends the wait before the timeout, with 130."""
+    with WireBroker("4.3") as broker:
+        broker.create_topic("t")
+        asked = broker.faults.add(faults.no_response(), api=api, times=None)
+        process = start("consume", "-b", broker.bootstrap_servers, "-t", "t", *arguments, "--timeout", "100")
+        while not asked.matched and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out, errors) == (130, b"", b"")
