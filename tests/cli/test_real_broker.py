@@ -141,6 +141,11 @@ def test_the_last_records(run, kafka_broker, kafka_topic, numbers):
     for number in numbers:
         assert read("--from", f"-{number}") == every[-number:]
         assert read("--until", f"-{number}") == every[:-number]
+        group = ("--group", f"{kafka_topic}-{number}")
+        reset = run(
+            *("groups", "reset", "-b", servers, *group, "-t", kafka_topic, "--to", f"-{number}", "--apply")
+        )
+        assert (reset.exit_code, read(*group)) == (0, every[-number:])
     assert read("--from", "-3", "--until", "-1") == every[:-1]
 
 

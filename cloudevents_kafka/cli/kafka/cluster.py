@@ -41,27 +41,30 @@ class Group(NamedTuple):
 
 
 class ClusterView:
-    """Lists the topics and groups of a cluster; the methods raise `BrokerFailure` if no broker answers."""
+    """Lists the topics and groups of a cluster; the methods raise `BrokerFailure` if no broker answers.
+
+    ``session`` is the session with the cluster, which other clients may use, too.
+    """
 
     def __init__(self, session: BrokerSession) -> None:
         from confluent_kafka.admin import AdminClient
 
-        self._session = session
+        self.session = session
         self._client = session.create(AdminClient)
 
     def topics(self) -> dict[str, list[int]]:
         """Return a dictionary from the sorted names of the topics to the numbers of their partitions."""
-        with self._session.client_errors():
-            for _ in self._session.poll_until_timeout(self._client):
-                if found := self._session.metadata(self._client):
+        with self.session.client_errors():
+            for _ in self.session.poll_until_timeout(self._client):
+                if found := self.session.metadata(self._client):
                     return {name: sorted(topic.partitions) for name, topic in sorted(found.topics.items())}
-        raise self._session.no_answer()
+        raise self.session.no_answer()
 
     def partitions(self, topic: str) -> list[int]:
         """Return the partitions of a topic. Raises `BadUsage` if the topic does not exist."""
         topics = self.topics()  # a request about one topic could create the topic
         if topic not in topics:
-            raise BadUsage(f"broker {self._session.address} has no topic {topic!r}{near(topic, topics)}")
+            raise BadUsage(f"broker {self.session.address} has no topic {topic!r}{near(topic, topics)}")
         return topics[topic]
 
     def watermarks(self, partitions: Sequence[Partition]) -> dict[Partition, Watermarks]:
@@ -70,16 +73,6 @@ class ClusterView:
 
         low, high = (self._offsets(partitions, spec()) for spec in (OffsetSpec.earliest, OffsetSpec.latest))  # type: ignore[no-untyped-call]
         return {one: Watermarks(low[one], high[one]) for one in partitions}
-
-    def offsets_at(self, partitions: Sequence[Partition], time: int) -> dict[Partition, int]:
-        """Return the offset of each partition's first record at or after a time in milliseconds.
-
-        Partitions without such a record are left out.
-        """
-        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is documented
-
-        found = self._offsets(partitions, OffsetSpec.for_timestamp(time))
-        return {one: offset for one, offset in found.items() if offset >= 0}
 
     def _offsets(self, partitions: Sequence[Partition], spec: OffsetSpec) -> dict[Partition, int]:
         from confluent_kafka import TopicPartition
@@ -92,7 +85,7 @@ class ClusterView:
         """Return the sorted names of the consumer groups."""
         found = self._ask(lambda **timeout: {"": self._client.list_consumer_groups(**timeout)})[""]
         for error in found.errors:
-            raise self._session.failure("does not list its groups", error.args[0])
+            raise self.session.failure("does not list its groups", error.args[0])
         return sorted(group.group_id for group in found.valid)
 
     def groups(self, names: Sequence[str]) -> list[Group]:
@@ -135,12 +128,12 @@ class ClusterView:
         partitions: list[Any] = answer.topic_partitions
         for one in partitions:
             if one.error is not None:
-                raise self._session.failure(f"failed for {one.topic}[{one.partition}]", one.error)
+                raise self.session.failure(f"failed for {one.topic}[{one.partition}]", one.error)
         return partitions
 
     def _ask(self, call: Callable[..., Mapping[_Key, Future[Any]]], *arguments: object) -> dict[_Key, Any]:
         """Return the results of a call of the client; wait until one of the brokers can be reached."""
         self.topics()
-        with self._session.client_errors():
-            futures = call(*arguments, request_timeout=self._session.timeout)
+        with self.session.client_errors():
+            futures = call(*arguments, request_timeout=self.session.timeout)
             return {key: future.result() for key, future in futures.items()}

@@ -249,6 +249,11 @@ class RangeReader:
                 self._stops = {one: stop for one, stop in stops.items() if starts[one] < stop}
             self._consumer.assign([_to_client(one, starts[one]) for one in self._stops])
 
+    def starts(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """Return the offset at which reading starts in each of these partitions."""
+        with self._session.client_errors():
+            return self._resolve(self._begin, {one: self._watermarks(one) for one in partitions})
+
     def _choose(self) -> tuple[Sequence[str], list[Partition]]:
         """Return the topics to read, and their partitions."""
         wanted, chosen = self._request.partitions, list[Partition]()

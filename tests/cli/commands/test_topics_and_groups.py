@@ -80,7 +80,7 @@ def test_an_unknown_group(run, servers, filled):
     [
         ("earliest", 0),
         ("-1", 4),
-        ("@0", 0),
+        ("@1969-12-31T23:59:59.999Z", 0),
         *(
             pytest.param(*case, marks=pytest.mark.release)
             for case in (("latest", 5), ("3", 3), ("@9999999999999", 5), ("99", 5))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import click
 
 from cloudevents_kafka.cli.commands.groups import connected
-from cloudevents_kafka.cli.kafka.cluster import ClusterView, Partition
+from cloudevents_kafka.cli.kafka.cluster import Partition
 from cloudevents_kafka.cli.kafka.reader import (
     Position,
     PositionType,
+    RangeReader,
+    ReadRequest,
     check_partitions,
+    consumer_settings,
     partitions_option,
-    resolve_offset,
 )
+from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import group_option, topic_option
 from cloudevents_kafka.cli.records.output import print_listing
@@ -53,15 +57,18 @@ def command(
     \b
     cloudevents-kafka groups reset --group billing -t orders --to -100 --apply
     """
-    settings = pop_settings(options)
+    settings = consumer_settings(pop_settings(options), "groups reset", group)
     settings.check(show=show_config, group=group, topic=topic, position=position)
     if group is None or topic is None or position is None:
         return  # `require` has raised
+    request = ReadRequest(
+        topics=(topic,), partitions=partitions, begin=position, end=None, follow=False, group=group
+    )
     with connected(settings, timeout) as cluster:
         existing = cluster.partitions(topic)
         check_partitions(topic, partitions, existing)
         chosen = [(topic, number) for number in partitions or existing]
-        before, after = _offsets(cluster, group, chosen, position)
+        before, after = cluster.committed(group), _starts(cluster.session, request, chosen)
         known = cluster.group_names()
         members = len(cluster.groups([group])[0].members) if group in known else 0
         if members and apply:
@@ -80,11 +87,11 @@ def command(
         print_message(f"nothing was changed: add --apply{more}")
 
 
-def _offsets(
-    cluster: ClusterView, group: str, partitions: list[Partition], position: Position
-) -> tuple[dict[Partition, int], dict[Partition, int]]:
-    """Return the offsets of a group before and after a reset."""
-    marks = cluster.watermarks(partitions)
-    before = cluster.committed(group)
-    known = cluster.offsets_at(partitions, position.number) if position.kind == "time" else before
-    return before, {one: resolve_offset(position, marks[one], known.get(one)) for one in partitions}
+def _starts(
+    session: BrokerSession, request: ReadRequest, partitions: list[Partition]
+) -> dict[Partition, int]:
+    """Return the offset at which `consume` would start in each partition."""
+    from confluent_kafka import Consumer
+
+    with closing(session.create(Consumer)) as consumer:
+        return RangeReader(consumer, session, request).starts(partitions)
