@@ -268,11 +268,11 @@ def test_produce_ended_by_a_signal_has_delivered(kafka_broker, kafka_topic, numb
     assert len(stored(servers, kafka_topic, 500)) == int(delivered) == 500
 
 
-@pytest.mark.parametrize("option", ["", "--follow"])
-def test_a_broken_pipe_ends_quietly(kafka_broker, kafka_topic, option):
-    """When `head` closes the pipe, `consume` ends at once with 141 and nothing on stderr."""
+@pytest.mark.parametrize(("option", "count"), [("", 2000), ("--follow", 2000), ("--follow", 1)])
+def test_a_broken_pipe_ends_quietly(kafka_broker, kafka_topic, option, count):
+    """When `head` closes the pipe, `consume` ends with 141 and nothing on stderr, also on a quiet topic."""
     servers = kafka_broker.bootstrap_servers
-    send(servers, kafka_topic, *[EVENT] * 2000)
+    send(servers, kafka_topic, *[EVENT] * count)
     result = shell(f"$C consume -t {kafka_topic} {option} | head -1; echo ${{PIPESTATUS[0]}}", servers)
     first, code = result.stdout.splitlines()
     assert (json.loads(first)["offset"], result.stderr) == (0, "")

@@ -267,8 +267,9 @@ class RangeReader:
         return topics, chosen
 
     def batches(self) -> Iterator[list[Record]]:
-        """Yield batches of records until all ranges are read; with ``follow``, yield batches forever.
+        """Yield batches of records until all ranges are read.
 
+        With ``follow``, yield batches forever; a batch is empty if no record has arrived for a short time.
         Raises `BrokerFailure` if the broker does not answer within the timeout, and `Interrupted` after a
         signal.
         """
@@ -278,7 +279,7 @@ class RangeReader:
             with self._session.client_errors():
                 messages = self._consumer.consume(_BATCH, _BATCH_SECONDS)
             records = [record for message in messages if (record := self._record(message)) is not None]
-            if records:
+            if records or self._request.follow:
                 yield records
             if messages:
                 self._session.mark_connected()
