@@ -146,5 +146,7 @@ def _run(request: ReadRequest, writer: RecordWriter, session: BrokerSession, *, 
                 reader.commit(offsets)
             if is_pipe_closed():
                 raise BrokenPipeError
+            if request.follow:
+                reader.assign_added()
         progress.clear()
         writer.finish()

@@ -24,7 +24,7 @@ from cloudevents_kafka.cli.kafka.cluster import Partition
 from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.kafka.topic_names import choose_topics
-from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import option_group
 from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND, format_milliseconds
 from cloudevents_kafka.primitives.spans import parse_span
@@ -41,6 +41,7 @@ _LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
 _AGO: Final = re.compile(r"-[0-9]{1,9}[smhd]", re.ASCII)
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
+_LOOK_UP_SECONDS: Final = 60.0  # between two look-ups of added partitions
 _BATCH: Final = 500
 _BATCH_SECONDS: Final = 0.1  # the time to collect a batch, and the longest delay with --follow
 
@@ -233,6 +234,7 @@ class RangeReader:
         self._first = self._begin.number if self._begin.kind == "offset" else 0
         # The offset before which reading ends, by topic and partition; None is endless.
         self._stops: dict[Partition, int | None] = {}
+        self._looked_up = time.monotonic()
         self.topics: Sequence[str] = ()
         """The topics that are read; `start` sets them."""
 
@@ -248,6 +250,19 @@ class RangeReader:
                 stops = self._resolve(self._request.end or Position("latest"), watermarks)
                 self._stops = {one: stop for one, stop in stops.items() if starts[one] < stop}
             self._consumer.assign([_to_client(one, starts[one]) for one in self._stops])
+
+    def assign_added(self) -> None:
+        """If the last look-up was long ago, look for added partitions, and read these from their start."""
+        if self._request.partitions or time.monotonic() - self._looked_up < _LOOK_UP_SECONDS:
+            return
+        self._looked_up = time.monotonic()
+        with suppress(BrokerFailure), self._session.client_errors():  # a later look-up may succeed
+            for topic in self.topics:
+                cluster = self._session.metadata(self._consumer, topic)
+                existing = cluster.topics[topic].partitions if cluster else ()
+                added = [(topic, number) for number in existing if (topic, number) not in self._stops]
+                self._stops.update(dict.fromkeys(added))
+                self._consumer.incremental_assign([_to_client(one, 0) for one in added])
 
     def starts(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return the offset at which reading starts in each of these partitions."""

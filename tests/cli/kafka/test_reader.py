@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-import pytest
+from contextlib import closing
+from itertools import islice
 
-from cloudevents_kafka.cli.kafka.reader import Position, parse_position, resolve_offset
+import pytest
+from confluent_kafka import Consumer
+
+from cloudevents_kafka import Record
+from cloudevents_kafka.cli.kafka.reader import (
+    Position,
+    RangeReader,
+    ReadRequest,
+    consumer_settings,
+    parse_position,
+    resolve_offset,
+)
+from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.kafka.settings import load_settings
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from tests.cli.command_line import send
 from tests.support.cases import each
+from tests.support.wire_broker import WireBroker
 
 POSITIONS = [
     ("earliest", Position("earliest")),
@@ -115,3 +132,30 @@ def test_positions_are_printed_as_they_are_written():
     for text, position in [*POSITIONS, ("@9999999999999999", Position("time", 9999999999999999))]:
         if position.number >= 0:
             assert parse_position(str(position)) == position, text
+
+
+def test_added_partitions_are_read(monkeypatch):
+    """A reader that follows topics reads partitions that are added later, unless it reads chosen ones."""
+    monkeypatch.setattr("cloudevents_kafka.cli.kafka.reader._LOOK_UP_SECONDS", 0.0)
+    with WireBroker("4.3") as broker:
+        broker.create_topic("t")
+        settings = load_settings(None, {}, [], broker.bootstrap_servers)
+        session = BrokerSession(consumer_settings(settings, "test", None), 10, Interrupts())
+        for chosen, expected in (((), [0, 1]), ((0,), [0])):
+            request = ReadRequest(
+                topics=("t",), partitions=chosen, begin=None, end=None, follow=True, group=None
+            )
+            with closing(session.create(Consumer)) as consumer:
+                reader = RangeReader(consumer, session, request)
+                reader.start()
+                if not chosen:
+                    broker.add_partitions("t", 2)
+                    for partition in (0, 1):
+                        send(broker.bootstrap_servers, "t", Record(value=b"v", partition=partition))
+                found = []
+                for batch in islice(reader.batches(), 50):
+                    found += [record.partition for record in batch]
+                    reader.assign_added()
+                    if len(found) == len(expected):
+                        break
+                assert sorted(found) == sorted(one.partition for one in consumer.assignment()) == expected
