@@ -104,6 +104,8 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     try:
         with click.open_file(html, "w", encoding="utf-8") as file:
             file.write(page)
+    except BrokenPipeError:  # of stdout, as after head
+        raise
     except OSError as error:
         raise BadUsage(f"--html: cannot write {html}: {error.strerror}") from None
     click.echo(f"{html}: {len(page.encode()):,} bytes about {report.records}", err=True)

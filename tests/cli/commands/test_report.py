@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark.pipeline import BatchCounts, PartitionCounts, Summary
-from tests.cli.command_line import send
+from tests.cli.command_line import send, start
 
 EVENTS = [to_record(Event(id=str(n), source="/s", type=f"type-{n % 2}", data=b"1234")) for n in range(6)]
 
@@ -121,6 +122,18 @@ def test_the_page_is_on_stdout(run, mock_cluster, filled):
     assert result.stdout.startswith("<!doctype html>")
     assert result.stdout.endswith("</html>\n")
     assert "about 6 events" in result.stderr
+
+
+def test_a_broken_pipe_ends_quietly(tmp_path):
+    """If the program that reads the page closes the pipe, the command ends with 141 and prints nothing."""
+    path = tmp_path / "run.json"
+    path.write_text(summary().to_json())
+    read, write = os.pipe()
+    os.close(read)
+    process = start("report", "--summary-json", str(path), "--html", "-", stdout=write)
+    os.close(write)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (141, b"")
 
 
 @pytest.mark.parametrize(
