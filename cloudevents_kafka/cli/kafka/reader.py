@@ -74,8 +74,8 @@ class Position(msgspec.Struct, frozen=True):
 def parse_position(text: str) -> Position:
     """Return the position for a text such as ``-10``.
 
-    Raises `ValueError`, which shows the grammar. A time of ten digits is refused, because such a time is in
-    seconds.
+    A time before 1970 becomes 0, because -1 and -2 would mean the last and the first offset. Raises
+    `ValueError`, which shows the grammar. A time of ten digits is refused, because such a time is in seconds.
     """
     if text in _NAMED:
         return Position(text)  # type: ignore[arg-type]  # one of the three
@@ -93,7 +93,7 @@ def parse_position(text: str) -> Position:
         if _NUMBER.fullmatch(at):
             return Position("time", int(at))
         if is_timestamp(at):  # rounded up: the first millisecond that is not before the time
-            return Position("time", -((EPOCH - to_datetime(at)) // MILLISECOND))
+            return Position("time", max(0, -((EPOCH - to_datetime(at)) // MILLISECOND)))
     raise ValueError(
         "a position must be earliest, latest, N (an offset), -N (the last N), -1h (a time ago: s, m, h, d), "
         "@2026-11-21 (a day in UTC), @2026-11-21T12:00:00Z or @1795262400000 (a time, in ms), or stored, "
@@ -398,8 +398,7 @@ class RangeReader:
     def _look_up(self, position: Position, partitions: Collection[Partition]) -> dict[Partition, int]:
         """Return the offsets for a time, or the group's offsets; leave out partitions without an offset."""
         if position.kind == "time":
-            at = max(0, position.number)  # negative times would mean the first or the last offset
-            times = [_to_client(partition, at) for partition in partitions]
+            times = [_to_client(partition, position.number) for partition in partitions]
             look_up = partial(self._consumer.offsets_for_times, times)
         elif position.kind == "stored":
             look_up = partial(self._consumer.committed, [_to_client(one) for one in partitions])
