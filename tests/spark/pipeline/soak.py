@@ -47,6 +47,7 @@ TOPIC: Final = "soak"
 PARTITIONS: Final = 3
 SECONDS: Final = 900  # for a batch to land, or a run to end: only what hangs takes longer
 _DRIVER: Final = Path(__file__).with_name("soak_driver.py")
+_MOST_ERRORS: Final = 6  # starts, one after another, that end with an error in words
 _DIED: Final = (3, -signal.SIGKILL)  # exit codes: an error in words, or killed
 
 Place = tuple[int, int]
@@ -174,6 +175,7 @@ class Soak:
         self.killed: Counter[str] = Counter()
         self.starts = 0
         self.output: list[str] = []
+        self._errors: list[str] = []  # the errors in words of the last starts
         self._chance = random.Random(seed)
         self._most_batches = most_batches
         self._master = LOCAL
@@ -199,6 +201,15 @@ class Soak:
                 self._await_batches(self._chance.randint(1, self._most_batches))
                 time.sleep(self._chance.random())
                 self._kill(victim)
+        finally:
+            self._load.stop()
+
+    def land_on_cluster(self, batches: int) -> None:
+        """Send records on a cluster until so many batches have landed."""
+        self._master = CLUSTER
+        self._load.start()
+        try:
+            self._await_batches(batches)
         finally:
             self._load.stop()
 
@@ -270,6 +281,9 @@ class Soak:
         self._reader.join(SECONDS)  # after Java has ended, too, which has the same output
         assert code in (0, *_DIED), self._recent()
         assert "Traceback" not in self._recent(), self._recent()
+        self._errors = [*self._errors, self.output[-1]] if code == _DIED[0] else []
+        # The next start must go on, at the latest when the broker is there again.
+        assert len(self._errors) < _MOST_ERRORS, "\n".join(self._errors)
         self._process = None
         return code
 
@@ -432,6 +446,19 @@ def run(kills: int, seed: int, rate: float, most_batches: int = 3, *, kinds: Seq
     killed = ", ".join(f"{victim} {count}" for victim, count in sorted(soak.killed.items()))
     _say(f"killed: {killed}; {soak.starts} starts, {time.monotonic() - start:.0f} s")
     _say(f"each of {records:,} records is once in {', '.join(kinds)}")
+
+
+def run_on_cluster(kinds: Sequence[str] = KINDS) -> None:
+    """Land some batches on a cluster by a single start, and compare the tables with the topic."""
+    with tempfile.TemporaryDirectory(prefix="soak-") as folder, LocalBroker() as broker:
+        soak = Soak(broker, Path(folder), seed=0, rate=50, most_batches=1, kinds=kinds)
+        try:
+            soak.land_on_cluster(2 * len(kinds))
+            soak.finish()
+        finally:
+            soak.stop()
+        soak.check()
+    assert soak.starts == 1, soak.output
 
 
 def main() -> None:

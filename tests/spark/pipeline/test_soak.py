@@ -1,4 +1,4 @@
-"""A part of `make soak`: one of driver, Java, worker, executor and broker is killed under load."""
+"""Parts of `make soak`: one program is killed under load; each kind of table lands on a cluster."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.release,  # test_killed_between_commits is its sample
 ]
+
+
+@pytest.mark.parametrize("compared", ["", "-upsert", "-distinct"])
+def test_landing_on_a_cluster(compared: str) -> None:
+    """An executor in a process of its own lands each kind of table, and no start ends with an error."""
+    soak.run_on_cluster([f"{to}{compared}" for to in ("delta", "iceberg")])
 
 
 def test_killed_once() -> None:
