@@ -82,7 +82,7 @@ final class AvroShape {
     }
 
     static AvroShape of(String schema) {
-        return new AvroShape(new Schema.Parser().parse(schema), new HashMap());
+        return new AvroShape(new Schema.Parser().setValidateDefaults(false).parse(schema), new HashMap());
     }
 
     /** Return whether Spark reads a payload whole; false may be wrong, true never is. */

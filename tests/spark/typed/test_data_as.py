@@ -162,6 +162,17 @@ def test_avro_beyond_the_budget_or_the_calendar_is_a_misfit(spark: SparkSession)
         assert suspects(spark, payloads, read) == [False, *[True] * (len(payloads) - 1)]
 
 
+def test_an_invalid_default_of_an_avro_reader_does_not_matter(spark: SparkSession) -> None:
+    """A default that is not of the type of its field changes no value, and the job does not fail."""
+    nullable = ["null", {"type": "long", "logicalType": "timestamp-millis"}]
+    schema = record(t=nullable, d="double", r={**record(a="int"), "name": "Inner"})
+    for field, default in zip(schema["fields"], ("null", "0.0", {}), strict=True):
+        field["default"] = default
+    datum = b"\0" + b"\0" * 8 + b"\x02"
+    assert values(spark, [datum], schema) == [({"t": None, "d": 0.0, "r": {"a": 1}}, None)]
+    assert suspects(spark, [datum], data_schema(schema)) == [False]
+
+
 @pytest.mark.release  # test_misfits_have_reasons is its sample
 def test_what_the_parser_refuses_is_a_suspect(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """If Java were wrong about a payload that Spark does not read, Python would decide it."""
