@@ -32,6 +32,7 @@ def decimal(**more: Any) -> dict[str, Any]:
         (record(decimal(precision=0)), b"\x02\x04", b"\x04"),
         (record(decimal(precision=2, scale=-1)), b"\x02\x04", b"\x04"),
         (record(decimal(precision=True)), b"\x02\x04", b"\x04"),
+        (record(decimal(type="fixed", name="F", size=4, precision=10)), b"\0\0\0\4", b"\0\0\0\4"),
     ],
 )
 def test_data_is_read_by_its_bytes(schema: Any, datum: bytes, value: Any) -> None:
@@ -48,6 +49,8 @@ def test_all_else_is_kept() -> None:
     for precision, scale in ((1, 0), (1, 1), (2, 0)):
         schema = record(decimal(precision=precision, scale=scale))
         assert writer_schema(schema) == schema
+    schema = record(decimal(type="fixed", name="F", size=4, precision=9))
+    assert writer_schema(schema) == schema
     assert writer_schema("long") == "long"
     assert writer_schema(["null", {"type": "enum", "name": "E", "symbols": ["A"], "default": "A"}]) == [
         "null",

@@ -29,7 +29,12 @@ PARTS: Final = {"array": "items", "map": "values"}
 _READERS: Final[dict[str, Any]] = {"boolean": read_boolean, "string": read_text, "bytes": read_bytes}
 _SIZES: Final = {"float": 4, "double": 8}
 _BITS: Final = {"int": 32, "long": 64}
-_UNITS: Final = {"date": 1, "millis": 86_400_000, "micros": 86_400_000_000}  # in a day
+_UNITS: Final = {
+    "date": 1,
+    **{f"{local}timestamp-millis": 86_400_000 for local in ("", "local-")},
+    **{f"{local}timestamp-micros": 86_400_000_000 for local in ("", "local-")},
+}
+"""How many units a day has."""
 _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 
 Where = tuple[Any, str] | None
@@ -301,7 +306,7 @@ def _range(kind: str, logical: str) -> tuple[int, int]:
     Dates and times must lie in the years 1 to 9999, as in Python.
     """
     half = 1 << _BITS[kind] - 1
-    unit = _UNITS.get("date" if logical == "date" else logical.rpartition("timestamp-")[2], 0)
+    unit = _UNITS.get(logical, 0)
     return (_FIRST * unit, (_LAST + 1) * unit - 1) if unit else (-half, half - 1)
 
 

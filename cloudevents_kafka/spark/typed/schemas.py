@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from cloudevents_kafka.codecs.avro_writers import reader_schema
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.spark._names import quote_name
 from cloudevents_kafka.spark._patterns import literal, patterns_in
@@ -270,7 +271,7 @@ def _of_object(schema: Any) -> DataSchema:
             raise ValueError(f"the schema must be of Avro: {type(error).__name__}: {error}") from None
         _check_arrays(schema)
         _check_size(schema)
-        return DataSchema("avro", avro=msgspec.json.encode(schema).decode())
+        return DataSchema("avro", avro=msgspec.json.encode(reader_schema(schema)).decode())
     return DataSchema("json", shape_of(schema))
 
 

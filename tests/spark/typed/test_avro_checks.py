@@ -136,6 +136,35 @@ def test_a_datum_of_a_kilobyte_costs_little(name: str) -> None:
             assert any(word in reason for word in words), (way, reason)
 
 
+@each(
+    ("type_", "datum", "wrong"),
+    [
+        ({"type": "bytes", "logicalType": "decimal"}, b"\x02\x04", b"\xff"),
+        ({"type": "string", "logicalType": "decimal", "precision": 4, "scale": 2}, b"\x02a", b"\x02\xff"),
+        ({"type": "long", "logicalType": "date"}, zigzag.encode(2**40), b"\x80"),
+        ({"type": "long", "logicalType": "x-timestamp-millis"}, zigzag.encode(2**60), b"\x80"),
+    ],
+)
+def test_an_invalid_logical_type_of_a_reader_is_ignored(type_: Any, datum: bytes, wrong: bytes) -> None:
+    """Data is of the type below it, and wrong data has a reason; a default stays as it is."""
+    schema = data_schema(record(["null", type_], default=None))
+    assert schema.check(b"\x02" + datum).reason is None
+    assert (schema.check(b"\x02" + wrong).reason or "").startswith("data: /a must be ")
+    default = {"type": "bytes", "logicalType": "decimal"}
+    schema = data_schema(record({"type": "map", "values": "string"}, default=default))
+    assert json.loads(schema.avro)["fields"][0]["default"] == default
+
+
+def test_a_schema_of_a_writer_that_cannot_be_read_is_parsed_once() -> None:
+    """The schemas of a registry are not trusted: each later datum costs a few calls, and has the reason."""
+    fields = [{"name": f"f{n}", "type": "long"} for n in range(1_000)]
+    broken = {"type": "record", "name": "R", "fields": [*fields, {"name": "x", "type": "no.such.Type"}]}
+    writer, reader = Writer("AVRO", (json.dumps(broken),)), data_schema(record("long"))
+    assert "got a schema with " in (writer.read(b"\x02", reader).reason or "")
+    assert calls(lambda: writer.read(b"\x02", reader)) < 100
+    assert writer.read(b"\x02", reader) == writer.read(b"\x04", reader)
+
+
 def test_the_bound_is_of_the_whole_datum() -> None:
     """As many values without bytes as the bound fit, in any number of arrays; one more does not."""
     schema = fastavro.parse_schema(record(array(NULLS)))

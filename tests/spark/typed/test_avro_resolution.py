@@ -336,6 +336,8 @@ WRITTEN: Final = [
     (field(logical("bytes", "decimal", precision="2")), field("bytes"), b"\x02\x04"),
     (field(logical("bytes", "decimal")), field(decimal(4, 2)), b"\x02\x04"),
     (field(logical("long", "no-such-type")), field("long"), b"\x02"),
+    (field({**FIXED_DECIMAL, "precision": 10}), field({**FIXED_DECIMAL}), b"\0\0\0\x0a"),
+    (field(logical("long", "date")), field(MILLIS), L(5)),
 ]
 
 

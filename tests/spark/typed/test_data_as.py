@@ -173,6 +173,23 @@ def test_an_invalid_default_of_an_avro_reader_does_not_matter(spark: SparkSessio
     assert suspects(spark, [datum], data_schema(schema)) == [False]
 
 
+def test_invalid_logical_types_of_an_avro_reader_are_ignored(spark: SparkSession) -> None:
+    """Java, Python and Spark read the type below them; wrong data has a reason, and the job does not fail."""
+    schema = record(
+        b={"type": "bytes", "logicalType": "decimal"},
+        s={"type": "string", "logicalType": "decimal", "precision": 4, "scale": 2},
+        n={"type": "long", "logicalType": "date"},
+    )
+    payloads = [b"\x02\xff" + b"\x02a" + zigzag.encode(2**40), b"\x02\xff"]
+    read = data_schema(schema)
+    reasons = [read.check(payload).reason for payload in payloads]
+    found = values(spark, payloads, schema)
+    assert found == [({"b": b"\xff", "s": "a", "n": 2**40}, None), (None, reasons[1])]
+    assert reasons[0] is None
+    assert (reasons[1] or "").startswith("data: /s must be of the schema, ")
+    assert suspects(spark, payloads, read) == [False, True]
+
+
 @pytest.mark.release  # test_misfits_have_reasons is its sample
 def test_what_the_parser_refuses_is_a_suspect(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """If Java were wrong about a payload that Spark does not read, Python would decide it."""
