@@ -42,27 +42,33 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
         """Return an Avro datum in the reader's schema, or the reason why the datum does not fit."""
         if datum is None or reader.refused:
             return reader.check(datum)
-        try:
-            resolution = self._resolution(reader)
-        except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
-            deep = isinstance(error, RecursionError)
-            got = "a schema that is nested too deep" if deep else f"a schema with {preview(str(error))}"
-            return _misfit("must have a writer's schema that is valid Avro", got)
+        resolution = self._resolution(reader)
+        if isinstance(resolution, Checked):
+            return resolution
         try:
             resolved = resolution.read(datum)
         except Misfit as misfit:
             return Checked(None, misfit.reason())
         return reader.avro_checks.check(resolved, len(datum))
 
-    def _resolution(self, reader: DataSchema) -> Resolution:
-        """Return the resolution to the schema of a reader; each resolution is compiled once."""
+    def _resolution(self, reader: DataSchema) -> Resolution | Checked:
+        """Return the resolution to the schema of a reader, or the reason why the writer's schema is invalid.
+
+        Each resolution is compiled once.
+        """
         if reader not in self._resolutions:
-            writer, named = self._parsed
-            self._resolutions[reader] = Resolution(writer, named, reader.parsed)
+            try:
+                writer, named = self._parsed
+                self._resolutions[reader] = Resolution(writer, named, reader.parsed)
+            except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
+                deep = isinstance(error, RecursionError)
+                got = "a schema that is nested too deep" if deep else f"a schema with {preview(str(error))}"
+                rule = "must have a writer's schema that is valid Avro"
+                self._resolutions[reader] = _misfit(rule, got)
         return self._resolutions[reader]
 
     @cached_property
-    def _resolutions(self) -> dict[DataSchema, Resolution]:
+    def _resolutions(self) -> dict[DataSchema, Resolution | Checked]:
         return {}
 
     @cached_property
