@@ -112,7 +112,8 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
             key = "STRING, " if self.spark == "MAP" else ""
             return f"{self.spark}<{key}{self.item.ddl()}>"
         if self.spark != "STRUCT":
-            return self.spark
+            # In DDL, the type TIMESTAMP depends on a setting of the session.
+            return "TIMESTAMP_LTZ" if self.spark == "TIMESTAMP" else self.spark
         fields = [f"`{member.name.replace('`', '``')}`: {member.shape.ddl()}" for member in self.members]
         fields += [f"{name}: STRING" for name in ((RESCUED,) if rescue else ()) + more]
         return f"STRUCT<{', '.join(fields)}>"

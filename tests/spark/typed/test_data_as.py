@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +22,7 @@ from cloudevents_kafka.spark._patterns import literal
 from cloudevents_kafka.spark.java.reader import fits_sql
 from cloudevents_kafka.spark.typed.schemas import DataSchema, data_schema
 from cloudevents_kafka.spark.typed.shape import TYPES
+from tests.spark.settings import SETTINGS
 from tests.spark.typed.payloads import (
     AVRO,
     EVERY_TYPE,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MANY = 300
+NTZ: Final = "timestampType=TIMESTAMP_NTZ"
+POLICY: Final = "spark.sql.legacy.timeParserPolicy"
+LEGACY: Final = [name for name, values in SETTINGS.items() if "LEGACY" in values.get(POLICY, "")]
 JSON = data_schema(EVERY_TYPE)
 
 
@@ -92,6 +96,10 @@ def drawn(strategy: SearchStrategy[bytes]) -> list[bytes]:
 
 def test_json_is_read_as_python_reads_it(spark: SparkSession) -> None:
     """Row by row: what Python finds wrong has its reason and no value; all other data has all its values."""
+    check_json(spark)
+
+
+def check_json(spark: SparkSession) -> None:
     assert JSON.shape is not None
     payloads = drawn(json_payloads(EVERY_TYPE))
     found = values(spark, payloads, EVERY_TYPE)
@@ -104,6 +112,28 @@ def test_json_is_read_as_python_reads_it(spark: SparkSession) -> None:
             assert _plain(value) == _plain(expected(JSON.shape, json.loads(payload))), payload
         else:
             assert value is None
+
+
+def session_with(spark: SparkSession, name: str) -> SparkSession:
+    session = spark.newSession()
+    for setting, value in SETTINGS[name].items():
+        session.conf.set(setting, value)
+    return session
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.release] * (name != NTZ))
+        for name in SETTINGS
+        if name not in LEGACY
+    ],
+)
+def test_json_is_read_by_any_settings(spark: SparkSession, name: str) -> None:
+    """No setting of a session changes values, reasons or types."""
+    session = session_with(spark, name)
+    check_json(session)
+    assert JSON.type_in(session) == JSON.type_in(spark)
 
 
 def test_avro_is_read_as_python_reads_it(spark: SparkSession) -> None:

@@ -47,7 +47,7 @@ class Order:
 
 
 ORDER = (
-    "STRUCT<`id`: STRING, `total`: DECIMAL(38,18), `at`: TIMESTAMP, `day`: DATE, "
+    "STRUCT<`id`: STRING, `total`: DECIMAL(38,18), `at`: TIMESTAMP_LTZ, `day`: DATE, "
     "`items`: ARRAY<STRUCT<`sku`: STRING, `number`: BIGINT>>, `by_name`: MAP<STRING, DOUBLE>, "
     "`kind`: STRING, `mode`: STRING, `raw`: BINARY, `flag`: BOOLEAN, `note`: STRING, "
     "`first`: STRUCT<`sku`: STRING, `number`: BIGINT>>"
@@ -78,7 +78,7 @@ def test_a_model_of_pydantic_is_a_schema() -> None:
     shape = data_schema(model).shape
     assert shape is not None
     assert shape.ddl() == (
-        "STRUCT<`id`: STRING, `total`: DECIMAL(38,18), `at`: TIMESTAMP, `kind`: STRING, "
+        "STRUCT<`id`: STRING, `total`: DECIMAL(38,18), `at`: TIMESTAMP_LTZ, `kind`: STRING, "
         "`first`: STRUCT<`sku`: STRING, `number`: BIGINT>>"
     )
 
