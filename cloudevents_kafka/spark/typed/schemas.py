@@ -41,6 +41,8 @@ _JSON_OPTIONS: Final = (
     f"map('mode', 'PERMISSIVE', 'maxStringLen', '{_MOST}', 'maxNumLen', '{_MOST}', "
     f"'columnNameOfCorruptRecord', '{_CORRUPT}')"
 )
+_POLICY: Final = "spark.sql.legacy.timeParserPolicy"
+_TIMES: Final = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE")
 # An Avro schema is wrapped in a record with one field. The bytes of such a record are the bytes of its field.
 # If Spark cannot read a payload, it sets the field to null; otherwise the field is never null.
 _DATUM: Final = "cloudevents_kafka_datum"
@@ -212,7 +214,12 @@ def has_avro(schemas: Mapping[str, Any]) -> bool:
 
 
 def check_readable(spark: SparkSession, schema: DataSchema) -> None:
-    """Raise `ValueError` if a session cannot read Avro, or has no type for a part of the schema."""
+    """Raise `ValueError` if a session cannot read Avro or times, or has no type for a part of the schema."""
+    if schema.shape and _has_time(schema.shape) and str(spark.conf.get(_POLICY)).upper() == "LEGACY":
+        raise ValueError(
+            f"{_POLICY} must be CORRECTED for a schema with times, got LEGACY, with which Spark reads "
+            "fractions of seconds wrongly; change the setting"
+        )
     try:
         _ = schema.avro and schema.type_in(spark)
     except Exception as error:  # of Spark, of its Avro, or of py4j
@@ -220,6 +227,11 @@ def check_readable(spark: SparkSession, schema: DataSchema) -> None:
             f"this session of Spark must read the schema of Avro, got {preview(str(error))}; if it has no "
             f"{table_package('avro')}, start it by configure_session(…, formats=['avro'])"
         ) from error
+
+
+def _has_time(shape: Shape) -> bool:
+    parts = [member.shape for member in shape.members] + ([shape.item] if shape.item else [])
+    return shape.spark in _TIMES or any(map(_has_time, parts))
 
 
 def _text_of(source: Any) -> str | None:

@@ -33,6 +33,7 @@ from tests.spark.typed.payloads import (
     read_avro,
 )
 from tests.spark.typed.test_checks import MISFITS, SMALL
+from tests.support.cases import each
 from tests.support.strategies import scaled
 
 if TYPE_CHECKING:
@@ -134,6 +135,17 @@ def test_json_is_read_by_any_settings(spark: SparkSession, name: str) -> None:
     session = session_with(spark, name)
     check_json(session)
     assert JSON.type_in(session) == JSON.type_in(spark)
+
+
+@each("name", LEGACY)
+def test_times_are_not_read_by_spark_2(spark: SparkSession, name: str) -> None:
+    """A session that would read the digits of a second wrongly is refused if the schema has a time."""
+    rows = frame(session_with(spark, name), [b'{"a":1}'])
+    for type_ in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE"):
+        for schema in (f"a {type_}", f"a ARRAY<STRUCT<b: MAP<STRING, {type_}>>>"):
+            with pytest.raises(ValueError, match="must be CORRECTED for a schema with times, got LEG"):
+                data_as(rows, schema)
+    assert values(rows.sparkSession, [b'{"a":1}'], "a INT") == [({"a": 1}, None)]
 
 
 def test_avro_is_read_as_python_reads_it(spark: SparkSession) -> None:
