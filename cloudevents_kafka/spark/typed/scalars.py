@@ -23,7 +23,11 @@ _REALS: Final = {"FLOAT": ">f", "DOUBLE": ">d"}
 _BITS: Final = {"BIGINT": 64, "INT": 32, "SMALLINT": 16, "TINYINT": 8}
 _MAX_DIGITS: Final = 4_000  # characters of a number
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
-_TIME: Final = re.compile(r"([\d-]{10})[Tt]([\d:]{8})(?:\.(\d{1,6})0*)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
+_MINUTE: Final = r"(?:[01]\d|2[0-3]):[0-5]\d"
+# The digits are checked here, since versions of Python differ in those that they accept.
+_TIME: Final = re.compile(
+    rf"([\d-]{{10}})[Tt]({_MINUTE}:[0-5]\d)(?:\.(\d{{1,6}})0*)?([Zz]|[+-]{_MINUTE})?", re.ASCII
+)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TOO_LARGE: Final = "a number that does not fit"
 _OTHER: Final = "another text"

@@ -7,7 +7,7 @@ import json
 import random
 import re
 import struct
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
 from typing import Any, Final
 
@@ -18,7 +18,8 @@ _SCALARS: Final = [name for name in BY_NAME if name not in ("ARRAY", "MAP", "STR
 _BITS: Final = {"BIGINT": 64, "INT": 32, "SMALLINT": 16, "TINYINT": 8}
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _TIME: Final = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?([Zz]|[-+][0-9]{2}:[0-9]{2})?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
+    r"([Zz]|([-+])([0-9]{2}):([0-9]{2}))?"
 )
 _MANY: Final = 1_001
 _WIDE: Final = Context(prec=5_000)
@@ -124,6 +125,7 @@ TIMES: Final = (
         "1582-10-10T00:00:00Z",
         "1900-01-01T00:00:00.5",
         "2024-01-01T00:00:00+00:60",
+        "2024-01-01T00:00:00-24:00",
     ),
     *(
         "2024-01-01",
@@ -287,15 +289,18 @@ def _string(shape: Shape, value: Any) -> str:
 def _time(shape: Shape, value: Any) -> datetime:
     match = _TIME.fullmatch(_text(value))
     has_offset = shape.spark == "TIMESTAMP"
-    if match is None or (match[4] is not None) != has_offset:
+    if match is None or (match[6] is not None) != has_offset:
         raise Misfit
-    fraction = (match[3] or ".")[1:]
-    _must(not fraction[6:].strip("0") and match[2][:2] != "24")
+    day, *clock, fraction, _, sign, hours, minutes = match.groups(default="0")
+    _must(not fraction[6:].strip("0") and int(hours) < 24 and int(minutes) < 60)
+    micros = int(fraction[:6].ljust(6, "0"))
+    found = datetime.combine(date.fromisoformat(day), time(*map(int, clock), micros))  # or a misfit
+    if not has_offset:
+        return found
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
     try:
-        text = f"{match[1]}T{match[2]}.{fraction[:6].ljust(6, '0')}{(match[4] or '').upper()}"
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if has_offset else found
-    except (ValueError, OverflowError):
+        return (found + offset if sign == "-" else found - offset).replace(tzinfo=UTC)
+    except OverflowError:
         raise Misfit from None
 
 

@@ -130,6 +130,15 @@ def test_times_are_of_the_years_of_python() -> None:
         assert check_json(json.dumps({"a": 1, "t": text}).encode(), SMALL).payload, text
 
 
+def test_times_are_of_rfc_3339() -> None:
+    """Hours and minutes, also of an offset, have the digits of a clock, by each version of Python."""
+    for text in ("00:00:00+00:60", "00:00:00+00:99", "00:00:00-24:00", "24:00:00Z", "00:60:00Z", "00:00:60Z"):
+        reason = check_json(f'{{"a":1,"t":"2024-01-01T{text}"}}'.encode(), SMALL).reason or ""
+        assert reason.endswith("a time with an offset, to the microsecond, got another text"), text
+    for text in ("00:00:00+23:59", "23:59:59-09:30", "20:10:40Z"):
+        assert check_json(f'{{"a":1,"t":"2024-01-01T{text}"}}'.encode(), SMALL).payload, text
+
+
 def test_names_that_no_parser_reads_are_misfits() -> None:
     """A key of a map has at most 50,000 characters; names that the schema does not have are of any length."""
     name = "x" * 50_001
