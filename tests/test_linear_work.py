@@ -346,6 +346,7 @@ _MANY: Final = 900
 _SLACK: Final = 300  # steps: of what is remembered, or sorted
 Reads = Callable[[int], Callable[[], object]]
 
+ITEMS: Final = Shape("ARRAY", item=Shape("STRUCT", members=(Member("a", Shape("BIGINT")),)))
 FIELDS: Final = Shape(
     "STRUCT",
     members=(
@@ -356,7 +357,8 @@ FIELDS: Final = Shape(
         Member("t", Shape("TIMESTAMP")),
         Member("x", Shape("BINARY")),
         Member("m", Shape("MAP", item=Shape("BIGINT"))),
-        Member("l", Shape("ARRAY", item=Shape("STRUCT", members=(Member("a", Shape("BIGINT")),)))),
+        Member("l", ITEMS),
+        Member("n", Shape("MAP", item=ITEMS)),
     ),
 )
 
@@ -409,6 +411,10 @@ def members_of(form: bytes) -> Callable[[int], bytes]:
     return lambda count: b'{"a":1' + repeated(form, count) + b"}"
 
 
+def behind_a_key(length: int, count: int, item: bytes) -> bytes:
+    return b'{"n":{"' + b"k" * length + b'":[' + b",".join([item] * count) + b"]}}"
+
+
 def refused(value: Any) -> None:
     with pytest.raises(DataError):
         json_codec.encode_json(value)
@@ -430,6 +436,8 @@ DATA: Final[dict[str, Reads]] = {
     "rescued items of a list that does not fit": by_shape(
         lambda n: b'{"l":[' + b'{"a":"1","x":1},' * n + b"1]}", rescue=True
     ),
+    "items behind a long key": by_shape(lambda n: behind_a_key(n, n, b'{"a":1}')),
+    "rescued members behind a long key": by_shape(lambda n: behind_a_key(n, n, b'{"x":1}'), rescue=True),
     "a long number": by_shape(lambda n: b'{"a":' + b"9" * n * 19 + b"}"),
     "a long fraction": by_shape(lambda n: b'{"r":0.' + b"9" * n * 19 + b',"d":0.' + b"0" * n * 19 + b"}"),
     "a long exponent": by_shape(lambda n: b'{"r":1e' + b"9" * n + b',"d":1e' + b"9" * n + b"}"),
@@ -517,6 +525,22 @@ def assert_linear(counts: list[int], name: str) -> None:
 def test_steps_of_data_are_linear(name: str) -> None:
     """Data by a schema, and each codec: a step more for a part more, in all ways to fail as well."""
     assert_linear([count_steps(DATA[name](size)) for size in STEPS], name)
+
+
+def test_rescued_members_behind_a_long_key_are_bounded() -> None:
+    """Each pointer has the key: a megabyte of them is kept, and more is a misfit that names the bound."""
+    few, many = (behind_a_key(50_000, count, b'{"x":1}') for count in (10, 500))
+    assert (check_json(few, FIELDS, rescue=True).payload or b"").count(b"/0/x") == 1
+    tracemalloc.start()
+    try:
+        reason = check_json(many, FIELDS, rescue=True).reason
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    most = (1 << 20) + 32 * len(many)
+    rule = f"must have at most {most} characters in pointers of rescued members"
+    assert reason == f"data: it {rule}, got more"
+    assert peak < 10 * most
 
 
 @each("name", INPUTS)

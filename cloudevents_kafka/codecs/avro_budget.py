@@ -20,7 +20,8 @@ A datum with more bytes than this number may contain one such value for each byt
 FREE_STEPS: Final = 16_384
 STEPS_PER_BYTE: Final = 32
 """The number of values for each byte of a datum, in addition to `FREE_STEPS`; records may be nested."""
-_FREE_OUTPUT: Final = 1 << 20
+FREE_BYTES: Final = 1 << 20
+"""The number of bytes that a reader may add to any datum, and 32 for each byte of the datum."""
 
 
 class BeyondBudget(MalformedDatum):
@@ -36,7 +37,7 @@ class Budget:
         self._size = size
         self._empties = max(MAX_EMPTY_ITEMS, size)
         self._steps = FREE_STEPS + STEPS_PER_BYTE * size
-        self._output = _FREE_OUTPUT + STEPS_PER_BYTE * size
+        self._output = FREE_BYTES + STEPS_PER_BYTE * size
 
     def spend_empties(self, count: int) -> None:
         """Count values that take no bytes; raise `BeyondBudget` if the datum has too many of them."""
@@ -56,5 +57,5 @@ class Budget:
         """Count the bytes that default values of a schema add; raise `BeyondBudget` if there are too many."""
         self._output -= size
         if self._output < 0:
-            most = _FREE_OUTPUT + STEPS_PER_BYTE * self._size
+            most = FREE_BYTES + STEPS_PER_BYTE * self._size
             raise BeyondBudget(f"at most {most} bytes of defaults")

@@ -23,7 +23,7 @@ from cloudevents_kafka.codecs.avro_binary import (
 )
 from cloudevents_kafka.codecs.avro_budget import BeyondBudget, Budget
 from cloudevents_kafka.spark.typed.checks import Checked, Misfit
-from cloudevents_kafka.spark.typed.shape import pointer
+from cloudevents_kafka.spark.typed.shape import Where, place
 
 PARTS: Final = {"array": "items", "map": "values"}
 _READERS: Final[dict[str, Any]] = {"boolean": read_boolean, "string": read_text, "bytes": read_bytes}
@@ -36,12 +36,6 @@ _UNITS: Final = {
 }
 """How many units a day has."""
 _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
-
-Where = tuple[Any, str] | None
-"""The path of a value in a datum: the path of the surrounding value, and a name.
-
-Most paths are never converted to a text.
-"""
 
 
 class Datum:
@@ -99,15 +93,6 @@ def find_schema(schema: Any, named: Mapping[str, Any]) -> Any:
 def kind_of(schema: Any) -> str:
     """Return the type of a schema that is not a union."""
     return str(schema if isinstance(schema, str) else schema["type"])
-
-
-def place(where: Where) -> str:
-    """Return a path as a JSON pointer."""
-    names = []
-    while where is not None:
-        where, name = where
-        names.append(name)
-    return "".join(pointer("", name) for name in reversed(names))
 
 
 def run_checked(datum: Datum, read: Callable[[Datum], tuple[Any, int]]) -> Any:

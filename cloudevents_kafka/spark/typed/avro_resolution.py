@@ -18,16 +18,15 @@ from cloudevents_kafka.spark.typed.avro_checks import (
     PARTS,
     AvroChecks,
     Datum,
-    Where,
     find_schema,
     kind_of,
     named_schemas,
-    place,
     run_checked,
 )
 from cloudevents_kafka.spark.typed.avro_defaults import NoDefault, encode_default
 from cloudevents_kafka.spark.typed.avro_scales import scaling
 from cloudevents_kafka.spark.typed.checks import Misfit
+from cloudevents_kafka.spark.typed.shape import Where, place
 
 RULE: Final = "must be convertible to the reader's schema"
 _PROMOTED: Final = {

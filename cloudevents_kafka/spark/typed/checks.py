@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
 
+from cloudevents_kafka.codecs.avro_budget import FREE_BYTES, STEPS_PER_BYTE
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.spark.typed.scalars import SCALARS, check_type, raw_number
-from cloudevents_kafka.spark.typed.shape import RESCUED, Shape, pointer
+from cloudevents_kafka.spark.typed.shape import RESCUED, Shape, Where, place, pointer
 
 _MAX_PLACE: Final = 200  # characters
 _MAX_NAME: Final = 50_000  # characters of a name; Spark's parser, Jackson, rejects longer names
@@ -63,6 +64,29 @@ class _Repeated(dict[str, Any]):
     twice: frozenset[str]
 
 
+class _Payload:
+    """A payload that is being read: its budget of work, and the members that are rescued.
+
+    The pointer of each rescued member contains all keys around this member, so that a payload with a long key
+    could have any number of them.
+    """
+
+    __slots__ = ("_characters", "_most", "rescued")
+
+    def __init__(self, size: int, rescued: dict[str, Any] | None) -> None:
+        self.rescued, self._characters = rescued, 0
+        self._most = FREE_BYTES + STEPS_PER_BYTE * size
+
+    def rescue(self, where: Where, value: Any) -> None:
+        """Keep a member; raise `Misfit` if the pointers of all these members are too long."""
+        name = place(where)
+        self._characters += len(name)
+        if self._characters > self._most or self.rescued is None:
+            rule = f"must have at most {self._most} characters in pointers of rescued members"
+            raise Misfit("", rule, "more")
+        self.rescued[name] = value
+
+
 def check_json(payload: bytes | None, root: Shape, *, rescue: bool = False) -> Checked:
     """Return JSON that Spark can read completely, or the reason why the payload does not fit.
 
@@ -72,7 +96,7 @@ def check_json(payload: bytes | None, root: Shape, *, rescue: bool = False) -> C
     """
     rescued: dict[str, Any] | None = {} if rescue else None
     try:
-        members = _object(_parsed(payload, rescue=rescue), root, "", rescued)
+        members = _object(_parsed(payload, rescue=rescue), root, None, _Payload(len(payload or b""), rescued))
         if rescued:
             members[RESCUED] = _encoded(rescued).decode()
         return Checked(_encoded(members))
@@ -134,63 +158,63 @@ _decode_once: Final = _decoder(_members_once)
 # --- each function returns a value to encode, or raises `Misfit` ---------------------------------
 
 
-def _object(value: Any, shape: Shape, where: str, rescued: dict[str, Any] | None) -> dict[str, Any]:
+def _object(value: Any, shape: Shape, where: Where, read: _Payload) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Misfit(where, "must be an object", _kind(value))
+        raise Misfit(place(where), "must be an object", _kind(value))
     twice = getattr(value, "twice", ())
     members: dict[str, Any] = {}
     for member in shape.members:
-        place = pointer(where, member.name)
         if member.name in twice:
-            raise Misfit(place, "must be there once", "it more than once")
+            raise Misfit(place((where, member.name)), "must be there once", "it more than once")
         if member.name in value:
-            members[member.name] = _member(value[member.name], member.shape, place, rescued)
+            members[member.name] = _member(value[member.name], member.shape, (where, member.name), read)
         elif member.required:
-            raise Misfit(place, "must be there", "no such member")
+            raise Misfit(place((where, member.name)), "must be there", "no such member")
     others = value.keys() - {member.name for member in shape.members}
-    if rescued is not None:
-        rescued |= {pointer(where, name): value[name] for name in value if name in others}
+    if read.rescued is not None:
+        for name in value:
+            if name in others:
+                read.rescue((where, name), value[name])
     elif others and shape.closed:
-        raise Misfit(where, "must have no other members than its schema", "one more")
+        raise Misfit(place(where), "must have no other members than its schema", "one more")
     return members
 
 
-def _member(value: Any, shape: Shape, place: str, rescued: dict[str, Any] | None) -> Any:
+def _member(value: Any, shape: Shape, where: Where, read: _Payload) -> Any:
     """Return the value of a member.
 
-    If the value does not fit, and ``rescued`` is a dict, the JSON of the value is added to the dict, and None
-    is returned.
+    If the value does not fit, and members are rescued, the member is rescued, and None is returned.
     """
-    if rescued is None:
-        return _value(value, shape, place, None)
-    before = len(rescued)
+    if read.rescued is None:
+        return _value(value, shape, where, read)
+    before = len(read.rescued)
     try:
-        return _value(value, shape, place, rescued)
+        return _value(value, shape, where, read)
     except Misfit:
-        while len(rescued) > before:
-            rescued.popitem()
-        rescued[place] = value
+        while len(read.rescued) > before:
+            read.rescued.popitem()
+        read.rescue(where, value)
         return None
 
 
-def _value(value: Any, shape: Shape, where: str, rescued: dict[str, Any] | None) -> Any:
+def _value(value: Any, shape: Shape, where: Where, read: _Payload) -> Any:
     if value is None and shape.nullable:
         return None
     if shape.spark == "STRUCT":
-        return _object(value, shape, where, rescued)
+        return _object(value, shape, where, read)
     try:
         if shape.item is None:
             return SCALARS[shape.spark.partition("(")[0]](value, shape)
         check_type(value, list if shape.spark == "ARRAY" else dict)
     except (ValueError, TypeError) as error:
-        raise Misfit(where, f"must be {shape.must_be}", str(error) or _kind(value)) from None
+        raise Misfit(place(where), f"must be {shape.must_be}", str(error) or _kind(value)) from None
     if isinstance(value, list):
-        return [_value(each, shape.item, pointer(where, n), rescued) for n, each in enumerate(value)]
+        return [_value(each, shape.item, (where, n), read) for n, each in enumerate(value)]
     if isinstance(value, _Repeated):
-        raise Misfit(where, "must have each member once", "one of them twice")
+        raise Misfit(place(where), "must have each member once", "one of them twice")
     if any(len(name) > _MAX_NAME for name in value):
-        raise Misfit(where, f"must have names of at most {_MAX_NAME} characters", "a longer one")
-    return {name: _value(each, shape.item, pointer(where, name), rescued) for name, each in value.items()}
+        raise Misfit(place(where), f"must have names of at most {_MAX_NAME} characters", "a longer one")
+    return {name: _value(each, shape.item, (where, name), read) for name, each in value.items()}
 
 
 _KINDS: Final = {

@@ -7,7 +7,7 @@ a pipeline writes to ``OUT/_batches``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -179,3 +179,19 @@ def pointer(where: str, name: str | int) -> str:
     ``where`` is the pointer of the value that contains the member or the item.
     """
     return f"{where}/{str(name).replace('~', '~0').replace('/', '~1')}"
+
+
+Where = tuple[Any, str | int] | None
+"""The path of a value in data: the path of the surrounding value, and a name or an index.
+
+Most paths are never converted to a text.
+"""
+
+
+def place(where: Where) -> str:
+    """Return a path as a JSON pointer."""
+    names = []
+    while where is not None:
+        where, name = where
+        names.append(name)
+    return "".join(pointer("", name) for name in reversed(names))
