@@ -28,6 +28,7 @@ final class Document {
     private final ByteBuffer words;
     int at = 0;
     int nameEnd = 0; // of the last name that JsonShape has read
+    long members = 0; // of objects, that JsonShape may still read
     int longestName = 0; // in bytes, of the names in nested values
     private int data = -1, afterData = -1; // the bounds of the member data
     private boolean encoded = false; // whether the member data_base64 occurred; it may be null

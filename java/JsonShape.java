@@ -17,6 +17,8 @@ final class JsonShape {
     private static final int MAX_NAME = 10000, MAX_DEPTH = 512;
     // Characters of numbers that are finite in any case: of all, and of an exponent with its letter.
     private static final int MAX_DIGITS = 25, MAX_EXPONENT = 3, MAX_FLOAT_EXPONENT = 2;
+    // A row of Spark has a place for each member of an object, also for an absent one: bounds as in checks.py.
+    private static final long FREE_MEMBERS = 16384, MEMBERS_PER_BYTE = 32;
     private static final long YEAR_10000 = 253402300800000000L; // in microseconds since 1970
 
     private char kind;
@@ -57,6 +59,7 @@ final class JsonShape {
     boolean fits(byte[] payload) {
         Document d = new Document(payload);
         if (!Text.isUtf8(payload)) return false;
+        d.members = FREE_MEMBERS + MEMBERS_PER_BYTE * payload.length;
         d.skipSpace();
         if (!value(d)) return false;
         d.skipSpace();
@@ -81,7 +84,8 @@ final class JsonShape {
     }
 
     private boolean object(Document d) {
-        if (!d.skip('{')) return false;
+        d.members -= parts.length;
+        if (d.members < 0 || !d.skip('{')) return false;
         boolean[] seen = new boolean[parts.length];
         int next = 0;
         d.skipSpace();

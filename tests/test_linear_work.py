@@ -543,6 +543,19 @@ def test_rescued_members_behind_a_long_key_are_bounded() -> None:
     assert peak < 10 * most
 
 
+def test_absent_members_of_items_are_bounded() -> None:
+    """An object costs each member of its schema, as a row of Spark has them all: a few bytes cost little."""
+    wide = Shape("STRUCT", members=tuple(Member(f"m{n}", Shape("BIGINT")) for n in range(500)))
+    root = Shape("STRUCT", members=(Member("l", Shape("ARRAY", item=wide)),))
+    payload = b'{"l":[' + b"{}," * 500 + b"{}]}"
+    rule = f"must have at most {16_384 + 32 * len(payload)} members, with those that are absent"
+    for rescue in (False, True):
+        read = partial(check_json, payload, root, rescue=rescue)
+        assert count_steps(read) < 500_000
+    assert check_json(payload, root).reason == f"data: it {rule}, for its {len(payload)} bytes, got more"
+    assert check_json(payload, root, rescue=True).payload is not None  # the list is a rescued member
+
+
 @each("name", INPUTS)
 def test_steps_of_records_are_linear(name: str) -> None:
     """Each way to read a record in each format, and to write its event, takes a step more for a part more."""

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
 
-from cloudevents_kafka.codecs.avro_budget import FREE_BYTES, STEPS_PER_BYTE
+from cloudevents_kafka.codecs.avro_budget import FREE_BYTES, FREE_STEPS, STEPS_PER_BYTE
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.spark.typed.scalars import SCALARS, check_type, raw_number
 from cloudevents_kafka.spark.typed.shape import RESCUED, Shape, Where, place, pointer
@@ -67,22 +67,32 @@ class _Repeated(dict[str, Any]):
 class _Payload:
     """A payload that is being read: its budget of work, and the members that are rescued.
 
-    The pointer of each rescued member contains all keys around this member, so that a payload with a long key
-    could have any number of them.
+    A few bytes could stand for many members that are absent: each has a place in Spark's row. The pointer of
+    each rescued member contains all keys around this member, so that a payload with a long key could have any
+    number of them.
     """
 
-    __slots__ = ("_characters", "_most", "rescued")
+    __slots__ = ("_characters", "_members", "_size", "rescued")
 
     def __init__(self, size: int, rescued: dict[str, Any] | None) -> None:
-        self.rescued, self._characters = rescued, 0
-        self._most = FREE_BYTES + STEPS_PER_BYTE * size
+        self.rescued, self._size = rescued, size
+        self._members = self._characters = 0
+
+    def spend_members(self, count: int) -> None:
+        """Count the members of an object's schema; raise `Misfit` if the objects have too many."""
+        self._members += count
+        most = FREE_STEPS + STEPS_PER_BYTE * self._size
+        if self._members > most:
+            rule = f"must have at most {most} members, with those that are absent, for its {self._size} bytes"
+            raise Misfit("", rule, "more")
 
     def rescue(self, where: Where, value: Any) -> None:
         """Keep a member; raise `Misfit` if the pointers of all these members are too long."""
         name = place(where)
         self._characters += len(name)
-        if self._characters > self._most or self.rescued is None:
-            rule = f"must have at most {self._most} characters in pointers of rescued members"
+        most = FREE_BYTES + STEPS_PER_BYTE * self._size
+        if self._characters > most or self.rescued is None:
+            rule = f"must have at most {most} characters in pointers of rescued members"
             raise Misfit("", rule, "more")
         self.rescued[name] = value
 
@@ -161,6 +171,7 @@ _decode_once: Final = _decoder(_members_once)
 def _object(value: Any, shape: Shape, where: Where, read: _Payload) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Misfit(place(where), "must be an object", _kind(value))
+    read.spend_members(len(shape.members))
     twice = getattr(value, "twice", ())
     members: dict[str, Any] = {}
     for member in shape.members:
@@ -170,7 +181,7 @@ def _object(value: Any, shape: Shape, where: Where, read: _Payload) -> dict[str,
             members[member.name] = _member(value[member.name], member.shape, (where, member.name), read)
         elif member.required:
             raise Misfit(place((where, member.name)), "must be there", "no such member")
-    others = value.keys() - {member.name for member in shape.members}
+    others = value.keys() - members.keys()
     if read.rescued is not None:
         for name in value:
             if name in others:

@@ -21,7 +21,7 @@ from cloudevents_kafka.spark import data_as, data_by_type
 from cloudevents_kafka.spark._patterns import literal
 from cloudevents_kafka.spark.java.reader import fits_sql
 from cloudevents_kafka.spark.typed.schemas import DataSchema, data_schema
-from cloudevents_kafka.spark.typed.shape import TYPES
+from cloudevents_kafka.spark.typed.shape import TYPES, Member, Shape
 from tests.spark.settings import SETTINGS
 from tests.spark.typed.payloads import (
     AVRO,
@@ -202,6 +202,21 @@ def test_avro_beyond_the_budget_or_the_calendar_is_a_misfit(spark: SparkSession)
         assert [error for _, error in found] == [read.check(payload).reason for payload in payloads]
         assert [value is None for value, _ in found] == [False, *[True] * (len(payloads) - 1)]
         assert suspects(spark, payloads, read) == [False, *[True] * (len(payloads) - 1)]
+
+
+def test_members_of_items_have_one_bound(spark: SparkSession) -> None:
+    """Java and Python count the members of each object, with absent ones, up to one bound by its bytes."""
+    wide = Shape("STRUCT", members=tuple(Member(f"m{n}", Shape("BIGINT")) for n in range(500)))
+    schema = DataSchema("json", Shape("STRUCT", members=(Member("l", Shape("ARRAY", item=wide)),)))
+    payloads = [
+        b'{"l":[' + b"{}," * n + b"{}]}" + b" " * spaces for n, spaces in ((40, 0), (41, 11), (41, 12))
+    ]
+    assert 16_384 + 32 * len(payloads[1]) < 1 + 500 * 42
+    reasons = [schema.check(payload).reason for payload in payloads]
+    assert [reason is None for reason in reasons] == [True, False, True]
+    assert suspects(spark, payloads, schema) == [False, True, False]
+    rows = data_as(frame(spark, payloads), schema).orderBy("n").selectExpr("size(value.l) AS n", "data_error")
+    assert [tuple(row) for row in rows.collect()] == [(41, None), (None, reasons[1]), (42, None)]
 
 
 def test_an_invalid_default_of_an_avro_reader_does_not_matter(spark: SparkSession) -> None:
