@@ -21,7 +21,16 @@ from cloudevents_kafka.spark.table_formats import table_package
 from cloudevents_kafka.spark.typed.avro_checks import AvroChecks
 from cloudevents_kafka.spark.typed.checks import Checked, Misfit, check_json
 from cloudevents_kafka.spark.typed.json_schema import shape_of
-from cloudevents_kafka.spark.typed.shape import BY_NAME, RESCUED, RESERVED, Member, Shape, pointer, struct
+from cloudevents_kafka.spark.typed.shape import (
+    BY_NAME,
+    RESCUED,
+    RESERVED,
+    Member,
+    Shape,
+    check_names,
+    pointer,
+    struct,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -281,7 +290,7 @@ def _of_object(schema: Any) -> DataSchema:
             fastavro.parse_schema(schema)
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
             raise ValueError(f"the schema must be of Avro: {type(error).__name__}: {error}") from None
-        _check_arrays(schema)
+        _check_parts(schema)
         _check_size(schema)
         return DataSchema("avro", avro=msgspec.json.encode(reader_schema(schema)).decode())
     return DataSchema("json", shape_of(schema))
@@ -315,12 +324,16 @@ def _check_size(schema: Any) -> None:
         )
 
 
-def _check_arrays(schema: Any, where: str = "") -> None:
-    """Raise `ValueError` if an Avro schema has an array of doubles: Spark rounds doubles to 32 bits."""
+def _check_parts(schema: Any, where: str = "") -> None:
+    """Raise `ValueError` if an Avro schema has an array of doubles, or names that Spark cannot have.
+
+    Spark rounds the doubles of an array to 32 bits.
+    """
     if isinstance(schema, list):
         for each in schema:
-            _check_arrays(each, where)
+            _check_parts(each, where)
     elif isinstance(schema, dict):
+        check_names([field["name"] for field in schema.get("fields") or ()], where)
         items = schema.get("items")
         kinds = items if isinstance(items, list) else [items]
         if any((kind.get("type") if isinstance(kind, dict) else kind) == "double" for kind in kinds):
@@ -329,9 +342,9 @@ def _check_arrays(schema: Any, where: str = "") -> None:
                 f"bits, got one at {where or '/'}; use a record or a map"
             )
         for field in schema.get("fields") or ():
-            _check_arrays(field["type"], f"{where}/{field['name']}")
+            _check_parts(field["type"], f"{where}/{field['name']}")
         for part in ("items", "values", "type"):
-            _check_arrays(schema.get(part), where)
+            _check_parts(schema.get(part), where)
 
 
 def _described(class_: Any) -> Any:

@@ -6,7 +6,7 @@ a pipeline writes to ``OUT/_batches``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -160,17 +160,22 @@ def struct(members: tuple[Member, ...], where: str, *, nullable: bool = False, c
     """
     if not members:
         raise ValueError(f"the schema must have one member or more at {where or '/'}, got none")
+    check_names([member.name for member in members], where)
+    return Shape("STRUCT", nullable=nullable, members=members, closed=closed)
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Raise `ValueError` for names that fields of one struct in Spark cannot have."""
     seen: dict[str, str] = {}
-    for member in members:
-        if not member.name.isprintable() or not member.name:
-            raise ValueError(f"names of members must be printable, got {member.name!r} at {where or '/'}")
-        other = seen.setdefault(member.name.lower(), member.name)
-        if other is not member.name:
+    for name in names:
+        if not name.isprintable() or not name:
+            raise ValueError(f"names of members must be printable, got {name!r} at {where or '/'}")
+        other = seen.setdefault(name.lower(), name)
+        if other is not name:
             raise ValueError(
-                f"names of members must differ in more than their case, got {other} and {member.name} at "
+                f"names of members must differ in more than their case, got {other} and {name} at "
                 f"{where or '/'}"
             )
-    return Shape("STRUCT", nullable=nullable, members=members, closed=closed)
 
 
 def pointer(where: str, name: str | int) -> str:

@@ -118,6 +118,15 @@ def test_what_has_no_type_is_refused_with_its_place(schema: Any, message: str) -
         shape_of(schema)
 
 
+def test_fields_of_avro_differ_in_more_than_their_case() -> None:
+    """Spark finds no field by such a name, as in JSON; the error names the record that has them."""
+    twins = [{"name": name, "type": "long"} for name in ("Id", "id")]
+    inner = {"type": "array", "items": {"type": "record", "name": "I", "fields": twins}}
+    for fields, where in ((twins, "/"), ([{"name": "a", "type": ["null", inner]}], "/a")):
+        with pytest.raises(ValueError, match=f"in more than their case, got Id and id at {where}$"):
+            data_schema({"type": "record", "name": "R", "fields": fields})
+
+
 def test_a_required_member_without_a_type_is_refused() -> None:
     """A member must be in properties to be read."""
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]}
