@@ -14,7 +14,9 @@ from typing import Any, Final, NamedTuple, NoReturn
 import msgspec
 
 from cloudevents_kafka.codecs.avro_budget import FREE_BYTES, FREE_STEPS, STEPS_PER_BYTE
+from cloudevents_kafka.codecs.payload import json_in_utf8
 from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.problems import DataError
 from cloudevents_kafka.spark.typed.scalars import SCALARS, check_type, raw_number
 from cloudevents_kafka.spark.typed.shape import RESCUED, Shape, Where, place, pointer
 
@@ -97,8 +99,12 @@ class _Payload:
         self.rescued[name] = value
 
 
-def check_json(payload: bytes | None, root: Shape, *, rescue: bool = False) -> Checked:
+def check_json(
+    payload: bytes | None, root: Shape, content_type: str | None = None, *, rescue: bool = False
+) -> Checked:
     """Return JSON that Spark can read completely, or the reason why the payload does not fit.
+
+    The payload is in the charset of its content type.
 
     With ``rescue``, the member `RESCUED` contains the members that do not fit, and the members that the shape
     does not have. The value of `RESCUED` is one JSON text, whose names are the JSON pointers of these
@@ -106,7 +112,9 @@ def check_json(payload: bytes | None, root: Shape, *, rescue: bool = False) -> C
     """
     rescued: dict[str, Any] | None = {} if rescue else None
     try:
-        members = _object(_parsed(payload, rescue=rescue), root, None, _Payload(len(payload or b""), rescued))
+        members = _object(
+            _parsed(payload, content_type, rescue=rescue), root, None, _Payload(len(payload or b""), rescued)
+        )
         if rescued:
             members[RESCUED] = _encoded(rescued).decode()
         return Checked(_encoded(members))
@@ -121,11 +129,14 @@ def _encoded(value: Any) -> bytes:
         raise Misfit("", "must be one JSON text", "half of a character") from None
 
 
-def _parsed(payload: bytes | None, *, rescue: bool) -> Any:
+def _parsed(payload: bytes | None, content_type: str | None, *, rescue: bool) -> Any:
     if payload is None:
         raise Misfit("", "must be one JSON text", "no data")
     try:
-        return (_decode_once if rescue else _decode)(payload.decode())
+        text = json_in_utf8(payload, content_type).decode()
+        return (_decode_once if rescue else _decode)(text)
+    except DataError:
+        got = "bytes that are not of its charset"
     except json.JSONDecodeError as error:
         got = f"{error.msg} at character {error.pos}"
     except UnicodeDecodeError:

@@ -88,7 +88,13 @@ Writers = Mapping[str, Writer]
 
 
 def check_payload(
-    schema: DataSchema, data: bytes | None, header: bytes | None, writers: Writers | None, *, rescue: bool
+    schema: DataSchema,
+    data: bytes | None,
+    header: bytes | None,
+    writers: Writers | None,
+    content_type: str | None = None,
+    *,
+    rescue: bool,
 ) -> Checked:
     """Return a payload that Spark can read completely, or the reason why the payload does not fit.
 
@@ -96,17 +102,19 @@ def check_payload(
     without a frame is also accepted.
     """
     if writers is None:
-        return schema.check(data, rescue=rescue)
+        return schema.check(data, content_type, rescue=rescue)
     frame = data if header is None else header
     length = _LENGTHS.get(frame[0]) if frame else None
     if frame is None or length is None or len(frame) < length:
         if not schema.avro and header is None:
-            return schema.check(data, rescue=rescue)
+            return schema.check(data, content_type, rescue=rescue)
         return _misfit("must have the id of its schema in front of it, or in a header", "none")
     number, datum = frame[1:length], frame[length:] if header is None else data
     name = number.hex() if frame[0] else str(int.from_bytes(number, "big"))
     if name in writers and writers[name].kind == ("AVRO" if schema.avro else "JSON"):
-        return writers[name].read(datum, schema) if schema.avro else schema.check(datum, rescue=rescue)
+        if schema.avro:
+            return writers[name].read(datum, schema)
+        return schema.check(datum, content_type, rescue=rescue)
     return _not_read(name, schema, writers.get(name))
 
 

@@ -130,13 +130,18 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         fields = ", ".join(f"{parsed}.{name} AS {name}" for name in names)
         return f"CASE WHEN {parsed} IS NOT NULL AND {parsed}.{_CORRUPT} IS NULL THEN struct({fields}) END"
 
-    def check(self, payload: bytes | None, *, rescue: bool = False) -> Checked:
-        """Return a payload that Spark can read completely, or the reason why the payload does not fit."""
+    def check(
+        self, payload: bytes | None, content_type: str | None = None, *, rescue: bool = False
+    ) -> Checked:
+        """Return a payload that Spark can read completely, or the reason why the payload does not fit.
+
+        JSON is in the charset of its content type.
+        """
         if self.refused:
             return Checked(None, self.refused[0])
         if self.shape is None:
             return self.avro_checks.check(payload)
-        return check_json(payload, self.shape, rescue=rescue)
+        return check_json(payload, self.shape, content_type, rescue=rescue)
 
     @cached_property
     def parsed(self) -> Any:

@@ -42,6 +42,8 @@ _FOUND_TYPE: Final = "STRUCT<payload: BINARY, reason: STRING>"
 _NUMBER: Final = f"{PREFIX}n"
 _RAW: Final = f"{PREFIX}raw_"
 _SUSPECT: Final = f"{PREFIX}suspect"
+_CONTENT_TYPE: Final = "datacontenttype"
+_UTF8: Final = '^[^;]*; *charset="?(utf-?8|us-ascii)"? *$'
 _UNREAD: Final = Misfit("", "must be data that Spark can read", "data that its parser rejects").reason()
 
 
@@ -78,7 +80,8 @@ def read_values(
     for schema in value_names(schemas):
         is_never = schema.refused or (writers is not None and schema.avro)
         fits = "false" if is_never else fits_sql(rows, data, literal(schema.words(rescue=rescue)))
-        payloads[schema] = f"CASE WHEN {bare} AND {fits} THEN {data} END"
+        in_utf8 = "true" if schema.avro else _in_utf8_sql(rows, event)
+        payloads[schema] = f"CASE WHEN {bare} AND {in_utf8} AND {fits} THEN {data} END"
     rows = _with_number(rows, schemas, f"{event}`type`", unread)
     return _read(rows, schemas, payloads, rescue=rescue)
 
@@ -119,10 +122,19 @@ def decide_values(
     return rows.selectExpr(*kept, f"named_struct('payload', {payload}, 'reason', {reason}) AS {FOUND}")
 
 
+def _in_utf8_sql(rows: DataFrame, event: str) -> str:
+    """Return SQL that is false if the content type of an event may name another charset than UTF-8."""
+    if not event and _CONTENT_TYPE not in rows.columns:
+        return "true"
+    type_ = f"lower({event}`{_CONTENT_TYPE}`)"
+    return f"coalesce(NOT contains({type_}, 'charset') OR {type_} RLIKE {literal(_UTF8)}, true)"
+
+
 def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, *, rescue: bool) -> DataFrame:
     """Add the column `FOUND` with the results of Python's checks; the column is null for other rows."""
     frame = "" if writers is None else f", {header_sql(rows.columns)} AS header"
-    suspect = f"to_json(struct({_NUMBER} AS n, `data`{frame}))"
+    type_ = f", `{_CONTENT_TYPE}` AS type" if _CONTENT_TYPE in rows.columns else ""
+    suspect = f"to_json(struct({_NUMBER} AS n, `data`{frame}{type_}))"
     checker = with_registry(payload_checker(list(value_names(schemas)), writers, rescue=rescue))
     check: Any = pandas_udf(checker, StringType())  # type: ignore[call-overload]  # pandas has no types
     packed = f"CASE WHEN NOT {is_read_sql(schemas)} THEN {suspect} END AS {_SUSPECT}"

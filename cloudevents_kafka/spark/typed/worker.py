@@ -15,7 +15,7 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 
 class _Suspect(msgspec.Struct):
-    """A payload to check, the number of the payload's schema, and the header with the payload's frame.
+    """A payload to check, the number of its schema, its content type, and the header with its frame.
 
     In its JSON, bytes are written in base64.
     """
@@ -23,6 +23,7 @@ class _Suspect(msgspec.Struct):
     n: int
     data: bytes | None = None
     header: bytes | None = None
+    type: str | None = None
 
 
 def payload_checker(
@@ -37,7 +38,8 @@ def payload_checker(
         def check(text: str) -> str:
             suspect = msgspec.json.decode(text, type=_Suspect)
             schema = schemas[suspect.n]
-            checked = check_payload(schema, suspect.data, suspect.header, writers, rescue=rescue)
+            data, header, type_ = suspect.data, suspect.header, suspect.type
+            checked = check_payload(schema, data, header, writers, type_, rescue=rescue)
             return msgspec.json.encode(checked._asdict()).decode()
 
         return suspects.map(check, na_action="ignore")

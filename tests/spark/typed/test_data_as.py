@@ -273,6 +273,30 @@ def test_rows_that_are_not_events_have_neither(spark: SparkSession) -> None:
     assert found == [(None, None), (None, "data: it must be one JSON text, got no data")]
 
 
+NOT_UTF8: Final = "data: it must be one JSON text, got bytes that are not UTF-8"
+CHARSETS: Final[list[tuple[str | None, bytes, str | None, str | None]]] = [
+    ("application/json; charset=iso-8859-1", '{"s":"é"}'.encode("latin-1"), "é", None),
+    ("application/json; charset=iso-8859-1", '{"s":"é"}'.encode(), "Ã©", None),
+    ('application/vnd.a+json;v=1;CHARSET="UTF-16"', '{"s":"é"}'.encode("utf-16"), "é", None),
+    ("application/json; charset=UTF-8", '{"s":"é"}'.encode(), "é", None),
+    ("application/json; charset=no-such-charset", '{"s":"é"}'.encode(), "é", None),
+    ("text/plain; charset=iso-8859-1", '{"s":"é"}'.encode(), "é", None),
+    (None, '{"s":"é"}'.encode(), "é", None),
+    ("a/json;charset=us-ascii", '{"s":"é"}'.encode("latin-1"), None, NOT_UTF8),
+    ("a/json;charset=utf-16", b"\0", None, NOT_UTF8.replace("UTF-8", "of its charset")),
+]
+
+
+def test_json_is_in_the_charset_of_its_content_type(spark: SparkSession) -> None:
+    """Data is the text that it is for an event, in Spark as in Python."""
+    rows = spark.createDataFrame(
+        [(n, "t", type_, payload) for n, (type_, payload, *_) in enumerate(CHARSETS)],
+        "n INT, type STRING, datacontenttype STRING, data BINARY",
+    )
+    found = data_as(rows, "s STRING").orderBy("n").select("value.s", "data_error").collect()
+    assert [tuple(row) for row in found] == [tuple(expected) for _, _, *expected in CHARSETS]
+
+
 def test_data_by_type(spark: SparkSession) -> None:
     """Each type has a field; the first pattern that matches decides; other types are not read."""
     rows = spark.createDataFrame(

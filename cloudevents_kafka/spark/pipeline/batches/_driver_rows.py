@@ -98,7 +98,12 @@ def _checked(fields: _Fields, record: _PackedRow, rows: Rows) -> _Fields:
         return fields
     frames = (each.value for each in record.headers or () if each and each.key == HEADER)
     checked = check_payload(
-        schema, fields.get("data"), next(frames, None), rows.read.writers, rescue=rows.read.rescue
+        schema,
+        fields.get("data"),
+        next(frames, None),
+        rows.read.writers,
+        fields.get("datacontenttype"),
+        rescue=rows.read.rescue,
     )
     if checked.reason is not None:
         return {

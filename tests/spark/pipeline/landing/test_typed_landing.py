@@ -59,6 +59,7 @@ def send(lake: Lake, times: int = 1) -> int:
     """Send events of three types, and a record without attributes; return the number of all."""
     events = [("order.placed", "application/json", payload) for payload, _ in PLACED]
     events += [("order.paid", "application/avro", avro_of(PAID) + more) for more in (b"", b"x")]
+    events += [("order.placed", "application/json;charset=utf-16", '{"total":4}'.encode("utf-16"))]
     events += [("visit", "text/plain", b"hello")]
     producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
     records = [
@@ -98,6 +99,7 @@ def check(lake: Lake, to: str, summary: Summary, records: int, times: int = 1) -
         (1, "2024-01-01 00:00:00", None, None): times,
         (2, "2024-01-01 00:00:00", None, None): times,
         (3, None, None, None): times,
+        (4, None, None, None): times,
     }
     paid = [row.asDict(recursive=True) for row in rows_of(lake, to, "paid").select("value.*").collect()]
     raw = [{name: bytes(v) if isinstance(v, bytearray) else v for name, v in row.items()} for row in paid]
