@@ -40,7 +40,7 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     value, or a number does not fit. Both columns are null for rows that are not events. Members that the
     schema does not have are dropped. With ``rescue``, the text ``value._rescued`` contains the members that
     the schema does not have, and the members whose values do not fit. This text is a JSON object, whose names
-    are the JSON pointers of the members.
+    are the JSON pointers of the members. Avro data has no such members, and no ``_rescued``.
 
     ``registry`` is for JSON or Avro data that serializers of a schema registry have framed. Such data has the
     id of its schema in front of it or in a header. ``registry`` is the client of the registry

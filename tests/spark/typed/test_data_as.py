@@ -321,10 +321,13 @@ def avro_datum() -> bytes:
 
 
 def test_rescue(spark: SparkSession) -> None:
-    """With rescue the value has what fits, and a text with the rest."""
+    """With rescue the value has what fits, and a text with the rest; Avro data has no other members."""
     rows = frame(spark, [b'{"a":"x","more":1}', b'{"a":1}'])
     found = data_as(rows, "a INT", rescue=True).orderBy("n").select("value.*", "data_error").collect()
     assert [tuple(row) for row in found] == [(None, '{"/a":"x","/more":1}', None), (1, None, None)]
+    found = data_as(frame(spark, [b"\x02", b"\x02\x02"]), record(a="int"), rescue=True).orderBy("n").collect()
+    assert [row.value and row.value.asDict() for row in found] == [{"a": 1}, None]
+    assert found[1].data_error is not None
 
 
 @dataclass

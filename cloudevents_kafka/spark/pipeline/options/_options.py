@@ -50,8 +50,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     struct, and not in the column ``data``. If the data of an event does not fit the schema, the event goes to
     the quarantine with the verdict ``broken-data``, and the reason names the member that does not fit.
     Members that the schema does not have are dropped. With ``rescue``, the column ``value._rescued`` contains
-    these members, and members whose values do not fit. A table has one schema, so events with several schemas
-    need the option ``tables``.
+    these members, and members whose values do not fit; Avro data has no such members, and no ``_rescued``. A
+    table has one schema, so events with several schemas need the option ``tables``.
 
     ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have framed. Such data
     has the id of its schema in front of it or in a header. The option is the URL of the registry, the
