@@ -18,7 +18,7 @@ _ANNOTATIONS: Final = frozenset(
 )
 _KEYWORDS: Final = {
     "object": frozenset(("type", "properties", "required", "additionalProperties")),
-    "array": frozenset(("type", "items")),
+    "array": frozenset(("type", "items", "uniqueItems")),  # Spark has no sets
     "string": frozenset(("type", "contentEncoding")),
 }
 _TYPE: Final = frozenset(("type",))

@@ -64,8 +64,24 @@ def test_a_dataclass_has_the_types_of_the_table() -> None:
     assert {member.name for member in shape.members if member.shape.nullable} == {"day", "note", "first"}
 
 
+@dataclass
+class Sets:
+    numbers: set[int]
+    texts: frozenset[str]
+
+
+def test_sets_are_arrays() -> None:
+    """A dataclass and a model say that items are distinct, which no type of Spark expresses."""
+    pydantic = pytest.importorskip("pydantic")
+    model = pydantic.create_model("Sets", numbers=(set[int], ...), texts=(frozenset[str], ...))
+    for class_ in (Sets, model):
+        shape = data_schema(class_).shape
+        assert shape is not None
+        assert shape.ddl() == "STRUCT<`numbers`: ARRAY<BIGINT>, `texts`: ARRAY<STRING>>"
+
+
 def test_a_model_of_pydantic_is_a_schema() -> None:
-    """A model has the same types as a dataclass with its fields."""
+    """A model has the same types as a dataclass with its fields, except for bytes, which are a text."""
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model(
         "Order",
@@ -74,12 +90,13 @@ def test_a_model_of_pydantic_is_a_schema() -> None:
         at=(datetime, ...),
         kind=(Kind, Kind.NEW),
         first=(Item | None, None),
+        raw=(bytes, b""),
     )
     shape = data_schema(model).shape
     assert shape is not None
     assert shape.ddl() == (
         "STRUCT<`id`: STRING, `total`: DECIMAL(38,18), `at`: TIMESTAMP_LTZ, `kind`: STRING, "
-        "`first`: STRUCT<`sku`: STRING, `number`: BIGINT>>"
+        "`first`: STRUCT<`sku`: STRING, `number`: BIGINT>, `raw`: STRING>"
     )
 
 
