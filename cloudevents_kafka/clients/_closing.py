@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.clients._protocols import suppress_client_errors
+from cloudevents_kafka.clients._protocols import is_static, suppress_client_errors
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
@@ -51,7 +51,7 @@ def _close(client: Any) -> None:
 
 
 def leave(client: Any) -> None:
-    """Make a client leave its group, and close the client.
+    """Make a client leave its group, and close the client; a static member stays in its group.
 
     If a subscribed librdkafka client is closed during a rebalance, the client stays a member of the group
     until its session times out. For 45 seconds, its partitions are not assigned to another member.
@@ -65,6 +65,8 @@ def leave(client: Any) -> None:
 def _unsubscribe(client: Any) -> None:
     if not all(hasattr(client, name) for name in ("assignment", "pause", "unsubscribe")):
         return  # a user's class may have no group
+    if is_static(client):  # it would leave, and each restart would cause two rebalances
+        return
     with suppress_client_errors():
         try:
             client.pause(client.assignment())  # so that `poll` returns no record, and commits no record

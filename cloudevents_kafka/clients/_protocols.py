@@ -126,11 +126,27 @@ def group_of(settings: Mapping[str, Any] | None, client: object) -> str | None:
     if settings is not None:
         return str(settings.get("group.id", ""))
     found = getattr(client, "_group_id", None)  # aiokafka has no public name for it
-    with suppress(Exception):  # a client of a user's class may raise any error
-        metadata = client.consumer_group_metadata()  # type: ignore[attr-defined]
-        if isinstance(metadata, bytes) and metadata.startswith(_METADATA):
-            found = metadata[len(_METADATA) + 4 :].partition(b"\0")[0].decode("utf-8", "replace")
+    if metadata := _group_metadata(client):
+        found = metadata[0].decode("utf-8", "replace")
     return found if isinstance(found, str) else None
+
+
+def is_static(client: object) -> bool:
+    """Return whether a librdkafka client has a ``group.instance.id``, or False if this is not known."""
+    fields = _group_metadata(client)
+    return len(fields) == 3 and fields[2].startswith(b"\0")
+
+
+def _group_metadata(client: Any) -> list[bytes]:
+    """Return the group id, the member id and the rest, or an empty list if the client does not show them.
+
+    The first byte of the rest is 0 if the client has a ``group.instance.id``, and otherwise 1.
+    """
+    with suppress(Exception):  # a client of a user's class may raise any error
+        metadata = client.consumer_group_metadata()
+        if isinstance(metadata, bytes) and metadata.startswith(_METADATA):
+            return metadata[len(_METADATA) + 4 :].split(b"\0", 2)
+    return []
 
 
 def expels_after(settings: Mapping[str, Any] | None, client: object) -> tuple[str, float] | None:
@@ -150,7 +166,7 @@ def expels_after(settings: Mapping[str, Any] | None, client: object) -> tuple[st
     return min(known.items(), key=itemgetter(1), default=None)
 
 
-_METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes, the id, the member
+_METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes, the id, the member, the rest
 
 
 def stores_offsets(client: Any) -> bool:

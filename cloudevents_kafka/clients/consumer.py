@@ -518,6 +518,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def close(self) -> None:
         """Stop, and close the wrapped consumer, which leaves its group.
 
+        A client with a ``group.instance.id`` stays in the group until its session times out, so a restart
+        causes no rebalance.
+
         If `close` is called during `run`, the consumer is closed after the end of the run. If a processor
         reads, this call returns at once, and the consumer is closed after the processor's run.
         """

@@ -402,6 +402,9 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     async def close(self) -> None:
         """Stop, and close the client, even if this call is cancelled; the client leaves its group.
 
+        A client with a ``group.instance.id`` stays in the group until its session times out, so a restart
+        causes no rebalance.
+
         If an `AsyncEventProcessor` reads, this call does not wait for the end of the processor's run, which
         closes the client.
         """
