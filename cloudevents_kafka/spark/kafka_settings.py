@@ -21,6 +21,7 @@ _LOGIN_MODULES: Final = {
     "SCRAM-SHA-512": _LOGIN_MODULE.format("scram.Scram"),
 }
 _OAUTH_MODULE: Final = _LOGIN_MODULE.format("oauthbearer.OAuthBearer")
+_HOST_NAMES: Final = "ssl.endpoint.identification.algorithm"
 _SAME_VALUE: Final = {
     "security.protocol": "security.protocol",
     "sasl.mechanism": "sasl.mechanism",
@@ -28,7 +29,7 @@ _SAME_VALUE: Final = {
     "sasl.oauthbearer.sub.claim.name": "sasl.oauthbearer.sub.claim.name",
     "isolation.level": "isolation.level",
     "client.id": "client.id",
-    "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
+    _HOST_NAMES: _HOST_NAMES,
     "ssl.key.password": "ssl.key.password",
 }
 # The name in the Java client, and whether its value is the content of the file instead of the path.
@@ -89,7 +90,9 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """
     options: dict[str, str] = {}
     for name, value in settings.items():
-        if name in _SAME_VALUE:
+        if name == _HOST_NAMES and value.lower() == "none":
+            options[f"kafka.{name}"] = ""  # Java's word for "none"
+        elif name in _SAME_VALUE:
             options[f"kafka.{_SAME_VALUE[name]}"] = value.upper() if name == "security.protocol" else value
         elif name in _FILES:
             java_name, is_content = _FILES[name]

@@ -85,6 +85,14 @@ def test_kafka_settings_of_librdkafka(tmp_path: Path) -> None:
     }
 
 
+def test_no_check_of_host_names() -> None:
+    """Librdkafka switches the check of host names off with "none", and Java with an empty text."""
+    name = "ssl.endpoint.identification.algorithm"
+    options = to_java_settings({name: "None"})
+    assert options == {f"kafka.{name}": ""}
+    assert librdkafka_settings({"kafka.bootstrap.servers": "b:1", **options})[name] == "none"
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
