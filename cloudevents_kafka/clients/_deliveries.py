@@ -23,6 +23,7 @@ from cloudevents_kafka.clients._protocols import PURGED, TOO_LARGE, PolledMessag
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives import forks
+from cloudevents_kafka.primitives.callbacks import check_result
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Headers, Record
 
@@ -366,9 +367,9 @@ def _report(deliveries: ReferenceType[Deliveries[Any]], number: int, error: Any,
         found.report(number, error, message)
 
 
-def _call(on_delivery: OnDelivery, delivery: Delivery[Any]) -> None:
+def _call(on_delivery: Callable[[Delivery[Any]], object], delivery: Delivery[Any]) -> None:
     try:
-        on_delivery(delivery)
+        check_result("on_delivery", on_delivery(delivery))
     except Exception as error:  # noqa: BLE001  # a function of the user may raise any error
         _log.error("on_delivery of %s has failed: %s", delivery._name(), error, exc_info=error)
         delivery.callback_error = error.with_traceback(None)  # a traceback refers to the delivery

@@ -32,6 +32,7 @@ from cloudevents_kafka.clients._reading import ItemT_co, item_reader
 from cloudevents_kafka.clients._settings import check_begun
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.message_headers import headers_of
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -221,6 +222,7 @@ class Readable(Generic[ItemT_co]):
         observers: Sequence[Observer] = (),
         **reading: Any,
     ) -> None:
+        check_callbacks(on_error=on_error)
         self._settings = settings
         self.has_begun = settings is None
         """Whether reading may begin; a client made from settings must have topics or partitions first."""

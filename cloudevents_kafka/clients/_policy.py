@@ -22,6 +22,7 @@ from cloudevents_kafka.clients._protocols import add_observers
 from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
 from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.errors import DataError, DecodeError
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.primitives.plural import pluralize, with_article
 from cloudevents_kafka.primitives.preview import text_by
 from cloudevents_kafka.record import Record
@@ -99,6 +100,7 @@ class Policy(msgspec.Struct, kw_only=True):
             raise TypeError(
                 f"on_failure must be 'fail', 'skip', a DeadLetters or a function, got {self.on_failure!r}"
             )
+        check_callbacks(on_failure=self.on_failure)
         if self.tries < 1 or not self.backoff >= 0:
             raise ValueError(
                 f"tries must be at least 1 and backoff at least 0, got {self.tries} and {self.backoff}"

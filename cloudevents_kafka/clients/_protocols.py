@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from cloudevents_kafka.primitives.callbacks import is_coroutine_function
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.record import Headers
 
@@ -235,22 +236,14 @@ def is_awaited(client: object, protocol: type, *methods: str) -> bool:
 
 def check_handler(handler: object, *, awaited: bool = False) -> None:
     """Raise `TypeError` unless a handler is a plain function, or with ``awaited`` a coroutine function."""
-    call = getattr(handler, "__call__", None)  # noqa: B004  # an object may have a coroutine as its call
-    is_coroutine = any(map(inspect.iscoroutinefunction, (handler, call)))
+    is_coroutine = is_coroutine_function(handler)
     got = type(handler).__name__
     if awaited and not is_coroutine:
         raise TypeError(f"handler must be a coroutine function, got {got}")
     if is_coroutine and not awaited:
-        got, call = "a coroutine function; use AsyncEventConsumer", None
-    if call is None:
+        got = "a coroutine function; use AsyncEventConsumer"
+    if not callable(handler) or is_coroutine is not awaited:
         raise TypeError(f"handler must be a function of a record, got {got}")
-
-
-def check_callbacks(**functions: object) -> None:
-    """Raise `TypeError` if a callback is a coroutine function, which nothing would await."""
-    for name, function in functions.items():
-        if inspect.iscoroutinefunction(function):
-            raise TypeError(f"{name} must be a plain function, got a coroutine function")
 
 
 def check_topics(topics: Sequence[str]) -> None:

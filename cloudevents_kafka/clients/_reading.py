@@ -15,6 +15,7 @@ from cloudevents_kafka.clients._errors import OnError
 from cloudevents_kafka.clients.typed_data import hook_of, read_eagerly
 from cloudevents_kafka.errors import BrokenData, DataError
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -67,8 +68,9 @@ def item_reader(
 
     With ``strict``, the function raises the error of a record that cannot be decoded.
 
-    Raises `TypeError` for a ``data_type`` that is not supported.
+    Raises `TypeError` for a ``data_type`` that is not supported, and for a coroutine function.
     """
+    check_callbacks(reverse_key_mapper=reverse_key_mapper, data_reader=data_reader)
     hook = None if data_type is None else hook_of(data_type)
     eager = eager_data or hook is not None
     # A call of a partial takes a twentieth of the time of reading.

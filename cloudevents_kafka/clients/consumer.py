@@ -25,7 +25,6 @@ from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunR
 from cloudevents_kafka.clients._protocols import (
     Consumer,
     ConsumerT,
-    check_callbacks,
     check_client,
     check_handler,
     check_producer,
@@ -38,6 +37,7 @@ from cloudevents_kafka.clients._settings import closed_on_error, make_consumer
 from cloudevents_kafka.clients.dead_letters import DeadLetters
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.errors import DecodeError
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:

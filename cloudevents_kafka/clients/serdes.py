@@ -19,6 +19,7 @@ from typing import Any
 from cloudevents_kafka.clients.consumer import DataReader
 from cloudevents_kafka.codecs.registry import call_encode
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.record import Headers, Record
 
 Serde = Callable[[Any, Any], Any]
@@ -44,6 +45,7 @@ def data_reader(deserializer: Serde) -> DataReader:
         >>> item and item.event.data
         '{"total":"9.50"}'
     """
+    check_callbacks(deserializer=deserializer)
     from confluent_kafka.serialization import (  # not imported without a client
         MessageField,
         SerializationContext,

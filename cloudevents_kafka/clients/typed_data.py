@@ -22,6 +22,7 @@ from cloudevents_kafka.codecs.payload import DataKind, implied_type
 from cloudevents_kafka.codecs.registry import find
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event, binary_parts, has_reader
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import message_without_data, preview
 
@@ -56,10 +57,11 @@ def hook_of(data_type: Any) -> DataHook[Any]:
 
     ``data_type`` is a Python type, a hook, or a mapping from the ``type`` of events to Python types or hooks.
 
-    Raises `TypeError` for any other ``data_type``.
+    Raises `TypeError` for any other ``data_type``, and for a coroutine function.
     """
     if isinstance(data_type, Mapping):
         return by_type(data_type)
+    check_callbacks(data_type=data_type)
     is_type = isinstance(data_type, type) or bool(get_args(data_type)) or data_type is Any
     return read_as(data_type) if is_type or not callable(data_type) else data_type
 
@@ -112,6 +114,8 @@ def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> D
         >>> events = EventConsumer(consumer, data_type=by_dataschema({"https://example.com/order": check}))
     """
     by_schema: Mapping[Any, Check] = checks
+    for check in checks.values():
+        check_callbacks(check=check)
 
     def read(event: Event) -> Any:
         schema = event.dataschema

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type as parsed
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.primitives.locks import registration_lock
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import preview_name
@@ -73,6 +74,7 @@ def register_codec(
     for function in (codec.decode, codec.encode):
         if not (function is None or callable(function)):
             raise TypeError(f"decode and encode of a Codec must be functions, got {_kind_of(function)}")
+    check_callbacks(decode=codec.decode, encode=codec.encode)
     for name, text in (("media_type", media_type), ("type", type), ("dataschema", dataschema)):
         if not (isinstance(text, str) or (text is None and name != "media_type")):
             raise TypeError(f"{name} must be a str, got {_kind_of(text)}")

@@ -243,6 +243,18 @@ def test_other_objects_are_not_codecs(codec: Any) -> None:
         register_codec("application/x", codec)
 
 
+async def later(_: object) -> bytes:
+    return b""
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize("name", ["decode", "encode"])
+def test_a_codec_must_not_be_a_coroutine_function(name: str) -> None:
+    """Nothing would await it, and `event.data` would be a coroutine."""
+    with pytest.raises(TypeError, match=f"^{name} must be a plain function, got a coroutine function$"):
+        register_codec("application/x", Codec(**{name: later}))  # type: ignore[arg-type]  # the mistake
+
+
 @pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize(
     ("media_type", "about", "said"),

@@ -18,7 +18,6 @@ from cloudevents_kafka.clients._policy import RunOptions, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     AnyConsumerT,
     Consumer,
-    check_callbacks,
     check_handler,
     check_producer,
     check_seconds,
@@ -34,6 +33,7 @@ from cloudevents_kafka.clients.aio._loop import Turn
 from cloudevents_kafka.clients.aio._source import PolledSource, Source
 from cloudevents_kafka.clients.consumer import EventConsumer, OnRebalance
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:

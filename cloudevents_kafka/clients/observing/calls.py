@@ -16,6 +16,7 @@ from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients.observing._protocol import Notice, Observer
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.record import Headers, Record, to_headers
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Observers:
             known = isinstance(one, Observer) or any(_has(one, name) for name in names)
             if not known or isinstance(one, type):
                 raise TypeError(f"observers must have methods of Observer, got {one!r}; pass an instance")
+            methods = {f"{type(one).__name__}.{name}": getattr(one, name, None) for name in names}
+            check_callbacks(**methods)
 
     def see(self, *names: str) -> bool:
         """Return whether any observer implements one of these methods."""

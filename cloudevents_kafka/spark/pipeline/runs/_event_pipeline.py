@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from cloudevents_kafka.primitives.callbacks import check_callbacks
 from cloudevents_kafka.spark.kafka_settings import allow_token_endpoint
 from cloudevents_kafka.spark.pipeline.landing import EachBatch, check_catalog, check_renames, open_landing
 from cloudevents_kafka.spark.pipeline.options import PipelineOptions
@@ -84,6 +85,7 @@ class EventPipeline:
                 f"tables, got to={options.to!r}, table={options.table!r}, tables={dict(options.tables)!r}, "
                 f"backfill={options.backfill!r}"
             )
+        check_callbacks(each_batch=each_batch)
         self.options = options
         self._spark = spark
         self._each_batch = each_batch

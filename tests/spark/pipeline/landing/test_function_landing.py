@@ -112,3 +112,14 @@ def test_function_and_tables(options: dict[str, object]) -> None:
     found = PipelineOptions(bootstrap_servers="b:1", topics=("t2",), out="o", **options)
     with pytest.raises(ValueError, match="must not be set with each_batch"):
         EventPipeline(found, each_batch=print)
+
+
+def test_a_coroutine_function() -> None:
+    """A function that nothing would await is refused; its batches would count as landed."""
+
+    async def later(_: EventBatch) -> None:
+        """Do nothing, later."""
+
+    found = PipelineOptions(bootstrap_servers="b:1", topics=("t2",), out="o")
+    with pytest.raises(TypeError, match="each_batch must be a plain function, got a coroutine function"):
+        EventPipeline(found, each_batch=later)
