@@ -27,6 +27,7 @@ from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.primitives.redaction import mask_text, mask_url
 
 _HEADER: Final = "__value_schema_id"
+_NAMES: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _MOST: Final = 200  # characters of a reason
 _Read = Callable[[bytes], Any]
 
@@ -64,7 +65,7 @@ class RegistryData:
             else:
                 name.from_bytes(io.BytesIO(header))
             value = self._reader(str(name.id if name.guid is None else name.guid))(stream.read())
-            return {"decoded": msgspec.Raw(msgspec.json.encode(value, enc_hook=str))}
+            return {"decoded": msgspec.Raw(msgspec.json.encode(_with_names(value), enc_hook=str))}
         except BrokerFailure:
             raise
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
@@ -97,6 +98,15 @@ class RegistryData:
         *references, schema = (writer_schema(msgspec.json.decode(text)) for text in texts)
         decode = avro(schema, references=references).decode
         return decode if decode is not None else _read_json
+
+
+def _with_names(value: Any) -> Any:
+    """Return data with names, as in Avro's JSON, for NaN and the infinities, which JSON does not have."""
+    if isinstance(value, float):
+        return _NAMES.get(str(value), value)
+    if isinstance(value, dict):
+        return {name: _with_names(each) for name, each in value.items()}
+    return [_with_names(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _read_json(payload: bytes) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +21,7 @@ SCHEMAS = {
     1: {"schema": json.dumps(ORDER)},
     2: {"schema": "{}", "schemaType": "JSON"},
     3: {"schema": "syntax = 'proto3';", "schemaType": "PROTOBUF"},
+    5: {"schema": json.dumps({"type": "map", "values": {"type": "array", "items": "double"}})},
 }
 PLACED = Event(id="1", source="/s", type="t", datacontenttype="application/avro", data=b"")
 EVENT = to_record(Event(id="1", source="/s", type="placed", data={"n": 1}, partitionkey="c"), key=b"k\x1b")
@@ -33,8 +35,12 @@ def framed(number: int, rest: bytes) -> Record:
 
 
 def avro(total: str) -> bytes:
+    return datum(ORDER, {"total": total})
+
+
+def datum(schema: dict[str, object], data: object) -> bytes:
     written = io.BytesIO()
-    fastavro.schemaless_writer(written, fastavro.parse_schema(ORDER), {"total": total})
+    fastavro.schemaless_writer(written, fastavro.parse_schema(schema), data)
     return written.getvalue()
 
 
@@ -166,6 +172,13 @@ def test_data_of_a_registry(consume, schemas):
     assert '  data             {"total":"9.50"}\n' in text
     assert "not decoded: the registry has no schema 4" in text
     assert '{"total":"9.50"}' in consume(options=[*option, "--format", "{data}"]).stdout
+
+
+def test_numbers_that_json_does_not_have(consume, schemas):
+    """NaN and the infinities have the names that they have in Avro's JSON, and are not null."""
+    numbers = datum(json.loads(SCHEMAS[5]["schema"]), {"v": [math.nan, math.inf, -math.inf, 1.5]})
+    [found] = lines(consume(framed(5, numbers), options=["--schema-registry", schemas]).stdout)
+    assert found["decoded"] == {"v": ["NaN", "Infinity", "-Infinity", 1.5]}
 
 
 def test_decoded_data_is_not_an_edit(consume, run, mock_cluster, topic, schemas):
