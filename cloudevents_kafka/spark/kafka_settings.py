@@ -38,6 +38,7 @@ _FILES: Final = {
     "ssl.certificate.location": ("ssl.keystore.certificate.chain", True),
     "ssl.key.location": ("ssl.keystore.key", True),
 }
+_OTHER_KEY: Final = re.compile("BEGIN (RSA|EC|DSA) PRIVATE KEY")
 _ENDPOINT: Final = "sasl.oauthbearer.token.endpoint.url"
 # For each name of librdkafka, the name of the option of Java's login.
 _OAUTH_OPTIONS: Final = {
@@ -81,7 +82,8 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
     The logins PLAIN, SCRAM, and OAUTHBEARER with client credentials (``sasl.oauthbearer.method=oidc``) are
     supported. If you get your tokens from a command, pass the settings of a `TokenEndpoint`.
 
-    Raises `ValueError` for a setting that cannot be translated, and for a file that cannot be read.
+    Raises `ValueError` for a setting that cannot be translated, for a file that cannot be read, and for a key
+    that is not in PKCS#8.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import to_java_settings
@@ -96,7 +98,13 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
             options[f"kafka.{_SAME_VALUE[name]}"] = value.upper() if name == "security.protocol" else value
         elif name in _FILES:
             java_name, is_content = _FILES[name]
-            options[f"kafka.{java_name}"] = _read(name, value) if is_content else value
+            text = _read(name, value) if is_content else value
+            if name == "ssl.key.location" and (other := _OTHER_KEY.search(text)):
+                raise ValueError(
+                    f"{name} must name a key in PKCS#8, which Spark's Java client reads, got {other[0]}; "
+                    "convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out NEW"
+                )
+            options[f"kafka.{java_name}"] = text
             options[f"kafka.{'.'.join(java_name.split('.')[:2])}.type"] = "PEM"
         elif name not in _TRANSLATED_ELSEWHERE:
             raise ValueError(

@@ -53,6 +53,15 @@ def test_a_key_that_is_not_text(tmp_path: Path) -> None:
         to_java_settings({"ssl.key.location": str(tmp_path / "key")})
 
 
+@each("kind", ["RSA", "EC", "DSA"])
+def test_a_key_that_java_cannot_read(kind: str, tmp_path: Path) -> None:
+    """Only librdkafka reads a key that is not in PKCS#8; the error says how to convert the key."""
+    (tmp_path / "key").write_text(f"-----BEGIN {kind} PRIVATE KEY-----\nhunter2\n")
+    with pytest.raises(ValueError, match=f"got BEGIN {kind} PRIVATE KEY; .*openssl pkcs8") as caught:
+        to_java_settings({"ssl.key.location": str(tmp_path / "key")})
+    assert "hunter2" not in str(caught.value)
+
+
 def test_kafka_settings_of_librdkafka(tmp_path: Path) -> None:
     """Settings of librdkafka for SASL and TLS become those of the Java client."""
     chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
