@@ -83,5 +83,6 @@ def _offsets(position: str, partitions: Collection[str], offsets_at: OffsetsAt) 
     if _NUMBER.fullmatch(position):
         return dict.fromkeys(partitions, int(position))
     if position.startswith("@"):  # rounded up: the first millisecond that is not before the time
-        return offsets_at(-((EPOCH - to_datetime(position[1:])) // MILLISECOND))
+        at = -((EPOCH - to_datetime(position[1:])) // MILLISECOND)
+        return offsets_at(max(0, at))  # negative times would mean the first or the last offset
     return offsets_at(position)
