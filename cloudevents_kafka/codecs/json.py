@@ -145,8 +145,17 @@ def _has_non_finite(value: Any) -> bool:
     return False
 
 
+class JsonCodec(Codec, frozen=True):
+    """A codec whose functions read and write JSON in UTF-8.
+
+    The module `payload` converts the JSON from and to the charset of the content type.
+    """
+
+
 def typed_json(type: Any) -> Codec:
     """Return a codec for JSON data of one type: a msgspec Struct, a dataclass or a TypedDict.
+
+    The JSON is read and written in the charset of the content type.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -159,4 +168,4 @@ def typed_json(type: Any) -> Codec:
         >>> event.replace(data=b'{"total": "9.50"}').data
         Order(total='9.50')
     """
-    return Codec(msgspec.json.Decoder(type).decode, encode_json)
+    return JsonCodec(msgspec.json.Decoder(type).decode, encode_json)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type, python_codec
-from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
+from cloudevents_kafka.codecs.json import JsonCodec, decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.json_charset import encode_json_text
 from cloudevents_kafka.codecs.registry import by_key, call_decode, call_encode, find
 from cloudevents_kafka.primitives.plural import with_article
@@ -85,6 +85,8 @@ def to_payload(
     codec = find(implied_type(content_type, _JSON), attributes) if by_key else None  # usually None
     if codec is not None and codec.encode is not None:
         payload = call_encode(codec.encode, data, content_type)
+        if isinstance(codec, JsonCodec):
+            payload = _in_charset(payload, content_type)
         if content_type is None and not is_json(payload):
             raise DataError("the codec for application/json must return JSON in UTF-8")
         return payload, _JSON if content_type is None else _BYTES
@@ -106,7 +108,11 @@ def to_payload(
 
 def json_payload(data: Any, content_type: str | None) -> bytes:
     """Return a value as JSON in the charset of a content type. Raises `DataError` if encoding fails."""
-    text = encode_json(data)
+    return _in_charset(encode_json(data), content_type)
+
+
+def _in_charset(text: bytes, content_type: str | None) -> bytes:
+    """Return JSON in UTF-8 as JSON in the charset of a content type, even if the charset is US-ASCII."""
     if content_type is None:
         return text
     media = media_type(content_type)
@@ -163,6 +169,8 @@ def from_payload(
         return payload
     codec = find(implied_type(content_type, kind), attributes) if by_key else None  # usually None
     if codec is not None and codec.decode is not None:
+        if isinstance(codec, JsonCodec):
+            payload = (json_in_utf8 if kind is _JSON else to_utf8)(payload, content_type)
         return call_decode(codec.decode, payload, content_type)
     media = None if content_type is None else media_type(content_type)
     if kind is _JSON:

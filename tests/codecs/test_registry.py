@@ -112,6 +112,20 @@ def test_a_codec_for_json() -> None:
         ).data
 
 
+@pytest.mark.parametrize("charset", ["iso-8859-1", "utf-16", "shift_jis", "us-ascii"])
+def test_typed_json_in_the_charset_of_the_content_type(charset: str) -> None:
+    """The codec of a type reads and writes JSON in the charset of the content type, as without a codec."""
+    content_type = f"application/json;charset={charset}"
+    without = event(content_type, {"id": 1, "total": "é"})
+    register_codec("application/json", typed_json(Order))
+    typed = event(content_type, Order(1, "é"))
+    assert typed.payload == without.payload
+    assert typed.data == event(content_type, without.payload).data == Order(1, "é")
+    record = to_record(typed, mode="structured")
+    assert msgspec.json.decode(record.value or b"")["data"] == {"id": 1, "total": "é"}
+    assert from_record(record).data == Order(1, "é")
+
+
 def test_a_codec_with_one_function() -> None:
     """Without one of the functions, data is decoded or encoded as without the codec."""
     register_codec("text/csv", Codec(decode=lambda payload: payload.decode().split(",")))
