@@ -143,6 +143,9 @@ VALID: Final[dict[str, Callable[[int], Record]]] = {
 INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     **VALID,
     "one header again and again": headers(lambda n: [("ce_subject", b"v")] * n),
+    "spellings of one name": headers(
+        lambda n: [("ce_x" + f"{i:b}".translate({48: "-", 49: "_"}), b"v") for i in range(n)]
+    ),
     "one other header again and again": headers(lambda n: [("x", b"v")] * n),
     "bad names": headers(lambda n: [(f"ce_X_{i}", b"v") for i in range(n)]),
     "one name in another case": headers(lambda n: [("CE_SUBJECT", b"v")] * n),

@@ -184,7 +184,7 @@ def _split_exact(
     match this name.
     """
     values: dict[str, bytes] = {}
-    misspelled: dict[str, list[tuple[str, bytes]]] = {}
+    misspelled: dict[str, dict[tuple[str, int], bytes]] = {}
     for name, value in headers:
         found = _names[name]
         if value is None or found is None:
@@ -192,23 +192,22 @@ def _split_exact(
         exact, problem = found
         if not exact and problem is not None:
             tolerated.append(leave_out(problem, value))
-        elif exact != name and problem is not None and problem.clause == MEMBER[1]:
-            misspelled[exact] = _last_of(misspelled.get(exact, []), (name, value), tolerated)
         elif exact != name:
-            misspelled.setdefault(exact, []).append((name, value))
+            variants = misspelled.setdefault(exact, {})
+            # Of the headers with the name of one extension, the last one is read, as with exact names.
+            place = 0 if problem is not None and problem.clause == MEMBER[1] else len(variants)
+            if (name, place) in variants:
+                tolerated.append(_earlier(name, variants.pop((name, place))))
+            variants[name, place] = value
         else:
             if name in values:
                 tolerated.append(_earlier(name, values[name]))
             values[name] = value
-    return values, misspelled
-
-
-def _last_of(
-    variants: list[tuple[str, bytes]], header: tuple[str, bytes], tolerated: list[Problem]
-) -> list[tuple[str, bytes]]:
-    """Return ``variants`` with a new header; remove and report an earlier header with the same name."""
-    tolerated += [_earlier(name, value) for name, value in variants if name == header[0]]
-    return [*(pair for pair in variants if pair[0] != header[0]), header]
+    lists = {
+        exact: [(name, value) for (name, _), value in variants.items()]
+        for exact, variants in misspelled.items()
+    }
+    return values, lists
 
 
 def _earlier(name: str, value: bytes) -> LeftOut:
