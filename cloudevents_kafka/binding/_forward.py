@@ -71,6 +71,7 @@ def _merge_binary(written: Headers, like: Headers, before: Mapping[str, Attribut
     type_place = places.get(_DATA_TYPE)
     came_type = None if type_place is None or _is_copy(like[type_place][0]) else like[type_place][1]
     copies = {new.get(CONTENT_TYPE), None}
+    is_removed = _DATA_TYPE in before and _DATA_TYPE not in attributes
     merged: Headers = []
     for index, ((header, value), attribute) in enumerate(zip(like, names, strict=True)):
         exact = header_of(attribute) if attribute else header
@@ -78,7 +79,7 @@ def _merge_binary(written: Headers, like: Headers, before: Mapping[str, Attribut
         if is_read and exact in new:
             merged.append((exact, new.pop(exact)))
         elif came_type is not None and _is_copy(header):
-            if value in copies or value != came_type:
+            if value in copies or (value != came_type and not is_removed):
                 merged.append((header, value))
         elif value is None or _stays(
             attribute, before, attributes, is_read=is_read, is_exact=header == exact

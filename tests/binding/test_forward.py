@@ -170,12 +170,15 @@ def test_json_under_another_content_type_stays_as_it_came(content_type: str, dat
 def test_a_copy_of_another_content_type_goes() -> None:
     """In a record that breaks rules a copy of the content-type stays if it is right, or was another one."""
     right, other = ("ce_datacontenttype", b"a/b"), ("ce_datacontenttype", b"x/y")
-    for copy, content_type, stays in [(right, "a/b", True), (right, "a/c", False), (other, "a/c", True)]:
+    kept: list[tuple[tuple[str, bytes], str]] = [(right, "a/b"), (other, "a/c")]
+    gone: list[tuple[tuple[str, bytes], str | None]] = [(right, "a/c"), (right, None), (other, None)]
+    for copy, content_type in [*kept, *gone]:
         record = Record(headers=[*CE, ("ce_dataref", b"a b"), ("content-type", b"a/b"), copy])
         event = from_record(record, lenient=True)
         again = to_record(event.replace(id="2", datacontenttype=content_type), like=record)
-        assert (copy in again.headers) is stays
-        assert again.headers[5] == ("content-type", content_type.encode())
+        assert (copy in again.headers) is ((copy, content_type) in kept)
+        types = [value for name, value in again.headers if name == "content-type"]
+        assert types == ([] if content_type is None else [content_type.encode()])
 
 
 def is_foreign(name: Any) -> bool:
