@@ -218,8 +218,8 @@ def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None]
             continue
         if came != text:
             is_equal = False
-            is_changed = is_changed or (name in _TEXT_HEADERS and came is not None and came[:1] != b'"')
-            if came is None or came == b"-0":
+            is_changed = is_changed or name in _TEXT_HEADERS
+            if came is None or came == b"-0" or came[:1] == b'"':  # maybe all headers are in quotation marks
                 return None
         headers.append((name, text))
     if not is_changed and (new or not is_equal):

@@ -146,11 +146,14 @@ def test_a_changed_event_keeps_invalid_values() -> None:
 
 
 def test_a_changed_event_in_quotes_stays_in_quotes() -> None:
-    """New values of attributes are in quotation marks, as the others are; the content-type is not."""
+    """Attributes of a changed event stay in quotation marks, new ones too; the content-type has none."""
     headers = [(name, b'"%b"' % value) for name, value in CE] + [("content-type", b"application/json")]
     record = Record(value=b"{}", headers=headers)
-    again = to_record(from_record(record, lenient=True).replace(subject="s"), like=record)
+    event = from_record(record, lenient=True)
+    again = to_record(event.replace(subject="s"), like=record)
     assert again.headers == [*headers, ("ce_subject", b'"s"')]
+    again = to_record(event.replace(data=b"1"), like=record)
+    assert (again.value, again.headers) == (b"1", headers)
 
 
 @pytest.mark.parametrize(
