@@ -8,6 +8,7 @@ formats, and the errors of this module say what is wrong.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ OLD: Final = "0.3"
 JSON_EVENT: Final = b"application/cloudevents+json"
 _CONTENT_TYPE: Final = "content-type"
 _NOT_CE: Final = (None, "datacontenttype")
-_BOM: Final = b"\xef\xbb\xbf"
+_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError)
 _decode_json: Final = msgspec.json.Decoder().decode
 
 
@@ -99,15 +100,29 @@ def members_in(value: Any) -> dict[str, Any] | None:
     """Return the members of a JSON object that are not null, or None for other values."""
     try:
         members = _decode_json(value)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):
-        if not (isinstance(value, bytes) and value.startswith(_BOM)):
+    except _UNREADABLE:
+        text = in_utf8(value) if isinstance(value, bytes) else None
+        try:
+            members = None if text is None else _decode_json(text)
+        except _UNREADABLE:
             return None
-        return members_in(value[len(_BOM) :])
     if type(members) is not dict:
         return None
     if None in members.values():
         members = {name: member for name, member in members.items() if member is not None}
     return members
+
+
+def in_utf8(value: bytes) -> bytes | None:
+    """Return JSON in UTF-16 or UTF-32, or after a byte order mark, as UTF-8; None for other bytes.
+
+    The encoding is detected as in `json.loads`, which the SDK calls.
+    """
+    encoding = json.detect_encoding(value)
+    try:
+        return None if encoding == "utf-8" else value.decode(encoding).encode()
+    except UnicodeDecodeError:
+        return None
 
 
 def is_complete(attributes: Mapping[str, Any]) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.python_values import check_values
+from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import implies_json
 from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, Problem
 from cloudevents_kafka.primitives.bounded import remember_text
@@ -75,6 +77,10 @@ def default_data(payload: bytes | None, attributes: dict[str, Any], message: Kaf
     try:
         return _reading.json_value(payload, content_type if implies_json(content_type) else None)
     except DataError as error:
+        text = _reading.in_utf8(payload)
+        if text is not None:
+            with suppress(DataError):
+                return decode_json(text)
         if content_type is not None and implies_json(content_type):
             raise _broken_data(str(error), attributes, message) from error
     is_text = media_type(str(content_type)).is_text

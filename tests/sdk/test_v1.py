@@ -208,6 +208,19 @@ def test_data_of_any_type(content_type: Any, data: Any, value: bytes | None, aga
     )
 
 
+@each("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+@each("content_type", [None, "application/json", "text/plain"])
+def test_json_in_each_encoding_of_unicode(encoding: str, content_type: str | None) -> None:
+    """JSON in UTF-8, UTF-16 or UTF-32 is read as the SDK reads it, in both modes."""
+    more = {} if content_type is None else {"content-type": content_type.encode()}
+    value = '{"a": "é"}'.encode(encoding)
+    message = v1.KafkaMessage(HEADERS | {"ce_time": TIME.encode()} | more, None, value)
+    assert v1.from_binary(message) == kafka.from_binary(message)
+    envelope = json.dumps({**NAMED, "time": TIME, "data": {"a": "é"}}, ensure_ascii=False)
+    message = v1.KafkaMessage(more, None, envelope.encode(encoding))
+    assert v1.from_structured(message).data == kafka.from_structured(message).data == {"a": "é"}
+
+
 @each("key", [b"k", "k", b"\xff", b"", "", "a\x00"])
 @each("mode", ["binary", "structured"])
 def test_keys_are_kept_as_they_are(key: Any, mode: str) -> None:
