@@ -7,6 +7,7 @@ version 1 or 2.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -18,7 +19,8 @@ from cloudevents_kafka.primitives.plural import with_article
 def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
     """Return the attributes of an SDK's event as a new dictionary, and the data of the event.
 
-    If the content type is JSON, a text that is valid JSON becomes a ``msgspec.Raw``: see `as_document`.
+    A ``partitionkey`` in UTF-8 bytes becomes a text. If the content type is JSON, a text that is valid JSON
+    becomes a ``msgspec.Raw``: see `as_document`.
     Raises `TypeError` if the object does not have the methods of such an event.
     """
     try:
@@ -27,6 +29,9 @@ def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
         _check_methods(source)
         raise
     attributes = values.copy() if type(values) is dict else _as_dict(values)
+    if type(key := attributes.get("partitionkey")) is bytes:  # version 1 stores the key of a message here
+        with suppress(UnicodeDecodeError):  # other bytes are refused
+            attributes["partitionkey"] = key.decode()
     if isinstance(data, str):
         data = as_document(data, attributes.get("datacontenttype"), attributes)
     return attributes, data

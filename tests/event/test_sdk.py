@@ -19,7 +19,16 @@ from cloudevents.v1.http import CloudEvent as OldCloudEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka import Codec, Event, InvalidEvent, Record, from_record, register_codec, to_record
+from cloudevents_kafka import (
+    Codec,
+    Event,
+    InvalidEvent,
+    Record,
+    from_record,
+    partition_key,
+    register_codec,
+    to_record,
+)
 from cloudevents_kafka.codecs.payload import DataKind
 from tests.support import strategies as make
 from tests.support.cases import each
@@ -249,6 +258,17 @@ def test_types_of_sdk_events() -> None:
     event = Event.of(sdk)
     assert (event["n"], event["b"], event["raw"], event["t"]) == (5, True, b"Ma", "2018-04-05T19:31:00+02:00")
     assert ("ce_b", b"true") in to_record(sdk).headers
+
+
+def test_a_key_in_bytes_becomes_the_text_of_the_partitionkey() -> None:
+    """Version 1 of the SDK stores a key in bytes as partitionkey; bytes that are not UTF-8 are refused."""
+    event = OldCloudEvent({**ATTRIBUTES, "partitionkey": "k-é".encode()}, None)
+    assert Event.of(event)["partitionkey"] == "k-é"
+    assert to_record(event, key_mapper=partition_key).key == "k-é".encode()
+    event["partitionkey"] = b"\xff"
+    with pytest.raises(InvalidEvent) as caught:
+        Event.of(event)
+    assert [problem.attribute for problem in caught.value.problems] == ["partitionkey"]
 
 
 @each(
