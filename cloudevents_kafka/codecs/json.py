@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -25,15 +26,25 @@ _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _find_non_finite: Final = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
 _SCALAR_TYPES: Final = frozenset((str, int, float, bool, type(None)))
 _FINITE_TYPES: Final = (str, int, bytes, msgspec.Raw, type(None))
+_SUBCLASSED: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
+    (str, str.__str__),
+    (int, int.__index__),
+    (float, float.__float__),
+)
 _NAMES_ONLY: Final = (tuple, frozenset, type(None))  # they reach `_to_builtin` only as keys
 _CANNOT: Final = "data cannot be written as JSON: "
 
 
 def _to_builtin(value: Any) -> Any:
-    """Return a pydantic model as a value that msgspec can encode; raise `TypeError` for other values.
+    """Return a value of a class that msgspec does not know as a value that msgspec can encode.
 
-    The member names are the model's aliases, because pydantic also reads the model by its aliases.
+    The value is a pydantic model, or of a subclass of str, int or float, such as ``numpy.float64``. For other
+    values, `TypeError` is raised. The member names are the model's aliases, because pydantic also reads the
+    model by its aliases.
     """
+    for base, convert in _SUBCLASSED:
+        if isinstance(value, base):
+            return convert(value)
     kind = type(value)
     if not (hasattr(kind, "__pydantic_core_schema__") and hasattr(kind, "model_dump")):
         got = f"the class {value.__name__}" if isinstance(value, type) else with_article(kind.__name__)

@@ -143,3 +143,33 @@ def test_pydantic_is_not_imported() -> None:
         "assert not [name for name in sys.modules if name.startswith('pydantic')]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+class Text(str):
+    """A text such as ``numpy.str_``."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "another text"
+
+
+class Real(float):
+    """A number such as ``numpy.float64``."""
+
+
+class Whole(int):
+    """A number such as a constant of a library."""
+
+
+def test_subclasses_of_texts_and_numbers() -> None:
+    """Values of subclasses of str, int and float are written as json.dumps writes them."""
+    data = [Text("x"), Real(9.5), Whole(7), {Text("k"): Real(0.1)}]
+    assert placed(data).payload == b'["x",9.5,7,{"k":0.1}]'
+    for value in data:
+        assert placed({"a": value}).data == {"a": value}
+        assert placed(value).data == value
+    for number in (math.nan, math.inf):
+        for value in (Real(number), [Real(number)], {"a": [2**70, Real(number)]}):
+            with pytest.raises(DataError, match="it has a NaN or infinite number"):
+                encode_json(value)
