@@ -23,6 +23,7 @@ from cloudevents_kafka.binding._headers import (
     given_name,
     header_of,
 )
+from cloudevents_kafka.codecs.json import is_parsable
 from cloudevents_kafka.codecs.json_grammar import find_members
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -34,6 +35,8 @@ _JSON: Final = "json"
 _NOT_ATTRIBUTES: Final = frozenset({*REQUIRED, "data", "data_base64"})
 _BOM: Final = b"\xef\xbb\xbf"
 _NULL: Final = b"null"
+_BETWEEN: Final = b" \t\n\r,{"
+"""The characters between a member and the name of the next member."""
 _DATA_TYPE: Final = "datacontenttype"
 
 
@@ -183,17 +186,29 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
 
 def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
     """Yield, unchanged, the members of a JSON object that were not read as attributes."""
-    members = [(name, value[start:end]) for name, start, end in find_members(value)]
-    members = [(name, text) for name, text in members if name not in _NOT_ATTRIBUTES and text != _NULL]
-    for index in _left_out([name for name, _ in members], before, new):
-        name, text = members[index]
-        yield b"%b:%b" % (msgspec.json.encode(name), text)
+    members: list[tuple[str, bytes]] = []
+    unread: set[int] = set()
+    before_name = 0
+    for name, start, end in find_members(value):
+        if name not in _NOT_ATTRIBUTES and value[start:end] != _NULL:
+            if not is_parsable(value[start:end]):
+                unread.add(len(members))
+            members.append((name, value[before_name:end].lstrip(_BETWEEN)))
+        before_name = end
+    for index in _left_out([name for name, _ in members], before, new, unread):
+        yield members[index][1]
 
 
-def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str]) -> Iterator[int]:
-    """Yield the indexes of the names to keep, because they were not read as attributes."""
+def _left_out(
+    names: Sequence[str], before: Collection[str], new: Collection[str], unread: Collection[int] = ()
+) -> Iterator[int]:
+    """Yield the indexes of the names to keep, because they were not read as attributes.
+
+    ``unread`` contains the indexes of members that the parser refuses.
+    """
     attributes = [name if is_name(name) else fold_name(name) for name in names]
-    places = _read_places((attribute, name, True) for attribute, name in zip(attributes, names, strict=True))
+    named = enumerate(zip(attributes, names, strict=True))
+    places = _read_places((attribute, name, index not in unread) for index, (attribute, name) in named)
     for index, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
         is_read = attribute is not None and places[attribute] == index
         if _stays(attribute, before, new, is_read=is_read, is_exact=name == attribute):

@@ -100,8 +100,8 @@ def _members(text: bytes) -> list[tuple[str, int, int]] | None:
 def _decode_name(text: bytes) -> str:
     try:
         name: str = msgspec.json.decode(text)
-    except msgspec.DecodeError:  # a lone surrogate: not a name that the caller searches
-        return ""
+    except msgspec.DecodeError:  # a lone surrogate: the result has the escapes of the text
+        name = text[1:-1].decode()
     return name
 
 

@@ -34,7 +34,8 @@ class Envelope(msgspec.Struct, frozen=True):
     ``texts`` contains the JSON texts of the same members. ``data`` is the JSON text of the member ``data``,
     even if this text is null, and ``encoded`` is the JSON text of ``data_base64``. ``problems`` lists
     repeated names. If several members have the same name, the last of these members is used; ``earlier``
-    contains the names and the JSON texts of the earlier members.
+    contains the names and the JSON texts of the earlier members. ``unread`` contains the names and the JSON
+    texts of members that lenient reading leaves out because the parser refuses them.
     """
 
     attributes: dict[str, Any]
@@ -43,6 +44,7 @@ class Envelope(msgspec.Struct, frozen=True):
     encoded: bytes | None
     problems: list[Problem]
     earlier: list[tuple[str, bytes]] = []
+    unread: list[tuple[str, bytes]] = []
 
 
 class InvalidEnvelope(InvalidEvent):

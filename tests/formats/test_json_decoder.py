@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cloudevents_kafka import InvalidEvent, Record, from_record
+from cloudevents_kafka import Decoded, InvalidEvent, Record, Undecodable, decode, from_record
 from cloudevents_kafka.formats.json import JsonFormat
 from tests.support import strategies as make
 from tests.support.cases import each
@@ -135,24 +135,31 @@ def test_all_problems_are_reported_together() -> None:
 
 
 @each(
-    ("members", "clause"),
+    ("members", "clause", "tolerated"),
     [
-        (b',"x":"\\ud83d","data":"\\ud83d"', "J-01"),
-        (b',"\\ud83d":"x","data":"\\ud83d"', "J-01"),
-        (b',"x":' + make.deep(b"[", 100_000, b"]") + b',"data":"\\ud83d"', "J-01"),
-        (b',"data":1,"data":"\\ud83d"', "N-05"),
-        (b',"data":"\\ud83d","data":1', "N-05"),
-        (b',"data":"\\ud83d","data_base64":"TQ=="', "J-12"),
-        (b',"datacontenttype":"text/plain","data":"\\ud83d"', "J-16"),
-        (b',"data":"\\ud83d\\q"', "J-01"),
-        (b',"data":["\\ud83d",]', "J-01"),
+        (b',"x":"\\ud83d","data":"\\ud83d"', "J-01", "J-03"),
+        (b',"\\ud83d":"x","data":"\\ud83d"', "J-01", "N-01"),
+        (b',"x":' + make.deep(b"[", 100_000, b"]") + b',"data":"\\ud83d"', "J-01", "J-03"),
+        (b',"data":1,"data":"\\ud83d"', "N-05", None),
+        (b',"data":"\\ud83d","data":1', "N-05", None),
+        (b',"data":"\\ud83d","data_base64":"TQ=="', "J-12", None),
+        (b',"datacontenttype":"text/plain","data":"\\ud83d"', "J-16", "J-16"),
+        (b',"data":"\\ud83d\\q"', "J-01", None),
+        (b',"data":["\\ud83d",]', "J-01", None),
     ],
     ids=lambda value: repr(value)[:60],
 )
-@each("lenient", [False, True])
-def test_attributes_are_strict_with_such_data(members: bytes, clause: str, *, lenient: bool) -> None:
+def test_attributes_are_strict_with_such_data(members: bytes, clause: str, tolerated: str | None) -> None:
     """Problems of attributes, repeats and invalid JSON are reported with such data, too."""
-    headers = [("content-type", b"application/cloudevents+json")]
+    record = Record(value=HEAD + members + b"}", headers=[("content-type", b"application/cloudevents+json")])
     with pytest.raises(InvalidEvent) as caught:
-        from_record(Record(value=HEAD + members + b"}", headers=headers), lenient=lenient)
+        from_record(record)
     assert [p.clause for p in caught.value.problems] == [clause]
+    item = decode(record, lenient=True)
+    if tolerated is None:
+        assert isinstance(item, Undecodable)
+        assert isinstance(item.error, InvalidEvent)
+        assert [p.clause for p in item.error.problems] == [clause]
+    else:
+        assert isinstance(item, Decoded)
+        assert ([p.clause for p in item.tolerated], item.event.payload) == ([tolerated], b'"\\ud83d"')

@@ -112,7 +112,11 @@ _KINDS: Final = (
         "its JSON text, which is checked as other texts",
     ),
     (
-        "data that must be a string, or cannot be in the charset of its type",
+        "a JSON member that is not REQUIRED, and has half of a character, or is nested too deep",
+        "left out, as JSON",
+    ),
+    (
+        "data that must be a string, has half of a character, or cannot be in the charset of its type",
         "the data as JSON",
     ),
     (

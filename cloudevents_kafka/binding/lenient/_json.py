@@ -21,10 +21,12 @@ from cloudevents_kafka.binding.lenient.rules import (
     NUMBER,
     OTHER_CONTENT_TYPE,
     REPEATED,
+    UNREAD,
     Leniency,
     leave_out,
 )
-from cloudevents_kafka.codecs.json import is_parsable
+from cloudevents_kafka.codecs.json import is_parsable, is_utf8
+from cloudevents_kafka.codecs.json_grammar import find_members
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import InvalidEvent, LeftOut, Problem
 from cloudevents_kafka.event import Event
@@ -33,7 +35,6 @@ from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.primitives.preview import preview
 
 _BOM: Final = b"\xef\xbb\xbf"
-_QUOTE: Final = b'"'
 _REQUIRED: Final = frozenset(REQUIRED)
 _NOT_REPEATED: Final = _REQUIRED | {"data", "data_base64"}  # if repeated, it is unknown which one is right
 _VALUES: Final = frozenset((str, bool, bytes))  # bytes are the decoded value of a Binary
@@ -85,7 +86,7 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
     ``envelope`` contains the members if the object was split already.
     """
     try:
-        envelope = envelope or split_envelope((value or b"").removeprefix(_BOM))
+        envelope = envelope or _split(value or b"")
     except InvalidEvent:
         return None
     find = envelope.attributes.get
@@ -95,10 +96,38 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
     return envelope if is_complete and not is_repeated else None
 
 
+def _split(value: bytes) -> Envelope:
+    """Return the members of a JSON object; optional members that the parser refuses are in ``unread``.
+
+    Raises `InvalidEvent` if the value is not a JSON object, or if the parser refuses another member.
+    """
+    value = value.removeprefix(_BOM)
+    try:
+        return split_envelope(value)
+    except InvalidEvent as error:
+        if not is_utf8(value):
+            raise
+        read: list[bytes] = []
+        unread: list[tuple[str, bytes]] = []
+        for name, start, end in find_members(value):
+            text = value[start:end]
+            if name in _NOT_REPEATED or is_parsable(text):
+                read.append(b"%b:%b" % (msgspec.json.encode(name), text))
+            else:
+                unread.append((name, text))
+        if not read:
+            raise
+        try:
+            envelope = split_envelope(b"{%b}" % b",".join(read))
+        except InvalidEvent:
+            raise error from None
+    return msgspec.structs.replace(envelope, unread=unread)
+
+
 def find_problems(value: bytes | None) -> tuple[Problem, ...]:
     """Return the problems of a JSON object that contains all required attributes; () for other values."""
     try:
-        envelope = split_envelope((value or b"").removeprefix(_BOM))
+        envelope = _split(value or b"")
         if envelope.attributes.keys() >= _REQUIRED:
             read_json(value, envelope, Leniency())
     except InvalidEvent as error:
@@ -118,7 +147,7 @@ def read_json(
     if value.startswith(_BOM):
         report.tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
     if envelope is None:
-        envelope = split_envelope(value.removeprefix(_BOM))
+        envelope = _split(value)
     if content_type is not None:
         envelope.attributes.setdefault("datacontenttype", content_type)
     return correct_envelope(envelope, report)
@@ -135,6 +164,8 @@ def correct_envelope(envelope: Envelope, report: Leniency) -> Event:
         report.refused += [problem for problem in envelope.problems if problem.attribute in _NOT_REPEATED]
         envelope = _last_values(envelope)
         report.tolerated += leave_out_earlier(envelope.earlier, _NOT_REPEATED)
+    for name, text in envelope.unread:
+        report.tolerated.append(leave_out(Problem(name, *UNREAD), text))
     attributes = _correct_members(envelope, report)
     try:
         payload, kind = _read_data(envelope, attributes.get("datacontenttype"), report.tolerated)
@@ -208,12 +239,12 @@ def correct_named(
 def _read_data(
     envelope: Envelope, content_type: AttributeValue | None, tolerated: list[Problem]
 ) -> tuple[bytes | None, DataKind]:
-    """Return the data of an event; JSON that should be a string, or has a wrong charset, is kept as JSON."""
+    """Return the data of an event; JSON that is not text in the charset of the data is kept as JSON."""
     data = envelope.data
     try:
         return read_data(data, envelope.encoded, content_type)
     except InvalidEvent as error:
-        if data is None or envelope.encoded is not None or not (data[:1] != _QUOTE or is_parsable(data)):
+        if data is None or envelope.encoded is not None:
             raise
         tolerated += error.problems
     return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)

@@ -9,12 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from cloudevents_kafka import Decoded, Record, decode
+from cloudevents_kafka import Decoded, Record, decode, to_record
 from cloudevents_kafka.attributes.types import REQUIRED, canonical_text
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, fold_name, header_of
+from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import LeftOut, Problem
 from cloudevents_kafka.event import raw_parts
 from tests.support import strategies as make
+from tests.support.cases import each
 
 _VALID: Final[dict[str, Any]] = {
     "specversion": "1.0",
@@ -142,6 +144,52 @@ def test_no_member_is_lost(seed: int) -> None:
         headers = luck.choice(([], [(CONTENT_TYPE, b"application/cloudevents+json")]))
         item = decode(Record(value=value, headers=headers), lenient=True)
         _check(item, {name: _dense(member) for name, member in values.items() if member is not None})
+
+
+def left_out_of(item: Decoded) -> list[tuple[str | None, Any]]:
+    return [(one.attribute, one.value) for one in item.tolerated if isinstance(one, LeftOut)]
+
+
+@pytest.mark.parametrize("headers", [[], [(CONTENT_TYPE, b"application/cloudevents+json")]])
+@each(
+    ("members", "attribute", "value"),
+    [
+        (rb'"subject":"\ud800"', "subject", r'"\ud800"'),
+        (rb'"subject":{"a":"\ud800"}', "subject", r'{"a":"\ud800"}'),
+        (rb'"s\u0075bject" : [ "\uDC00" ]', "subject", r'[ "\uDC00" ]'),
+        (rb'"\ud800":"v"', r"\ud800", "v"),
+        (rb'"\ud800":"\udfff"', r"\ud800", r'"\udfff"'),
+        (rb'"x":"\ud800","x":"ok"', "x", r'"\ud800"'),
+        (rb'"x":"ok","x":"\ud800"', "x", r'"\ud800"'),
+    ],
+)
+def test_a_member_that_has_no_python_value_is_left_out(
+    members: bytes, attribute: str, value: str, headers: Any
+) -> None:
+    """A lone surrogate in an optional member leaves out this member only, and forwarding keeps the member."""
+    head = b'{"specversion":"1.0","id":"1","source":"/shop","type":"t",%b,"data":"\\ud801"}'
+    record = Record(value=head % members, headers=headers)
+    item = decode(record, lenient=True)
+    assert isinstance(item, Decoded), item
+    assert left_out_of(item) == [(attribute, value)]
+    assert item.event.payload == rb'"\ud801"'
+    assert item.event.get("x") == ("ok" if attribute == "x" else None)
+    again = decode(to_record(item.event.replace(id="2"), like=record), lenient=True)
+    assert isinstance(again, Decoded), again
+    assert again.event == item.event.replace(id="2")
+    assert left_out_of(again) == left_out_of(item)
+
+
+def test_text_with_a_lone_surrogate_stays_json() -> None:
+    """Data that no charset can express is kept as JSON, under any content type."""
+    head = rb'{"specversion":"1.0","id":"1","source":"/shop","type":"t","datacontenttype":"text/plain",'
+    for headers in ([], [(CONTENT_TYPE, b"application/cloudevents+json")]):
+        record = Record(value=head + rb'"data":"\ud800"}', headers=headers)
+        item = decode(record, lenient=True)
+        assert isinstance(item, Decoded), item
+        assert (item.event.payload, item.event.kind) == (rb'"\ud800"', DataKind.JSON)
+        again = to_record(item.event.replace(id="2"), like=record)
+        assert again.value == (record.value or b"").replace(b'"id":"1"', b'"id":"2"')
 
 
 def _dense_json(value: Any) -> str:
