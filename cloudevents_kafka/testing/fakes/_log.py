@@ -61,7 +61,8 @@ class FakeLog:
 
     def has_topic(self, topic: str) -> bool:
         """Return whether a topic contains messages."""
-        return any(name == topic for name, _ in self._entries)
+        with self._lock:  # another thread may append
+            return any(name == topic for name, _ in self._entries)
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic.

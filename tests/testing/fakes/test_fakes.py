@@ -654,3 +654,19 @@ def test_threads_share_a_producer():
         sys.setswitchinterval(switching)
     assert sorted(message.offset() for message in reported) == list(range(4000))
     assert len({message.value() for message in producer.log}) == 4000
+
+
+def test_threads_share_a_log():
+    """A log says whether a topic has messages while another thread adds topics."""
+    log = FakeLog()
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            added = pool.submit(lambda: [log.append(FakeMessage(f"t{number}")) for number in range(5000)])
+            while not added.done():
+                assert not log.has_topic("none")
+            added.result()
+    finally:
+        sys.setswitchinterval(switching)
+    assert log.has_topic("t4999")
