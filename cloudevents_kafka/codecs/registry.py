@@ -118,7 +118,7 @@ def restore(codecs: Mapping[Key, Codec]) -> None:
 
 def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | None) -> Any:
     """Return the result of a user's function. Raises `DataError` if the function raises any exception."""
-    return _call(decode, source, "data is not {}", content_type)
+    return _call(decode, source, "data is not {}" if content_type else "{} cannot be decoded", content_type)
 
 
 def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:

@@ -159,6 +159,13 @@ def test_an_exception_in_a_codec_is_a_data_error() -> None:
     assert "S3CRET" not in str(refused.value)
 
 
+def test_a_failing_reader_of_data_without_a_content_type() -> None:
+    """The message says which data cannot be decoded."""
+    read = event(None, b"x").read_with(lambda _: 1 / 0)
+    with pytest.raises(DataError, match=r"^data without a content type cannot be decoded: its codec"):
+        _ = read.data
+
+
 def test_a_codec_must_return_bytes() -> None:
     """Text from an encoder is refused."""
     register_codec("application/x", Codec(encode=str))  # type: ignore[arg-type]  # the mistake
