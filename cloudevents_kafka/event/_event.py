@@ -157,12 +157,15 @@ class Event(SdkMethods, Generic[DataT_co]):
 
         Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON or
         absent, data that is a text is treated as in the SDK's binary mode: valid JSON becomes the payload
-        unchanged, and any other text becomes a JSON string. An `Event` is returned unchanged. No attribute is
-        added to the event, and ``source`` is not changed. Raises `InvalidEvent` if the event breaks a rule,
-        and `TypeError` if the object does not have these methods.
+        unchanged, and any other text becomes a JSON string. An event of this class is returned unchanged, and
+        another `Event` is returned as an equal event of this class. No attribute is added to the event, and
+        ``source`` is not changed. Raises `InvalidEvent` if the event breaks a rule, and `TypeError` if the
+        object does not have these methods.
         """
         if isinstance(source, cls):
             return source
+        if isinstance(source, Event):
+            return source._with_reader(unchecked_event(*stored_parts(source), cls))
         attributes, data = parts_of(source)
         event = _new(cls)
         event._set(attributes, data)
@@ -300,7 +303,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         function ``read``. The function ``read`` is not called for an event without data. If the function
         ``read`` raises an exception, access to ``data`` raises a `DataError`.
         """
-        event = unchecked_event(self._attributes, self._payload, self._kind, self._encoded)
+        event = unchecked_event(*stored_parts(self), type(self))
         event._reader = read
         event._data = None if event._payload is None else _FOR_READER
         return event
@@ -352,7 +355,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{attributes}{size})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return unchecked_event, (self._attributes, self._payload, self._kind, self._encoded)
+        return unchecked_event, (*stored_parts(self), type(self))
 
     def __copy__(self) -> Self:
         return self
@@ -384,14 +387,15 @@ def unchecked_event(
     payload: bytes | None,
     kind: DataKind = DataKind.BYTES,
     encoded: tuple[str, bytes] | None = None,
+    cls: type[Event] = Event,
 ) -> Event:
-    """Return an event with attributes that are known to be valid; the attributes are not checked.
+    """Return an event of a class, with attributes that are known to be valid; the attributes are not checked.
 
     Formats and readers create events with this function, after they have validated the attributes. The event
     uses the dictionary itself, not a copy. ``encoded`` is None, or a pair: the name of the event format, and
     the structured value from which the event was read.
     """
-    event = _new(Event)
+    event = _new(cls)
     event._attributes = attributes
     event._payload = payload
     event._kind = kind
@@ -427,7 +431,7 @@ binary_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], bytes | N
 stored_parts: Final[
     Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind, tuple[str, bytes] | None]]
 ] = attrgetter("_attributes", "_payload", "_kind", "_encoded")
-"""A function that returns all stored parts of an event, which are the arguments of `unchecked_event`."""
+"""A function that returns all stored parts of an event: the first arguments of `unchecked_event`."""
 
 raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, bytes] | None]]] = attrgetter(
     "_attributes", "_encoded"

@@ -325,6 +325,27 @@ def test_events_are_values(event: Event) -> None:
     assert {event: 1}[event.replace()] == 1
 
 
+class Placed(Event):
+    """An event of one type."""
+
+    __slots__ = ()
+
+
+def test_a_subclass_keeps_its_class() -> None:
+    """An event that a subclass makes from an Event, and each copy of it, is of the subclass and is equal."""
+    value = b'{ "specversion":"1.0","id":"1","source":"/","type":"t","time":"%b","data":{}}'
+    time = "2018-04-05T17:31:00.123456789Z"
+    headers: Any = [("content-type", b"application/cloudevents+json")]
+    record = Record(headers=headers, value=value % time.encode())
+    for event in (from_record(record), Event(id="1", source="/", type="t", data=b"{", time=time)):
+        placed = Placed.of(event)
+        again = (placed, pickle.loads(pickle.dumps(placed)), placed.replace(), placed.read_with(str))
+        for one in again:
+            assert (type(one), one, one.text("time")) == (Placed, event, time)
+    assert to_record(Placed.of(from_record(record)), mode="structured").value == record.value
+    assert Placed.of(event.read_with(lambda _: 17)).data == 17
+
+
 def test_repr_has_attributes_and_no_data() -> None:
     """Attributes may be logged, data may not."""
     assert (
