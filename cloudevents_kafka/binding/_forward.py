@@ -221,7 +221,7 @@ def _attributes_of(form: Any, value: bytes) -> Mapping[str, AttributeValue]:
     The format of the value is not JSON.
     """
     try:
-        found = form.decode(value)
+        return raw_parts(form.decode(value))[0]
     except InvalidAttributes as error:
-        found = error.event
-    return raw_parts(found)[0]
+        given = {name: value for name, value in error.received.items() if value is not None}
+        return raw_parts(error.event)[0] | given

@@ -33,33 +33,42 @@ def read(value: bytes) -> Event:
         required, optional, data = protobuf_decoder.read(value)
     except protobuf_decoder.MalformedMessage as error:
         raise malformed("message io.cloudevents.v1.CloudEvent", error, "P-05") from None
-    attributes, problems = _read_attributes(required, optional)
+    attributes, problems, received = _read_attributes(required, optional)
     payload, kind = None, DataKind.BYTES
     try:
         if data:
             payload, kind = read_data(data, attributes.get("datacontenttype"))
     except DataError as error:
         problems.append(Problem("data", str(error), "P-03"))
-    return build_event(attributes, payload, kind, (NAME, value), problems)
+    return build_event(attributes, payload, kind, (NAME, value), problems, received=received)
 
 
 def _read_attributes(
     required: list[tuple[str, str]], optional: list[AttributeField]
-) -> tuple[dict[str, Any], list[Problem]]:
-    """Return the attributes by name, and the problems of the fields that contain the attributes."""
+) -> tuple[dict[str, Any], list[Problem], dict[str, Any]]:
+    """Return the attributes by name, the problems of fields, and the values in fields that have problems.
+
+    Values are returned only for optional attributes with at most one field, and only if no attribute is
+    repeated.
+    """
     attributes: dict[str, Any] = dict(required)
+    received: dict[str, Any] = {}
     problems: dict[str, Problem] = {}
     for name, attribute_type, value in optional:
         if attribute_type is not _STRING or name in _NO_STRINGS:
-            value, problem = _read_value(name, attribute_type, value)  # noqa: PLW2901  # the value of the field
+            known, problem = _read_value(name, attribute_type, value)
             if problem is not None:
                 problems[name] = problem
+                if name not in REQUIRED and (attribute_type is not None or value == 0):
+                    received[name] = _as_received(attribute_type, value)
                 continue
+            value = known  # noqa: PLW2901  # the value of the field
         attributes[name] = value
     if len(attributes) == len(required) + len(optional):
-        return attributes, []
+        return attributes, [], {}
     names = [*(name for name, _ in required), *(name for name, _, _ in optional if name not in REQUIRED)]
-    return attributes, [*find_repeats(names), *problems.values()]  # N-05: Protobuf keeps the last of two
+    repeats = find_repeats(names)  # N-05: Protobuf keeps the last of two
+    return attributes, [*repeats, *problems.values()], {} if repeats else received
 
 
 _NO_STRINGS: Final = (*REQUIRED, *(name for name in CORE if type_of(name) is not _STRING))
@@ -80,6 +89,14 @@ def _read_value(name: str, attribute_type: AttributeType | None, value: Any) -> 
     if attribute_type is AttributeType.TIMESTAMP:
         return _read_time(name, value)
     return value, None if allowed else find_type_problem(name, value, attribute_type)
+
+
+def _as_received(attribute_type: AttributeType | None, value: Any) -> Any:
+    """Return the value in a field as an attribute value, or None if the oneof has no field."""
+    if attribute_type is AttributeType.TIMESTAMP:
+        time, _ = _read_time("", value)
+        return str(value) if time is None else time
+    return None if attribute_type is None else value
 
 
 def _read_time(name: str, epoch: tuple[int, int]) -> tuple[str | None, Problem | None]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.timestamps import to_epoch
@@ -15,6 +15,8 @@ from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.problems import EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.record import to_bytes
+
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class BaseFormat(ABC):
@@ -49,11 +51,23 @@ class BaseFormat(ABC):
 
 
 class InvalidAttributes(InvalidEvent):
-    """The value is well-formed, but attributes break rules; ``event`` is the event with these attributes."""
+    """The value is well-formed, but attributes break rules; ``event`` is the event with these attributes.
 
-    def __init__(self, problems: Sequence[Problem], event: Event) -> None:
+    Attributes that ``form_problems`` name are not in ``event``, but in ``received``, as they were received. A
+    value in ``received`` is None if the attribute has no value.
+    """
+
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        event: Event,
+        form_problems: Sequence[Problem] = (),
+        received: Mapping[str, Any] = _NOTHING,
+    ) -> None:
         super().__init__(problems)
         self.event = event
+        self.form_problems = form_problems
+        self.received = received
 
 
 def malformed(form: str, error: object, clause: str) -> InvalidEvent:
@@ -67,20 +81,23 @@ def build_event(
     kind: DataKind,
     wire: tuple[str, bytes],
     form_problems: Sequence[Problem],
+    *,
+    received: Mapping[str, Any] = _NOTHING,
 ) -> Event:
     """Return the event in a structured value; ``wire`` contains the format's name and the value.
 
-    Raises `InvalidEvent`, or its subclass `InvalidAttributes` if only attributes are wrong. The error lists
-    all problems.
+    ``received`` contains optional attributes whose form is wrong, as they were received. Raises
+    `InvalidEvent`, or its subclass `InvalidAttributes` if only attributes in ``received`` or values of
+    attributes are wrong. The error lists all problems.
     """
     if not form_problems and accept(attributes):
         return unchecked_event(attributes, payload, kind, wire)
     attributes, problems = validate(attributes, form_problems)
-    if form_problems:
+    if any(problem.attribute not in received for problem in form_problems):
         raise InvalidEvent(problems)
     event = unchecked_event(attributes, payload, kind, wire)
     if problems:
-        raise InvalidAttributes(problems, event)
+        raise InvalidAttributes(problems, event, form_problems, received)
     return event
 
 

@@ -7,10 +7,20 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cloudevents_kafka import EncodeError, Event, InvalidEvent
+from cloudevents_kafka import (
+    Decoded,
+    EncodeError,
+    Event,
+    InvalidEvent,
+    Record,
+    decode,
+    from_record,
+    to_record,
+)
 from cloudevents_kafka.attributes.extension_types import register_extension
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.errors import LeftOut
 from cloudevents_kafka.primitives import varint
 from tests.support import strategies as make
 from tests.support.cases import each
@@ -182,6 +192,59 @@ WRONG_FIELDS = {
 def test_p_02_a_wrong_field(name: str, wrong_field: tuple[str, Any]) -> None:
     """A field of another type is refused, and so is none."""
     assert problems(official(**{name: wrong_field}).SerializeToString()) == [(name, "P-02")]
+
+
+LENIENT: dict[str, tuple[bytes, str | None]] = {
+    **{
+        name: (official(**{name: wrong}).SerializeToString(), text)
+        for (name, wrong), text in zip(
+            WRONG_FIELDS.items(),
+            [
+                "5",
+                "https://x/",
+                "s:",
+                "2018-04-05T17:31:00Z",
+                "true",
+                "1",
+                "u:",
+                "1",
+                "u:",
+                "u:",
+                "L3I=",
+                None,
+            ],
+            strict=True,
+        )
+    },
+    "x": (official(x=("ce_uri", "/r")).SerializeToString(), "/r"),
+    "y": (official(y=("ce_uri_ref", "a b")).SerializeToString(), "a b"),
+}
+
+
+@each(("name", "case"), LENIENT.items(), ids=LENIENT)
+def test_lenient_reading_keeps_the_value_of_a_wrong_field(name: str, case: tuple[bytes, str | None]) -> None:
+    """The event has the text of the value, and the field is reported; a changed event keeps the text."""
+    value, text = case
+    record = Record(headers=[("content-type", b"application/cloudevents+protobuf")], value=value)
+    item = decode(record, lenient=True)
+    assert isinstance(item, Decoded)
+    assert item.event.text(name) == text
+    assert {problem.attribute for problem in item.tolerated} == {name}
+    assert isinstance(item.tolerated[0], LeftOut) is (text is None)
+    if name != "prototime":  # the format has no field for such a Timestamp
+        again = to_record(item.event.replace(id="2"), like=record)
+        assert from_record(again, lenient=True) == item.event.replace(id="2")
+
+
+def test_lenient_reading_leaves_out_a_time_that_is_no_date() -> None:
+    """The report has the seconds and nanoseconds of the time."""
+    value = MIN + entry("time", bytes_field(7, b"\x08" + varint.encode(10**15)))
+    headers: Any = [("content-type", b"application/cloudevents+protobuf")]
+    item = decode(Record(headers=headers, value=value), lenient=True)
+    assert isinstance(item, Decoded)
+    assert "time" not in item.event
+    left_out = [one.value for one in item.tolerated if isinstance(one, LeftOut)]
+    assert left_out == ["(1000000000000000, 0)"]
 
 
 def test_a_wrong_field_is_reported_with_the_allowed_ones() -> None:

@@ -22,6 +22,13 @@ almost those of the binding, if these agree and are valid.
 What is left out is a `LeftOut` in `tolerated`, with its name and its whole value: text, or bytes if it is not
 UTF-8. In messages and logs the value is escaped and cut.
 
+In Protobuf and Avro, a record is also refused in these cases: a name occurs twice in the map of attributes, a
+text is not UTF-8, or data is a text that the charset of its content type cannot express. The same holds in
+Protobuf, if a REQUIRED attribute is in the map, if a value or data has several fields, or if `proto_data` is
+not an Any; in Avro, if data is neither bytes nor a text, but has a content type other than JSON; in compact
+Avro, if an extension has the name of a core attribute, or is a timestamp but has the name of an extension of
+another type.
+
 `python -m tests.support.lenient_table` writes this page from the vectors.
 """
 
@@ -118,6 +125,10 @@ _KINDS: Final = (
     (
         "data that must be a string, has half of a character, or cannot be in the charset of its type",
         "the data as JSON",
+    ),
+    (
+        "an attribute that is not REQUIRED in a field of Protobuf for another type",
+        "its text, which is checked as other texts",
     ),
     (
         "a byte order mark",

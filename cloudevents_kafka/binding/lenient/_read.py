@@ -30,7 +30,7 @@ from cloudevents_kafka.binding.lenient._json import (
     without_format,
 )
 from cloudevents_kafka.binding.lenient._values import correct, is_right, make_event
-from cloudevents_kafka.binding.lenient.rules import Leniency
+from cloudevents_kafka.binding.lenient.rules import Leniency, leave_out
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -179,6 +179,10 @@ def _read_format(
     except InvalidEnvelope as error:
         return correct_envelope(error.envelope, report)
     except InvalidAttributes as error:
-        attributes = raw_parts(error.event)[0]
+        for problem in error.form_problems:
+            is_lost = error.received[str(problem.attribute)] is None
+            report.tolerated.append(leave_out(problem, None) if is_lost else problem)
+        given = {name: value for name, value in error.received.items() if value is not None}
+        attributes = raw_parts(error.event)[0] | given
         attributes = correct_named(*rename(attributes, report), report)
         return make_event(attributes, error.event.payload, error.event.kind, report)
