@@ -13,6 +13,7 @@ from cloudevents_kafka import (
     Event,
     InvalidEvent,
     Record,
+    Undecodable,
     decode,
     from_record,
     to_record,
@@ -234,6 +235,21 @@ def test_lenient_reading_keeps_the_value_of_a_wrong_field(name: str, case: tuple
     if name != "prototime":  # the format has no field for such a Timestamp
         again = to_record(item.event.replace(id="2"), like=record)
         assert from_record(again, lenient=True) == item.event.replace(id="2")
+
+
+@each(
+    "attributes",
+    [
+        entry("x", b"\x08\x01\x10\x05"),  # two fields of the oneof
+        entry("x", b"\x08\x01") * 2,
+        entry("subject", b"\x10\x05") * 2,
+        entry("id", bytes_field(3, b"2")),
+    ],
+)
+def test_lenient_reading_refuses_attributes_with_several_values(attributes: bytes) -> None:
+    """If it is unknown which value of an attribute is right, the record is refused."""
+    headers: Any = [("content-type", b"application/cloudevents+protobuf")]
+    assert isinstance(decode(Record(headers=headers, value=MIN + attributes), lenient=True), Undecodable)
 
 
 def test_lenient_reading_leaves_out_a_time_that_is_no_date() -> None:
