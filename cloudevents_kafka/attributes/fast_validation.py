@@ -99,7 +99,7 @@ def join_texts(attributes: dict[str, Any]) -> str | None:
 
 
 def is_scalar(name: str, value: Any) -> bool:
-    """Return whether a value that is not a text is a valid value of the attribute."""
+    """Return whether a value is valid for the attribute; the value is not a text."""
     if name in _CORE or type(value) not in _SCALARS:
         return False
     extension = current.table.extensions.get(name)

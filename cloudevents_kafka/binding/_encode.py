@@ -166,7 +166,7 @@ def _record_like(like: RecordInput) -> Record:
     try:
         return with_bytes_headers(Record.of(like))
     except ValueError as error:
-        raise EncodeError(f"the record in like cannot be written: {error}") from None
+        raise EncodeError(f"the argument like must be a record that can be written: {error}") from None
 
 
 def _encode_like(

@@ -27,7 +27,7 @@ _REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)
 
 _VERSION: Final = PREFIX + "specversion"
 _VERSION_HINT: Final = (
-    "if the producer of the record means CloudEvents 1.0, add the header to read the event: "
+    "if this is an event of CloudEvents 1.0, add the missing header, and decode the record again: "
     'decode(msgspec.structs.replace(record, headers=[*record.headers, ("ce_specversion", b"1.0")]))'
 )
 

@@ -335,7 +335,7 @@ class DeliveryLost(Exception):
 
 
 def is_closed(client: Any) -> bool:
-    """Return whether a client was closed; False for a client of a user's class without ``__len__``."""
+    """Return whether a client was closed, or False if this is unknown, as for a class without ``__len__``."""
     try:
         len(client)
     except RuntimeError:

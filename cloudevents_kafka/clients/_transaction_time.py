@@ -82,7 +82,7 @@ class TransactionTime:
 
     @property
     def may_have_timed_out(self) -> bool:
-        """Whether a transaction may have ended because the unknown ``transaction.timeout.ms`` is short."""
+        """Whether the broker may have ended a transaction whose ``transaction.timeout.ms`` is unknown."""
         return self._timeout is None and self._seconds >= _SHORTEST_TIMEOUT
 
     @property

@@ -62,7 +62,7 @@ def _without(schema: Any, *left_out: str) -> Any:
 
 
 def _kept(schema: dict[str, Any], left_out: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a schema's object, except ``left_out`` and an invalid logical type."""
+    """Yield the members of a schema, except ``left_out`` and ``logicalType`` if its value is invalid."""
     if not _is_logical(schema):
         left_out = (*left_out, "logicalType")
     yield from (pair for pair in schema.items() if pair[0] not in left_out)

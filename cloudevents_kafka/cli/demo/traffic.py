@@ -123,7 +123,7 @@ def shop_traffic(seed: int, count: int) -> Iterator[Item]:
 
 
 def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLine]:
-    """Yield the events in JSON lines, each with the next encoding; yield an `InvalidLine` for other lines."""
+    """Yield the events in JSON lines, in several encodings by turns; other lines become an `InvalidLine`."""
     headers: Headers = [("content-type", content_type_of("json"))]
     turn = 0
     for number, line in enumerate(map(bytes.strip, lines), 1):

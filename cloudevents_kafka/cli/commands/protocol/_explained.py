@@ -188,7 +188,7 @@ def _tree(frame: explain.ExplainedFrame, where: str, width: int) -> Iterator[str
 
 
 def _nodes(frame: explain.ExplainedFrame) -> Iterator[_Node]:
-    """Yield the fields of a frame; before a field, yield headings for the structures that begin with it."""
+    """Yield the fields of a frame, and a heading before the first field of each structure."""
     open_: list[str] = []
     within = ""
     for field in frame.fields:

@@ -101,7 +101,7 @@ def command(
         print_message(f"{more} bad; only the first {_MAX_MESSAGES} are shown here")
     if allowance.refused:
         more = pluralize(allowance.refused, "bad frame is", "bad frames are")
-        print_message(f"{more} left out of the output, after 1 MiB of others")
+        print_message(f"{more} not printed, because 1 MiB of bad frames was printed before")
     if not frames:
         raise BadUsage(
             "a frame is missing: pass digits or a capture in FILE or on stdin, or digits with --hex"

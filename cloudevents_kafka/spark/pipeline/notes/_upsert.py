@@ -1,4 +1,4 @@
-"""`Upsert` decides which row a record changes and whether a record deletes a row, in Python and in SQL."""
+"""`Upsert` says which row a record changes, and whether the record deletes this row, in Python and in SQL."""
 
 from __future__ import annotations
 

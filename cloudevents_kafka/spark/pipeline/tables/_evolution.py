@@ -130,7 +130,7 @@ def type_sql(type_: DataType) -> str:
 
 
 def _children(type_: DataType) -> Mapping[str, DataType]:
-    """Return the types inside a type, as a dictionary by their names in SQL."""
+    """Return the types of the parts of a type, by the names of the parts in SQL."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(type_, StructType):
