@@ -37,7 +37,8 @@ def read(value: bytes) -> Event:
     payload, kind = None, DataKind.BYTES
     try:
         if data:
-            payload, kind = read_data(data, attributes.get("datacontenttype"))
+            content_type = attributes.get("datacontenttype", received.get("datacontenttype"))
+            payload, kind = read_data(data, content_type)
     except DataError as error:
         problems.append(Problem("data", str(error), "P-03"))
     return build_event(attributes, payload, kind, (NAME, value), problems, received=received)

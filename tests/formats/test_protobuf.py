@@ -237,6 +237,21 @@ def test_lenient_reading_keeps_the_value_of_a_wrong_field(name: str, case: tuple
         assert from_record(again, lenient=True) == item.event.replace(id="2")
 
 
+@each(("content_type", "text"), [("application/json", '{"a":1}'), ("text/plain", "abc")])
+def test_data_is_of_the_content_type_in_a_wrong_field(content_type: str, text: str) -> None:
+    """Lenient reading keeps the content type, so it reads the data as if the field were right."""
+    records = [official(datacontenttype=(field, content_type)) for field in ("ce_string", "ce_uri_ref")]
+    headers: Any = [("content-type", b"application/cloudevents+protobuf")]
+    events = []
+    for message in records:
+        message.text_data = text
+        item = decode(Record(headers=headers, value=message.SerializeToString()), lenient=True)
+        assert isinstance(item, Decoded)
+        events.append(item.event)
+    assert events[0] == events[1]
+    assert events[0].data == events[1].data
+
+
 @each(
     "attributes",
     [
