@@ -148,7 +148,8 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         """The Avro schema, as fastavro parses it."""
         import fastavro
 
-        return fastavro.parse_schema(msgspec.json.decode(self.avro))
+        # The notes of earlier versions may contain invalid logical types.
+        return fastavro.parse_schema(reader_schema(msgspec.json.decode(self.avro)))
 
     @cached_property
     def avro_checks(self) -> AvroChecks:
@@ -291,13 +292,14 @@ def _of_object(schema: Any) -> DataSchema:
     if isinstance(schema, dict) and schema.get("type") in _AVRO_TYPES:
         import fastavro
 
+        schema = reader_schema(schema)
         try:
             fastavro.parse_schema(schema)
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
             raise ValueError(f"the schema must be of Avro: {type(error).__name__}: {error}") from None
         _check_parts(schema)
         _check_size(schema)
-        return DataSchema("avro", avro=msgspec.json.encode(reader_schema(schema)).decode())
+        return DataSchema("avro", avro=msgspec.json.encode(schema).decode())
     return DataSchema("json", shape_of(schema))
 
 

@@ -16,7 +16,7 @@ from cloudevents_kafka.codecs.avro_budget import FREE_STEPS, MAX_EMPTY_ITEMS, ST
 from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.spark.typed.avro_checks import AvroChecks
 from cloudevents_kafka.spark.typed.framed import Writer
-from cloudevents_kafka.spark.typed.schemas import data_schema
+from cloudevents_kafka.spark.typed.schemas import DataSchema, data_schema
 from tests.support.cases import each
 
 MOST_CALLS: Final = 400_000
@@ -142,6 +142,8 @@ def test_a_datum_of_a_kilobyte_costs_little(name: str) -> None:
         ({"type": "bytes", "logicalType": "decimal"}, b"\x02\x04", b"\xff"),
         ({"type": "string", "logicalType": "decimal", "precision": 4, "scale": 2}, b"\x02a", b"\x02\xff"),
         ({"type": "long", "logicalType": "date"}, zigzag.encode(2**40), b"\x80"),
+        ({"type": "bytes", "logicalType": "decimal", "precision": "4"}, b"\x02\x04", b"\xff"),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 2, "scale": 3}, b"\x02\x04", b"\xff"),
         ({"type": "long", "logicalType": "x-timestamp-millis"}, zigzag.encode(2**60), b"\x80"),
     ],
 )
@@ -150,6 +152,9 @@ def test_an_invalid_logical_type_of_a_reader_is_ignored(type_: Any, datum: bytes
     schema = data_schema(record(["null", type_], default=None))
     assert schema.check(b"\x02" + datum).reason is None
     assert (schema.check(b"\x02" + wrong).reason or "").startswith("data: /a must be ")
+    noted = DataSchema("avro", avro=json.dumps(record(type_)))  # by an earlier version
+    assert noted.check(datum).reason is None
+    assert (noted.check(wrong).reason or "").startswith("data: /a must be ")
     default = {"type": "bytes", "logicalType": "decimal"}
     schema = data_schema(record({"type": "map", "values": "string"}, default=default))
     assert json.loads(schema.avro)["fields"][0]["default"] == default
