@@ -26,6 +26,7 @@ from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import failures_in_words
 from cloudevents_kafka.spark.pipeline.landing import Landing, open_lander
 from cloudevents_kafka.spark.pipeline.options import BackfillRange, PipelineOptions
+from cloudevents_kafka.spark.pipeline.runs._fresh_start import without_topics
 from cloudevents_kafka.spark.pipeline.runs._gaps import Asked, Gap, next_batch
 from cloudevents_kafka.spark.pipeline.runs._watch import Watch
 from cloudevents_kafka.spark.pipeline.stores import BACKFILL_FOLDER, Store, open_store
@@ -88,10 +89,9 @@ class Backfill:
             )
         lander.find_topics()
         begun = None if own is None else manifests.own.find(notes.BegunBatch)
-        if begun is None or not target.is_decided(
-            begun
-        ):  # if no table has a row of it, the gaps are found again
+        if begun is None or not target.is_decided(begun):  # if no table has rows, the gaps are found again
             return recovered
+        begun = without_topics(begun, self._options.forget_topics)
         left = landed.ledger.left(begun.ids, begun.offsets)
         return lander.finish(self._spark, replace(begun, offsets=left)).number if left else recovered
 

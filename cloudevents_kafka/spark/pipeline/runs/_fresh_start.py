@@ -12,7 +12,14 @@ from collections.abc import Callable, Collection
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline.landing import Landed, Landing
-from cloudevents_kafka.spark.pipeline.notes import REPLAYS, Checkpoint, Ledger, OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline.notes import (
+    REPLAYS,
+    BegunBatch,
+    Checkpoint,
+    Ledger,
+    OffsetRange,
+    OffsetRanges,
+)
 
 
 def use_newest_start(
@@ -71,6 +78,9 @@ def forget_topics(
     ``finds`` returns true for them. Such topics continue after the offsets that have landed; Spark itself
     would read these topics from their first offset.
     """
+    begun = landed.begun()
+    if begun is not None and (begun.offsets.keys() | begun.planned.keys()) & set(names):
+        landed.manifests.write(without_topics(begun, names))
     query_id, planned = checkpoint.query_id(), checkpoint.last_planned()
     if query_id is None or planned is None:
         return
@@ -78,10 +88,6 @@ def forget_topics(
     unplanned = {entry.topic for entry in landed.ledger.entries()} - {REPLAYS, *planned.ranges}
     if not planned.ranges.keys() & set(names) and not any(map(finds, unplanned)):
         return
-    begun = landed.begun()
-    if begun is not None:
-        offsets, whole = _without(begun.offsets, names), _without(begun.planned, names)
-        landed.manifests.write(replace(begun, offsets=offsets, planned=whole))
     follows = None if landed.last is None else landed.last.query
     begins = _without(planned.ranges, names)
     ends = {
@@ -92,6 +98,11 @@ def forget_topics(
     landed.manifests.write(replace(landed.beginning, landed=ledger, follows=follows))
     checkpoint.clear()
     recover()
+
+
+def without_topics(batch: BegunBatch, names: Collection[str]) -> BegunBatch:
+    """Return a batch without the offsets of some topics."""
+    return replace(batch, offsets=_without(batch.offsets, names), planned=_without(batch.planned, names))
 
 
 def _without(ranges: OffsetRanges, names: Collection[str]) -> OffsetRanges:

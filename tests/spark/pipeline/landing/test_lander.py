@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cloudevents_kafka.spark.pipeline.landing import Landed
 from cloudevents_kafka.spark.pipeline.landing._parquet_target import final_path
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
@@ -20,6 +21,8 @@ from cloudevents_kafka.spark.pipeline.notes import (
     OffsetRange,
     OffsetRanges,
     PartitionCounts,
+    PlannedBatch,
+    ReadSettings,
     WrongCheckpoint,
 )
 from cloudevents_kafka.spark.pipeline.runs._fresh_start import forget_topics
@@ -485,6 +488,19 @@ def test_topic_forgotten_before_any_batch(tmp_path: Path) -> None:
     landing.use_topic_ids({"t": "A"})
     assert found.query_id() is None
     assert landing.landed == {"t": {"0": OffsetRange(5, 5)}, "u": {}}
+
+
+def test_topic_of_an_unfinished_batch_is_forgotten(tmp_path: Path) -> None:
+    """A batch that an earlier run has begun goes on without the topic, also if its checkpoint is missing."""
+    store = LocalStore(tmp_path)
+    landed = Landed(store, "delta", in_notes=False)
+    landed.recover()
+    ranges = {"t": {"0": OffsetRange(0, 2)}, "u": {"0": OffsetRange(0, 3)}}
+    landed.begin(PlannedBatch(0, "q", {}, ranges, ranges), ReadSettings(), in_java=True)
+    forget_topics(landed, checkpoint(tmp_path / "c"), ["u"], landed.recover)
+    begun = landed.begun()
+    assert begun is not None
+    assert begun.offsets == begun.planned == {"t": {"0": OffsetRange(0, 2)}}
 
 
 def test_fresh_checkpoint(tmp_path: Path) -> None:
