@@ -355,7 +355,9 @@ class Event(SdkMethods, Generic[DataT_co]):
         return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{attributes}{size})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return unchecked_event, (*stored_parts(self), type(self))
+        parts = stored_parts(self)
+        # Earlier versions read the parts of an `Event`.
+        return unchecked_event, parts if type(self) is Event else (*parts, type(self))
 
     def __copy__(self) -> Self:
         return self
