@@ -310,6 +310,12 @@ def check_line(runs: Runs, values: dict[str, Any], pairs: list[str]) -> None:
     assert runs.run("--options", path, "--print-options").stdout == printed.stdout
 
 
+def test_the_same_of_two_mistakes_is_named(runs: Runs) -> None:
+    """A registry, whose settings are not read to print options, is checked last."""
+    values = {"backfill": "0..17", "group": "g", "topic_pattern": "a.*"}
+    check_line(runs, values, ["schema.registry.basic.auth.user.info@=secret"])
+
+
 @pytest.fixture
 def places(runs: Runs, monkeypatch) -> None:
     """A profile, a file of settings and an environment that have settings, too."""

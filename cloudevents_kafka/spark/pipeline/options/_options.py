@@ -297,9 +297,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         self._check_topics()
         self._check_tables()
         self._check_compared()
-        self._check_schemas()
         if self.backfill is not None:
             self._check_backfill()
+        self._check_schemas()  # the last, as options may be checked without their registry
 
     def _check_topics(self) -> None:
         if self.topic_pattern is None and not (self.topics and all(self.topics)):
