@@ -222,8 +222,7 @@ def test_two_backfills_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> N
     def meanwhile(self: TablesTarget, table: str) -> None:
         monkeypatch.setattr(TablesTarget, "_commit", commit)
         other = lake.run(to="delta", backfill="earliest..latest")
-        assert other.recovered is not None  # it finishes the batch that has begun
-        assert other.counts.read == 2
+        assert other.counts.read == 6  # no table has rows of the first batch, so it plans the gaps again
         commit(self, table)
 
     monkeypatch.setattr(TablesTarget, "_commit", meanwhile)

@@ -48,7 +48,7 @@ REFUSED = {
     "total INT, `__CE_corrupt` STRING": r"must not have the member __CE_corrupt",
 }
 NOT_OF_DELTA = {
-    f"total INT, `a{mark}b` STRUCT<`c`: INT>": rf"the column value\.a\{mark}b .* must have a name without"
+    f"total INT, `a{mark}b` STRUCT<`c`: INT>": rf"the name of the column value\.a\{mark}b .* must not contain"
     for mark in (" ", ",", "=", ";", "(")
 }
 # Options of a start that works, and what the rows of `payload(2)` are by them.
@@ -113,8 +113,7 @@ def test_a_backfill_after_one_that_failed(lake: Lake, to: str, monkeypatch: pyte
         with pytest.raises(PipelineError):
             lake.run(to=to, schemas={"order": "Total INT"}, rescue=True, backfill="0..2")
     assert (lake.out / "_backfill" / "_batches" / "begun.json").exists()
-    summary = lake.run(to=to, backfill="0..2")
-    assert summary.recovered is not None
+    assert lake.run(to=to, backfill="0..2").counts.read == 2
     assert values(lake, to) == [None, None, '{"total":3,"m":{"a":{"x":3}}}']
     assert lake.run(to=to, backfill="0..2").counts.read == 0
 

@@ -122,7 +122,7 @@ def test_a_registry_that_holds_its_answer(lake: Lake, *, drips: bool) -> None:
     records = send(lake, registry)
     options: dict[str, Any] = {"schemas": {"order": READER}}
     with slow_registry(drips=drips) as slow:
-        settings = {"url": slow.url, "timeout": "0.2", "max.retries": "0"}
+        settings = {"url": slow.url, "timeout": "2", "max.retries": "0"}
         with pytest.raises(
             PipelineFailed, match=r"must answer for the schema \d+, got .*; nothing"
         ) as caught:
