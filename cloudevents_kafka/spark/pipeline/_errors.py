@@ -129,9 +129,9 @@ class PipelineError(CloudEventsKafkaError):
 
 
 class PipelineFailed(PipelineError):
-    """The pipeline failed; all landed batches are complete, and a new start continues after these batches.
+    """The pipeline failed; all landed batches are complete, and the next run continues after these batches.
 
-    ``final`` is true if a new start would fail in the same way until you change something.
+    ``final`` is true if each new run fails in the same way until you change something, such as a setting.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineFailed, PipelineOptions
@@ -151,8 +151,8 @@ class PipelineFailed(PipelineError):
 class WrongTable(PipelineError):
     """A table is missing, or the pipeline cannot write its rows into the table.
 
-    In the second case, the table has other columns than the rows, or contains offsets that another pipeline
-    has landed.
+    In the second case, the columns of the table do not match the rows, or another pipeline has already landed
+    the same offsets in the table.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, optimize_tables
@@ -165,7 +165,7 @@ class WrongTable(PipelineError):
 
 
 class NotOnConnect(PipelineError, ValueError):
-    """A pipeline or a replay needs a Spark session in this process, and got a session of Spark Connect.
+    """A pipeline or a replay got a session of Spark Connect, but needs a Spark session in this process.
 
     Examples:
         >>> from pyspark.sql import SparkSession
@@ -183,14 +183,15 @@ class NotOnConnect(PipelineError, ValueError):
 def ends_after_repeated_batch(text: str) -> bool:
     """Return whether SPARK-55271 ended a query.
 
-    This Spark bug ends a query if its first batch repeats an earlier batch. The repeated batch has landed.
+    This bug of Spark ends a query after the query's first batch, if this batch repeats a batch of an earlier
+    query. All records of the repeated batch have landed.
     """
     return re.search(_METRICS, text) is not None
 
 
 @contextmanager
 def failures_in_words(redact: Callable[[str], str]) -> Iterator[None]:
-    """Yield, and convert an error of Spark to a `PipelineFailed`.
+    """Yield to a block, and convert an error of Spark in this block to a `PipelineFailed`.
 
     The function ``redact`` removes secrets from the text of the error.
     """
@@ -209,7 +210,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def failure_of(text: str) -> PipelineFailed:
-    """Return the error for an error text of Spark, with the cause and with advice for a known cause."""
+    """Return a `PipelineFailed` with the cause in an error text of Spark, and advice for a known cause."""
     key = next((key for pattern, key in _PATTERNS if re.search(pattern, text)), None)
     advice = "" if key is None else f"\n{_ADVICE[key]}"
     return PipelineFailed(f"Spark stopped: {_cause(text)}{advice}", final=key in _FINAL)

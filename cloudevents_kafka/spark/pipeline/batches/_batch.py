@@ -1,16 +1,17 @@
-"""How a batch of records becomes rows of the tables: in one pass, which writes and counts the rows.
+"""How a batch of records becomes rows of tables: one pass over the records writes and counts the rows.
 
-`BatchWriter.write` writes rows in one pass. `BatchWriter.write_kept` stores all rows first. Storing is
-necessary if the whole batch must be known before its rows are written. There are three cases in which rows
-are stored: a batch has several tables, each with a separate commit; a batch is compared with the rows of a
-table; or the target is a user's function.
+`BatchWriter.write` writes the rows while Spark computes them. `BatchWriter.write_kept` first stores all rows
+of a batch in Spark. This is necessary if the whole batch must be known before its rows are written. There are
+three such cases: the batch has several tables, each with a separate commit; the batch is compared with the
+rows of a table; or the target is a user's function.
 
-Rows that the Java function can read are written at once, without Python in the query plan. Usually, there are
-only a few records that the Java function cannot read. These records come to the driver together with the
-counts, and the driver decodes and counts them. If these records are too many for the driver, Spark reads them
-a second time. If many rows of a batch need Python, then Python decodes all rows of the next batch while the
-events are written. The few records that are not events come to the driver. If many records are not events,
-Spark stores all rows until both tables are written.
+If the Java function can read a record, Spark writes the row of this record without Python in the query plan.
+Usually, there are only a few records that the Java function cannot read. These records come to the driver
+together with the counts, and the driver decodes and counts them. If there are too many of these records for
+the driver, Spark reads them a second time. If many records of a batch need Python, then Python decodes all
+records of the next batch while Spark writes the events. In this next batch, the few records that are not
+events come to the driver. If a batch has many records that are not events, Spark stores all rows of the next
+batch until the events and the quarantine are written.
 """
 
 from __future__ import annotations
@@ -76,15 +77,15 @@ class BatchWriter:
         self._has_many_errors = False
 
     def starts_in_java(self, records: DataFrame) -> bool:
-        """Return whether Java reads the next batch first; otherwise Python reads all records of the batch."""
+        """Return whether Java reads the records of the next batch; if not, Python reads all of them."""
         return self._share < _LARGE_SHARE and reader_sql(records) is not None
 
     def write(self, records: DataFrame, batch: notes.BegunBatch, append: Append) -> notes.BatchCounts:
         """Write the records of a batch to the tables, and return the counts.
 
-        The records are read with the settings in the note file of the batch. If the batch has routes, the
-        rows of events have the column `TABLE`. Raises `CountMismatch` if Spark has read records outside the
-        offsets of the batch, or has read a record twice.
+        ``batch`` contains the settings with which the records are read. If the batch has routes, the rows of
+        events have the column `TABLE`. Raises `CountMismatch` if Spark has read records outside the offsets
+        of the batch, or has read a record twice.
         """
         rows = Rows(batch.offsets, batch)
         records = self._limit_tasks(records, batch.offsets)
@@ -197,7 +198,7 @@ def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
 
 @contextmanager
 def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
-    """Yield rows that Spark computes once and stores until the end of this block."""
+    """Yield the rows, which Spark computes once and stores until the end of the block."""
     if not _loses_no_executor(rows.sparkSession):
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -218,14 +219,14 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
 def _loses_no_executor(spark: SparkSession) -> bool:
     """Return whether the session's tasks run in the session's own Java process.
 
-    In other sessions, an executor may be lost. Then Spark must be able to compute the executor's rows again.
+    In other sessions, an executor may be lost, and Spark must then compute the rows of this executor again.
     """
     return bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
 
 
 @contextmanager
 def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
-    """Yield rows of events and errors, and their counts; the rows are stored until the end of this block."""
+    """Yield the rows of events and errors with their counts; Spark stores the rows until the block ends."""
     observation = Observation()
     counting = rows.counting(others=True)
     observed = decoded.selectExpr("*", *counting.columns).observe(observation, counting.counts())
@@ -234,7 +235,7 @@ def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
 
 
 def _run(rows: DataFrame) -> None:
-    """Compute rows, in order to count or store them."""
+    """Compute the rows, so that Spark counts or stores them."""
     rows.write.format("noop").mode("overwrite").save()
 
 

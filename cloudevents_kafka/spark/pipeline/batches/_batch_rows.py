@@ -1,4 +1,4 @@
-"""Reads and counts the rows of a batch: either Java reads first, or Python reads all records."""
+"""Reads the records of a batch and counts the rows: either Java reads first, or Python reads all records."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PACKED: Final = StructType(
         StructField("headers", HEADERS),
     ]
 )
-"""The type of a row that is packed as JSON."""
+"""The Spark type of a record that comes to the driver as JSON."""
 
 _PACKED_ERROR: Final = StructType([*PACKED.fields, StructField("error", error_schema())])
 _KAFKA: Final = [f"`{name}`" for name in KAFKA_COLUMNS]
@@ -107,7 +107,7 @@ class Rows:
         )
 
     def none(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
-        """Return an empty frame of events and an empty frame of the quarantine, with the tables' columns."""
+        """Return two empty DataFrames, with the columns of the table of events and of the quarantine."""
         kafka = [field for field in PACKED.fields if field.name != "micros"]
         fields = [
             *event_schema(lenient=self.read.lenient).fields,
@@ -118,7 +118,7 @@ class Rows:
         return self.events(self.with_values(decoded)), quarantine_of(decoded)
 
     def with_values(self, decoded: DataFrame) -> DataFrame:
-        """Return events with the values of their data; earlier checks have found that the data fits."""
+        """Return events with the values of their data; the data has been checked and matches the schemas."""
         if not self.read.schemas:
             return decoded
         return read_checked(decoded, self.read.schemas, rescue=self.read.rescue, unread=self.unread())
@@ -140,7 +140,7 @@ class Rows:
         )
 
     def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
-        """Return a `Counting` of rows; with ``others``, rows of records that are not events are included."""
+        """Return a `Counting` for events; with ``others``, it also counts records that are not events."""
         is_event, type_ = f"{event}id IS NOT NULL", f"{event}`type`"
         labels = {"event": Labels(is_event, type_, f"{event}mode")}
         if self.read.lenient:
@@ -155,7 +155,7 @@ class Rows:
 
 
 class Reading:
-    """Reads a batch with Java: rows, counts of these rows, and the records that Python must read."""
+    """Reads a batch with Java; has the rows, their counts, and the records that Python must read."""
 
     def __init__(self, records: DataFrame, rows: Rows) -> None:
         sql = reader_sql(records, lenient=rows.read.lenient)
@@ -192,7 +192,7 @@ class Reading:
         return found_by(self._observation)
 
     def counts(self) -> BatchCounts:
-        """Return the counts of events, which are known once the events were computed.
+        """Return the counts of the events that Java has read; Spark must have computed these events first.
 
         Python counts all other records of the batch.
         """
@@ -209,7 +209,7 @@ class Reading:
     def packed(self) -> list[str]:
         """Return the records that Java has not read, in JSON of the type `PACKED`.
 
-        If these records are too large, only some of them are returned.
+        If these records are too large together, return only some of them.
         """
         packed: list[str] = self._found["left"]
         return packed
@@ -248,7 +248,7 @@ class Decoding:
         return all_counts(self._found, self._rows)
 
     def quarantine(self, number: int) -> DataFrame:
-        """Return the rows of the quarantine; ``number`` is their number."""
+        """Return the rows of the quarantine; ``number`` is the number of these rows."""
         packed = self._found["left"]
         if len(packed) < number:
             return quarantine_of(self._decoded)
@@ -259,10 +259,10 @@ class Decoding:
 
 
 def frame_of(spark: SparkSession, **columns: list[str]) -> DataFrame:
-    """Return a frame with columns of text, in one partition.
+    """Return a DataFrame with columns of text, in one partition.
 
-    Arrow copies the columns to Java at once. If the frame were made from a list of rows, the rows would pass
-    through a Python worker.
+    Arrow copies the columns to Java in one step. If Spark made the DataFrame from a list of rows, each row
+    would pass through a Python worker.
     """
     table = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
     # For Spark, the value 0 of this setting means that there is no limit. With 0, PySpark would fail here.
@@ -289,7 +289,7 @@ def all_counts(found: Mapping[str, Any], rows: Rows) -> BatchCounts:
 
 
 def event_counts(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the counts of events, by their names in `BatchCounts`."""
+    """Return the counts of events as a dict; the keys are fields of `BatchCounts`."""
     by_type = label_counts(found, "event")
     return {"events": _total(by_type), "by_type": by_type, **_other_counts(found)}
 

@@ -2,19 +2,21 @@
 
 These rules hold for each key:
 
-1. The row of a key contains the values of the record that was applied last. The records of a key are ordered
-   by their offsets in one partition of one topic. The row also contains the topic, partition and offset of
-   this record. If the record deletes the row, the row stays in the table, and the column `DELETED` of the row
-   is true.
-2. A record is applied if its offset is after the offset in the row, so applying a batch again changes
-   nothing.
-3. If the row of a key comes from one partition, a record of the key from another partition is refused,
-   because Kafka does not order records of different partitions. If the key has no row yet, the key belongs to
-   the first partition from which the batch has a record of the key.
+1. The row of a key contains the values, topic, partition and offset of the record that was applied last. The
+   records of a key come from one partition of one topic, and are applied in the order of their offsets. If
+   the last record deletes the row, the row stays in the table, and its column `DELETED` is true.
+2. A record is applied only if its offset is higher than the offset in the row. So if a batch is applied
+   again, no row changes.
+3. A record is refused if the row of its key comes from another partition, because Kafka does not order
+   records of different partitions. If the key has no row yet, the batch may have records of the key from
+   several partitions. Then only the records from the first of these partitions, by topic and number, are
+   applied.
 
-The counts say what each record would do if the records were applied one by one. So the counts do not depend
-on where batches end. A record counts as `inserted` if its key has no row or a deleted row, and otherwise as
-`updated`, `deleted` or `older`. If a batch has several records of a key, only the last record is written.
+Records are counted as if they were applied one by one. So the counts do not depend on where batches end. A
+refused record goes to the quarantine. A record counts as `older` if its offset is not higher than the offset
+in the row, and as `deleted` if it deletes the row. Any other record counts as `inserted` if its key has no
+row or a deleted row, and otherwise as `updated`. If a batch has several records of a key, only the last
+record is written.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ def _changes(batch: KeptBatch, upsert: Upsert) -> DataFrame:
 
 
 def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys: list[str]) -> DataFrame:
-    """Add to each record columns of the row with the same key, or nulls if there is no such row."""
+    """Add columns of the row with the same key to each record; without such a row, the columns are null."""
     types = {"topic": "string", "partition": "int", "offset": "bigint", DELETED: "boolean"}
     if table is None:
         nothing = (f"CAST(NULL AS {type_}) AS {PREFIX}{name}" for name, type_ in types.items())
@@ -144,7 +146,7 @@ def _quarantine(batch: KeptBatch, refused: DataFrame, upsert: Upsert) -> DataFra
 
 
 def _counts(counts: BatchCounts, events: DataFrame, quarantine: DataFrame, rows: Rows) -> BatchCounts:
-    """Return the counts, after counting the rows of events and of the quarantine again."""
+    """Count the rows of events and of the quarantine again, and return the counts with these numbers."""
     errors = Labels("error IS NOT NULL", "error.verdict", error_rule())
     found = count_now(quarantine, Counting(rows.offsets, {"error": errors}, by_java=False))
     by_reason = label_counts(found, "error")

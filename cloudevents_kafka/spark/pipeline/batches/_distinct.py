@@ -1,11 +1,12 @@
 """Removes duplicates: events whose source and id are in the table, or in an earlier record of the batch.
 
-These rules hold for events with the same source and id. At most one of these events in a batch lands. If the
-timestamps of two records differ by at most ``within``, at most one of the two lands. Each event that does not
-land is counted, and the table has a row with the same source and id.
+These rules hold for events with the same source and id. At most one of these events lands from each batch. If
+the timestamps of two such events differ by at most ``within`` seconds, at most one of the two events lands.
+If an event does not land, it is counted, and the table has a row with the same source and id.
 
-Spark's watermark is not used, because a timestamp in the far future would move the watermark. Without a
-watermark, no event is too late to land. Records that are not events are neither compared nor removed.
+No event is too late to land, because Spark's watermark is not used. A single timestamp in the far future
+would move the watermark, and Spark would then drop all other events as too late. Records that are not events
+are neither compared nor removed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _MOST_DATES: Final = 100  # if there are more dates, the rows of all dates are r
 def without_duplicates(batch: KeptBatch, table: DataFrame | None, within: int) -> Iterator[KeptBatch]:
     """Yield a batch without duplicates.
 
-    ``table`` contains the rows that have landed, and ``within`` is a time in seconds.
+    ``table`` contains the rows that have landed. ``within`` is the largest difference, in seconds, between
+    the timestamps of duplicates.
     """
     names = [f"`{name}`" for name in (*_EVENT, *_PLACE, "timestamp", _DATE)]
     new = _new(batch.events.select(*names), table, within).count()

@@ -36,7 +36,7 @@ class _PackedRow(PackedRecord):
 
 
 class _Row(msgspec.Struct):
-    """The JSON of a row, the topic, partition and offset, and the fields of the event or error."""
+    """The JSON of a record, its topic, partition and offset, and the fields of its event or error."""
 
     packed: str
     place: _Place
@@ -89,7 +89,7 @@ def _decode(text: str, rows: Rows) -> _Row:
 
 
 def _checked(fields: _Fields, record: _PackedRow, rows: Rows) -> _Fields:
-    """Return the fields of an event whose data Spark can read completely, or else the fields of an error."""
+    """Return the fields of the event if Spark can read all of its data, otherwise the fields of an error."""
     type_ = fields.get("type")
     if type_ and rows.read.upsert is not None and rows.read.upsert.deletes(fields):
         return fields

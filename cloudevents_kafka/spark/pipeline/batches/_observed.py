@@ -1,4 +1,4 @@
-"""The counts of a batch, which Spark observes in the pass that writes the batch.
+"""The counts of a batch, which Spark computes with `observe` in the pass that writes the batch.
 
 An aggregate that is passed to `observe` must return a value of a simple type. So the counts by partition and
 by type are histograms in JSON. A histogram is exact if it has at least as many bins as there are different
@@ -41,10 +41,10 @@ _LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted inpu
 
 @dataclass(frozen=True)
 class Labels:
-    """Rows that are counted by two labels.
+    """Describes which rows are counted, and by which two labels each row is counted.
 
-    All three fields are SQL expressions: only rows for which ``counted`` is true are counted, and ``outer``
-    and ``inner`` are the two labels of a row.
+    All three fields are SQL expressions. A row is counted only if ``counted`` is true. ``outer`` and
+    ``inner`` are the two labels of a row.
     """
 
     counted: str
@@ -55,9 +55,9 @@ class Labels:
 class Counting:
     """Describes how rows are counted: by partition, and by each kind of labels.
 
-    Spark compiles columns, but it interprets each observed aggregate for each row. So most values are
-    computed in the SQL columns `columns`, which are added to the rows. The method `counts` returns a single
-    aggregate of these columns.
+    Spark compiles the expressions of columns, but interprets an observed aggregate for each row, which is
+    slower. So most values are computed in the SQL columns `columns`, which are added to the rows. The method
+    `counts` returns a single aggregate of these columns.
     """
 
     def __init__(self, offsets: notes.OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
@@ -101,8 +101,8 @@ def _partition_columns(offsets: notes.OffsetRanges) -> dict[str, str]:
     """Return SQL for three columns of a record: the range of its partition, an index, and a tail.
 
     The index is the number of this range in ``offsets``, or -1 if the offset of the record is outside this
-    range. If a record is among the last records of its partition, the tail contains its topic, partition and
-    time. For all other records, the tail is null.
+    range. If the offset of the record is one of the last offsets of the range, the tail contains the record's
+    topic, partition and time. For all other records, the tail is null.
     """
     known: dict[str, dict[str, tuple[int, int, int]]] = {}
     for number, (topic, partition, range_) in enumerate(notes.iter_partitions(offsets)):
@@ -151,7 +151,7 @@ def partition_counts(
 
 
 def landed_by_now(millis: int | None) -> int | None:
-    """Return the timestamp of a record that has been read, or the current time if the timestamp is later."""
+    """Return the timestamp of a record; if the timestamp is in the future, return the current time."""
     return None if millis is None else min(millis, round(time.time() * 1000))
 
 
@@ -186,7 +186,7 @@ def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str,
 
 
 def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str, str]]:
-    """Return the different pairs of a clause and a rule, without the names and values in the rules."""
+    """Return each pair of a clause and a rule once; names and values in the rules are removed."""
     if len(rules) != len(clauses):  # the texts were cut, or a name has a newline
         return dict.fromkeys((clause, OTHERS) for clause in clauses)
     pairs = [(clause, _NAMES.sub(r"\1\2\3", rule)) for clause, rule in zip(clauses, rules, strict=True)]
@@ -205,8 +205,8 @@ def tolerated_rules(tolerated: str) -> tuple[str, str]:
     """Return two SQL expressions for the broken rules that lenient reading has accepted in an event.
 
     The first expression joins the clauses with commas. The second expression joins the rules with newlines.
-    If an event breaks many rules, the expressions contain the first `MOST_RULES` rules and one more, which
-    stands for all further rules.
+    If an event breaks more than `MOST_RULES` rules, the expressions contain the first `MOST_RULES` rules and
+    one further rule, which stands for all remaining rules.
     """
     few = f"slice({tolerated}, 1, {MOST_RULES + 1})"
     newline = literal("\n")
@@ -217,7 +217,7 @@ def tolerated_rules(tolerated: str) -> tuple[str, str]:
 
 
 def texts_of_tolerated(tolerated: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return the two texts that `tolerated_rules` describes, for one event."""
+    """Return the two texts that the SQL of `tolerated_rules` computes, for one event."""
     few = tolerated[: MOST_RULES + 1]
     rules = "\n".join(problem["rule"] for problem in few)
     return ",".join(problem["clause"] for problem in few), rules[:_LONGEST_RULES]

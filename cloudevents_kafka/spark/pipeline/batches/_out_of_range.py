@@ -1,9 +1,10 @@
 """Reads records with timestamps that Spark's Kafka source cannot convert.
 
-Such a record makes Spark's source fail on the whole batch. Spark converts milliseconds to microseconds in 64
-bits, so timestamps beyond `_MOST` milliseconds overflow. For example, a producer may send nanoseconds instead
-of milliseconds; brokers before Kafka 4.0 accept such records. Instead of Spark, librdkafka reads these
-records, and all records between them in the same partition.
+If a batch contains such a record, Spark's source cannot read any record of the batch. Spark converts
+milliseconds to microseconds in 64 bits, so timestamps beyond `_MOST` milliseconds overflow. For example, a
+producer may send nanoseconds instead of milliseconds; brokers before Kafka 4.0 accept such records. So
+librdkafka reads these records. In each partition, librdkafka also reads all records between the first and the
+last of these records.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ def read_out_of_range(
 ) -> DataFrame:
     """Return the records of a batch, with a null timestamp where Spark cannot convert the timestamp.
 
-    ``options`` is a function: its argument is offsets, and its result is the options to read these offsets
-    with Spark. Raises `PipelineFailed` if librdkafka cannot read the records, or if too many records
-    are between the first and the last of the records that are out of range.
+    The function ``options`` returns the options with which Spark reads the offsets that are the argument of
+    the function. Raises `PipelineFailed` if librdkafka cannot read the records. Also raises `PipelineFailed`
+    if the records of one partition, from the first such timestamp on, are too large together.
     """
     found = list(_find(offsets, options(offsets)))
     for part in found:

@@ -1,8 +1,9 @@
 """How batches are passed to a function of the user, each batch at least once.
 
 If the process is killed while the function runs, the next start calls the function again, with the same
-records and the same batch number. Earlier versions landed batches in topics, and wrote the same kind of files
-into ``OUT/_batches``. So a pipeline with a function can continue in a folder of these versions.
+records and the same batch number. Earlier versions of this package could land batches in topics, and wrote
+the same kind of files into ``OUT/_batches``. So a pipeline with a function can continue in a folder that such
+a version has used.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 class EventBatch:
     """A batch for the function of a pipeline.
 
-    ``number`` counts the batches of the pipeline's folder. If a batch is passed again, because a run was
-    killed or the function raised an error, it has the same number and the same records. ``events`` and
-    ``quarantine`` are DataFrames with the columns of the tables of these names. The rows stay in memory or on
-    disk until the function returns, so the function may read them several times. ``offsets`` maps each topic
-    to its partitions (as text), and each partition to the range of offsets that was read: ``start`` is the
-    first offset of the range, and ``end`` is the first offset after the range.
+    ``number`` is the number of the batch in the folder of the pipeline, beginning with 0. If a batch is
+    passed again, because a run was killed or the function raised an error, it has the same number and the
+    same records. ``events`` and ``quarantine`` are DataFrames with the columns of the tables of these names.
+    The rows stay in memory or on disk until the function returns, so the function may read them several
+    times. ``offsets`` maps each topic to its partitions (as text), and each partition to the range of offsets
+    that was read: ``start`` is the first offset of the range, and ``end`` is the first offset after the
+    range.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions

@@ -1,10 +1,11 @@
-"""`Landed` knows what has landed in the folder of a pipeline, and so which records of a batch are new.
+"""`Landed` knows which offsets have landed in the folder of a pipeline, and so which records are new.
 
-Whether a record has landed depends on its offset and the id of its topic (see `topics`). One ledger lists the
-landed offsets: the ledger of the table of events, or the ledger in the last manifest. The number of a batch
-does not matter: after an older checkpoint was restored, Spark plans a batch with the same number and other
-offsets. If some records of a batch have landed already, only the other records of the batch land. If a batch
-begins after the end or before the start of the landed offsets, the run ends.
+One ledger lists the landed offsets: the ledger of the table of events, or the ledger in the last manifest. A
+record has landed if this ledger contains its offset for the id of its topic (see `topics`). The number of a
+batch does not matter: if an older checkpoint is restored, Spark plans a batch with the same number as an
+earlier batch, but with other offsets. If some records of a batch have landed already, only the other records
+of the batch land. If a partition has landed records, a batch must begin inside the last landed range of this
+partition, or directly after this range. Otherwise, the run ends with an error.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ class Landed:
     """The offsets of landed records in a folder; call the method `recover` before other methods.
 
     ``kind`` is the kind of target in which batches land. All batches of a folder land in one kind of target,
-    because the files in ``_batches`` depend on this kind. ``continued`` lists other kinds: the pipeline may
-    continue a folder of one of these kinds. With ``in_notes``, the ledger in the last manifest decides which
-    offsets have landed. Without ``in_notes``, the ledger of the table of events decides, and `use_ledger`
-    sets this ledger. With ``notes_begun``, the offsets of a batch are written into a file before the batch
-    itself is written, so that another run can finish the batch.
+    because the files in ``_batches`` depend on this kind. ``continued`` lists other kinds; the pipeline may
+    also continue a folder whose batches landed in one of these kinds. With ``in_notes``, the ledger in the
+    last manifest decides which offsets have landed. Without ``in_notes``, the ledger of the table of events
+    decides, and `use_ledger` sets this ledger. With ``notes_begun``, the offsets of a batch are written into
+    a file before the batch itself is written, so that another run can finish the batch.
     """
 
     def __init__(
@@ -102,7 +103,8 @@ class Landed:
     def landed(self) -> notes.OffsetRanges:
         """The last landed range of each partition of the known topics.
 
-        If a partition has no landed records, its range is empty: it begins and ends where the pipeline began.
+        If no record of a partition has landed, the range of the partition is empty, and begins at the offset
+        at which the pipeline began.
         """
         return self.ledger.landed(self._ids or self.topic_ids)
 
@@ -116,7 +118,7 @@ class Landed:
         return self.beginning.ids if self.last is None else self.last.ids
 
     def record_beginning(self, ids: notes.TopicIds, start: str | None) -> None:
-        """Write a file with the facts that are known before the first batch.
+        """Write the file ``beginning.json``, which contains what is known before the first batch.
 
         ``start`` is the option ``start`` of a new checkpoint, or None for an existing checkpoint.
         """
@@ -132,7 +134,8 @@ class Landed:
         """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
 
         ``query_id`` is None for a new checkpoint, and ``committed`` is the last committed batch of the
-        checkpoint. A table may be continued with any checkpoint, because the table's own ledger decides.
+        checkpoint. With Delta and Iceberg, the query of the checkpoint is not checked, because the ledger in
+        the table of events decides which records have landed.
         """
         self._is_noted = self._is_noted or query_id is None
         last = self.last.query if self.last is not None and self.in_notes else query_id
@@ -148,7 +151,7 @@ class Landed:
     def plan(
         self, plan: notes.BatchPlan, query_id: str, topic_ids: notes.TopicIds
     ) -> notes.PlannedBatch | None:
-        """Return the batch of those planned records that have not landed yet, or None if all have landed.
+        """Return a batch with the planned records that have not landed yet, or None if all have landed.
 
         The first batch of a folder lands even if it has no records, because its manifest contains the offsets
         at which the pipeline began. Raises `WrongCheckpoint` if the plan does not continue the landed
@@ -171,7 +174,7 @@ class Landed:
     def begin(
         self, planned: notes.PlannedBatch, read: notes.ReadSettings, *, in_java: bool
     ) -> notes.BegunBatch:
-        """Return a batch whose rows will be written; with ``notes_begun``, write its note file first."""
+        """Return a batch that will be written; with ``notes_begun``, write the file ``begun.json`` first."""
         number = 0 if self.last is None else self.last.number + 1
         own: Any = {"number": number, "pipeline": self.pipeline, "to": self.kind, "in_java": in_java}
         batch = notes.BegunBatch(**asdict(read), **planned._asdict(), **own)
@@ -196,7 +199,7 @@ class Landed:
         return manifest
 
     def _check_follows(self, plan: notes.BatchPlan) -> None:
-        """Raise `WrongCheckpoint` if a batch begins before the landed offsets, or after their end."""
+        """Raise `WrongCheckpoint` if a batch begins before or after the last landed range of a partition."""
         # If the folder has no notes, the checkpoint may begin at any offset. Then only the ledger shows which
         # earlier offsets have landed.
         has_landed = self.ledger.generation > 0 or self.last is not None or not self._is_noted

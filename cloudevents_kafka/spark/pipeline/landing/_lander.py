@@ -2,21 +2,23 @@
 
 1. The method `land` receives the records from Spark's query, and reads the offsets of these records from the
    checkpoint.
-2. `TopicMonitor` compares the topics with the topics at the start, because a topic may have been created
-   again.
-3. `Landed.plan` looks up in the ledger which of the offsets have not landed.
-4. The schemas of the records' data are fetched from the schema registry, if there is one, and `Landed.begin`
-   writes the note file of the batch.
+2. `TopicMonitor` checks that the ids of the topics are the same as at the start, because a topic may have
+   been deleted and created again.
+3. `Landed.plan` uses the ledger to find the offsets that have not landed.
+4. If the options contain a schema registry, the schemas of the records' data are fetched from this registry.
+   Then `Landed.begin` writes the offsets and the settings of the batch to the file ``begun.json``, except for
+   Parquet.
 5. `Target.start` forgets rows that were staged for another batch.
-6. `BatchWriter` asks Spark to decode and count the records. Meanwhile, the function that `Target.appends`
-   returns stages the rows; if there is no such function, `BatchWriter` stores the rows for `Target.compare`
-   and `Target.take`.
-7. After Spark has read the records, the topics are compared again, and `Target.commit` commits the rows.
-8. `Landed.complete` creates the manifest, and `Target.finish` does the work that remains after that.
+6. `BatchWriter` asks Spark to decode and count the records. If `Target.appends` has returned a function, this
+   function stages the rows in the same pass. Otherwise, Spark stores the rows, and `BatchWriter` passes them
+   to `Target.compare` and `Target.take`.
+7. After Spark has read the records, `TopicMonitor` checks the ids of the topics again. Then `Target.commit`
+   commits the rows.
+8. `Landed.complete` creates the manifest, and `Target.finish` does the remaining work.
 
-For each step, the section "The life of a batch" in docs/design.md describes what exists if the process is
-killed after this step. The batches of a backfill begin at step 4. A batch that an earlier run has left
-unfinished also begins at step 4.
+For each step, the section "The life of a batch" in docs/design.md describes what happens if the process is
+killed after this step. The batches of a backfill begin at step 4. The unfinished batch of an earlier run
+begins at step 5 if `Target.is_decided` returns true for this batch, and otherwise at step 4.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class BatchLander:
-    """Lands the batches of one query in a target, with the settings of this start."""
+    """Lands the batches of one query, or of one backfill, in a target, with the settings of this run."""
 
     _options: PipelineOptions
     _landed: Landed
@@ -91,16 +93,16 @@ class BatchLander:
         return self._topics.partitions
 
     def use_topic_ids(self) -> None:
-        """Limit the landed offsets to the topics with the known ids."""
+        """Use the known ids of the topics to look up the landed offsets of these topics."""
         names = self._topics.names or tuple(self.topic_ids)
         self._landed.use_topic_ids({name: self.topic_ids.get(name, "") for name in names})
 
     def source_options(self) -> dict[str, str]:
         """Return the options of Spark's source.
 
-        A new checkpoint begins after the records that have landed in the tables. If it is not the first
-        checkpoint of the folder, partitions without landed records are read from their first record. An
-        existing checkpoint would read such partitions in the same way.
+        A query with a new checkpoint begins after the records that have landed in the tables. If batches of
+        an earlier checkpoint have landed, the query reads partitions without landed records from their first
+        record. With the earlier checkpoint, Spark would also read such partitions from their first record.
         """
         options = self._options.source_options()
         if self._checkpoint.query_id() is None:
@@ -145,7 +147,7 @@ class BatchLander:
         """Land an unfinished batch of an earlier run, and return its manifest.
 
         If `Target.is_decided` returns true, the batch is read with the settings that the earlier run used.
-        Otherwise, the batch is read with the settings of this start. Raises `TopicChanged` if a topic of the
+        Otherwise, the batch is read with the settings of this run. Raises `TopicChanged` if a topic of the
         batch was deleted.
         """
         self._topics.check_ids(batch.ids, batch.offsets)
@@ -165,7 +167,7 @@ class BatchLander:
     def _begin(
         self, planned: notes.PlannedBatch, records: DataFrame, offsets: notes.OffsetRanges
     ) -> notes.BegunBatch:
-        """Write the note file of a batch, and return the batch, which uses the options of this start."""
+        """Write the file ``begun.json``, and return the batch, which has the options of this run."""
         read = replace(self._read, writers=self._find_writers(records, offsets))
         return self._landed.begin(planned, read, in_java=self._writer.starts_in_java(records))
 
@@ -190,7 +192,7 @@ class BatchLander:
     def _write(self, batch: notes.BegunBatch, records: DataFrame) -> notes.BatchCounts:
         """Stage the rows of a batch, and return the counts.
 
-        This works even if the batch has records that Spark's source cannot read.
+        If the batch has records that Spark's source cannot read, librdkafka reads these records.
         """
         from cloudevents_kafka.spark.pipeline.batches import is_out_of_range
 
@@ -216,7 +218,7 @@ class BatchLander:
         return read_out_of_range(spark, offsets, self._options.batch_options, self._topics.warn)
 
     def stop_waiting(self) -> None:
-        """If a batch waits for a schema registry before its rows are written, end this wait.
+        """If a batch is waiting for a schema registry, stop waiting.
 
         Any thread may call this method.
         """
@@ -224,7 +226,7 @@ class BatchLander:
             self._fetcher.end()
 
     def _find_writers(self, records: DataFrame, offsets: notes.OffsetRanges) -> Writers | None:
-        """Return the schemas that framed data in the records needs, from the schema registry.
+        """Return the schemas with which framed data in the records was written, from the schema registry.
 
         Raises `PipelineFailed` if the registry does not answer.
         """

@@ -1,10 +1,11 @@
-"""`open_landing` opens the target of a pipeline from its options, and checks that the store suits the target.
+"""`open_landing` opens the target that the options describe, and checks that the file system supports it.
 
-Parquet files, and Iceberg tables in a folder (without a catalog), require a store that renames a file in one
-step. Hadoop's clients of object stores copy a file and then delete the original. So if a run is killed after
-the copy, both files exist. Two runs may also write the same file, because a run first checks that the file
-does not exist, and copies later. Delta tables do not need renames, because a commit creates one object.
-Iceberg tables in a catalog do not need renames, because a commit changes one entry of the catalog.
+Parquet files, and Iceberg tables in a folder without a catalog, require a file system that renames a file in
+one step. To rename a file in an object store, Hadoop's client copies the file and then deletes the original.
+So if a run is killed after the copy, both files exist. Two runs may also write the same file, because each
+run checks that the file does not exist before it copies. Delta tables do not need renames, because a commit
+creates one object. Iceberg tables in a catalog do not need renames, because a commit changes one entry of the
+catalog.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def check_renames(
 ) -> None:
     """Raise `WrongStore` if the tables need renames in one step, but ``out`` is in an object store.
 
-    For an Azure account, this can be checked only with a Spark session.
+    This check needs a Spark session if ``out`` is in an Azure account.
     """
     renames = options.to == "parquet" or (FORMATS[options.to].renames and options.table is None)
     if has_function or not renames:
@@ -145,10 +146,10 @@ def open_lander(
     *,
     tasks: int,
 ) -> BatchLander:
-    """Return the object that writes the batches of a query, or of a backfill, to the tables.
+    """Return the object that writes the batches of a query, or of a backfill, to the target.
 
-    The caller must call `BatchLander.recover` first. ``tasks`` is the number of Spark's tasks that run at the
-    same time.
+    The caller must first call `BatchLander.recover` of this object. ``tasks`` is the number of tasks that
+    Spark can run at the same time.
     """
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
@@ -164,7 +165,7 @@ def _open_tables(
     landed: Landed,
     read: notes.ReadSettings,
 ) -> TablesTarget:
-    """Return the tables of the options; raise `WrongTable` if the session has no jar of their format."""
+    """Return the tables that the options describe; raise `WrongTable` if a jar of their format is missing."""
     if options.table is None:
         _check_folders(landed.store, kind, options.tables)
     open_table = partial(open_sibling, spark, kind, landed.store, options.table, upsert=read.upsert)
@@ -175,7 +176,7 @@ def _open_tables(
 
 
 def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare | None:
-    """Return a function that compares batches with a table's rows, or None if both options are None."""
+    """Return the function with which ``upsert`` or ``deduplicate`` compares batches with a table, or None."""
     from cloudevents_kafka.spark.pipeline.batches import row_changes, without_duplicates
 
     if upsert is not None:
@@ -186,7 +187,7 @@ def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare
 
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
-    """Raise `WrongTable` if the tables of the options would vanish at the end of the session."""
+    """Raise `WrongTable` if the tables are in a catalog that only exists until the session ends."""
     if options.table is None:
         return
     catalog, _ = catalog_of(spark, name_parts(options.table))

@@ -6,8 +6,9 @@ The folder of a pipeline contains these files, next to ``_batches``::
     quarantine/record_date=…/batch-00000012-part-….parquet   records that are not events
     _staging/00000012-…/      files of a batch before it lands
 
-Events of some types may go to separate tables, in folders next to ``events``. One pass writes all tables of
-events: the files of the table ``orders`` are in the folder ``__ce_table=orders`` of the staging folder.
+Events of some types may go to separate tables, in folders next to ``events``. Without schemas, Spark writes
+all tables of events in one pass. In the staging folder, the files of the table ``orders`` are then in the
+folder ``__ce_table=orders``.
 
 A batch has landed as soon as its manifest exists. If a run ends before all files of a landed batch are
 renamed, the next start first renames the remaining files.
@@ -45,10 +46,10 @@ _FEW_FILES: Final = 32  # files whose rows are counted without a job
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """The files of one batch, in a folder for each table, which contains a folder for each date.
+    """The files of one batch: each table has a folder, which contains a folder for each date.
 
-    The folder of a table has the name of the table, or ``__ce_table=NAME`` if rows of several tables are
-    written.
+    The folder of a table has the name of the table, or ``__ce_table=NAME`` if the rows of several tables are
+    written in one pass.
     """
 
     _spark: SparkSession
@@ -106,9 +107,9 @@ class ParquetTarget(Target):
         self._names: dict[str, tuple[tuple[str, ...], ...]] = {}
 
     def check_names(self, spark: SparkSession) -> None:
-        """Raise `WrongTable` if a field's name in typed data and in a table's files differs only in case.
+        """Raise `WrongTable` if the names of a field in typed data and in the files differ only in case.
 
-        Spark and other readers would find two columns, or only one of the two.
+        Readers such as Spark would find two columns, or only one of these columns.
         """
         last = self._landed.manifests.last()
         if last is not None:
@@ -140,7 +141,7 @@ class ParquetTarget(Target):
         """Finish the last landed batch, and remove staged files of batches that never landed.
 
         Return the number of the last landed batch if its renames were unfinished, otherwise None. Raises
-        `WrongCheckpoint` if the manifests do not match the tables or cannot be read.
+        `WrongCheckpoint` if the manifests cannot be read or do not match the tables.
         """
         last = self._landed.last
         finished = None if last is None else self._rename(last)
@@ -190,7 +191,7 @@ class ParquetTarget(Target):
         """Raise `WrongCheckpoint` if a table does not match the files in ``_batches``.
 
         There are three such cases: the table is missing, files of the table have no manifest, or the names of
-        folders are the dates of events instead of records.
+        its folders are the dates of events instead of the dates of records.
         """
         for table, count in {
             **dict.fromkeys(notes.table_names(self._read.routes), 0),
@@ -219,8 +220,8 @@ class ParquetTarget(Target):
     def _check_unused(self, files: Iterable[str], number: int) -> None:
         """Raise `WrongCheckpoint` if the tables have files of an earlier batch with this number.
 
-        The manifest of such an earlier batch was removed. Both batches begin with the same records, so they
-        have at least one folder in common.
+        If there are such files, the manifest of the earlier batch was removed. Both batches begin with the
+        same records, so they have at least one folder in common.
         """
         for path in {final_path(file[: file.rindex("/") + 1], number) for file in files}:
             folder, _, prefix = path.rpartition("/")
@@ -261,6 +262,6 @@ class ParquetTarget(Target):
 
 
 def final_path(file: str, number: int) -> str:
-    """Return the path of a staged file in its table; there, the batch number is a prefix of the name."""
+    """Return the path to which a staged file is renamed; the new file name contains the batch number."""
     folder, _, name = file.removeprefix(f"{notes.TABLE}=").rpartition("/")
     return f"{folder}/batch-{number:08d}-{name}"

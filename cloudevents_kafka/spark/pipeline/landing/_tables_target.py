@@ -1,12 +1,12 @@
 """How batches land in Delta or Iceberg tables exactly once, by the tables' ledgers: see `notes.Ledger`.
 
-First, the rows of all tables are staged. Then each table receives its rows in one commit. The table of events
-is the last. If the process is killed between two commits, the next run finds the offsets and the settings of
-the batch in the note file of the batch. The next run reads these offsets again, in order to add rows to the
-tables whose ledgers do not contain the offsets, and to count the records. If this file was removed, the next
-run plans a new batch, which begins at the same offset. If a table has rows of the earlier batch, the new
-batch writes no rows for the same offsets into this table. Before the commit to the table of events, readers
-may already see other rows of the batch: rows of the quarantine and of separate tables.
+First, the rows of all tables are staged. Then each table receives its rows in one commit; the commit to the
+table of events is the last. If the process is killed between two commits, the next run finds the offsets and
+the settings of the batch in the file ``begun.json``. The next run reads the records at these offsets again,
+and counts the records. It adds rows to each table whose ledger does not contain the offsets. If the file
+``begun.json`` was removed, the next run plans a new batch, which begins at the same offset. If a table has
+rows of the earlier batch, the new batch adds no rows for the same offsets to this table. Readers may see a
+batch's rows in the quarantine and in separate tables before the commit to the table of events.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class TablesTarget(Target):
 
     1. The rows that a batch lands depend on the rows in the table. So if another pipeline commits between the
        comparison and the commit of the batch, the run ends, and the next start compares again.
-    2. The counts of a batch are written into the note file of the batch before its commits, because the same
-       counts cannot be computed again after the commits.
+    2. The counts of a batch are written into the file ``begun.json`` before the commits of the batch, because
+       these counts cannot be computed again after the commits.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class TablesTarget(Target):
     def is_decided(self, batch: notes.BegunBatch) -> bool:
         """Return whether any table already has rows of an unfinished batch.
 
-        The routes in the note file of the batch determine the tables of the batch.
+        The routes in ``batch`` determine which tables are checked.
         """
         self._batch, self._ledgers = batch, {}
         return any(self._left(table) != batch.offsets for table in notes.table_names(batch.routes))
@@ -92,8 +92,8 @@ class TablesTarget(Target):
         """Adapt the schemas of the data to the types in the tables, and return the new settings.
 
         ``warn`` is called for each schema that differs from the types in its table. Raises `WrongTable` if
-        rows cannot be written into a table. Without this check, each start would fail only when it writes the
-        batch.
+        rows cannot be written into a table. Without this check, each run would start, and fail later, when it
+        writes a batch.
         """
         read = self._read
         fitting = dict(read.schemas)
@@ -164,8 +164,8 @@ class TablesTarget(Target):
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:  # noqa: ARG002
         """Forget rows that were staged for another batch.
 
-        If the batch was compared, and only its manifest is missing, return the counts of the batch; otherwise
-        return None.
+        If the batch was compared with the table and committed, so that only its manifest is missing, return
+        the counts of the batch. Otherwise, return None.
         """
         if self._compare is not None:  # other pipelines may have committed since the last batch
             self._landed.use_ledger(self._read_ledger())
@@ -226,8 +226,8 @@ class TablesTarget(Target):
     def _check_refused(self, counts: notes.BatchCounts) -> None:
         """Raise `WrongTable` if the quarantine may have records that an upsert has refused in another batch.
 
-        The end of a batch also affects which records an upsert refuses. If the note file of a batch exists,
-        the batch ends at the same offsets as before.
+        Which records an upsert refuses also depends on the offset at which a batch ends. If the file
+        ``begun.json`` exists, an unfinished batch ends at the same offsets as in the earlier run.
         """
         is_another = self._batch.counted is None and self._left(notes.QUARANTINE) != self._batch.offsets
         if self._batch.upsert is not None and is_another and "refused" in counts.by_reason:
@@ -247,8 +247,8 @@ class TablesTarget(Target):
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:
         """Commit the staged rows; return the id and the number of rows of each table.
 
-        The table of events commits its rows last. Raises `CountMismatch` if the staged rows differ from the
-        counts.
+        The commit to the table of events is the last. Raises `CountMismatch` if the staged rows differ from
+        the counts.
         """
         if self._compare is not None and batch.counted != counts:
             self._landed.manifests.write(replace(batch, counted=counts))

@@ -1,9 +1,9 @@
 """`Target` is where the rows of batches go: to files, to tables, or to a function of the user.
 
-`BatchLander` calls the methods of a target for each batch. First, `BatchLander` calls `Target.start`. If rows
-are computed while they are written, `BatchLander` then calls the function that `appends` returns. Otherwise,
-`BatchLander` passes all rows at once to the method `take`. Then `BatchLander` calls `commit`, and calls
-`finish` after the batch has its manifest.
+For each batch, `BatchLander` first calls the methods `start` and `appends` of the target. If `appends`
+returns a function, this function receives rows while Spark computes them. If `appends` returns None, Spark
+stores all rows of the batch, and the method `take` receives them. Then `BatchLander` calls `commit`. After
+the manifest of the batch is created, `BatchLander` calls `finish`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Target(ABC):
     def recover(self) -> int | None:
         """Finish the last batch that landed; return its number if any work remained, otherwise None.
 
-        Before this call, the files in ``_batches`` must be read. Raises an error if the tables do not match
-        these files.
+        The caller must first read the files in ``_batches`` with `Landed.recover`. Raises an error if the
+        tables do not match these files.
         """
         return None
 
     def is_decided(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002  # tables need it
-        """Return whether an unfinished batch must be read with the settings that were written for the batch.
+        """Return whether an unfinished batch must be read with the settings of the run that began the batch.
 
-        While no table has a row of the batch, only the offsets that were written for the batch have an
-        effect. If the target is a function, the pipeline cannot know what the function has done with the
-        batch. So the settings that were written for the batch must be used.
+        If no table has a row of the batch, this run uses its own settings, but the same offsets as the
+        earlier run. If the target is a function, the pipeline cannot know what the function has done with the
+        batch. So this run must use the settings of the earlier run.
         """
         return True
 
@@ -53,7 +53,8 @@ class Target(ABC):
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:
         """Start a batch, and forget rows that were staged for another batch.
 
-        Return the counts of the batch if all of its rows have landed, otherwise None.
+        If the counts of the batch are known and all of its rows have landed, return the counts; otherwise
+        return None.
         """
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:  # noqa: ARG002  # tables need it

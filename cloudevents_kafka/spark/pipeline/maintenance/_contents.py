@@ -91,7 +91,7 @@ def read_contents(
 
 
 def contents_of(spark: SparkSession, folder: str | None, names: Sequence[str]) -> TableContents:
-    """Return the contents of tables, as `read_contents` does, but read them with the session ``spark``."""
+    """Return the contents of tables, read with the session ``spark``; see `read_contents`."""
     tables = {
         name: rows for name, rows in _tables(spark, folder, names) if {"type", "error"} & {*rows.columns}
     }
@@ -170,7 +170,7 @@ def _count_labels(rows: DataFrame, counts: counting.RecordCounts) -> None:
 def _count_times(rows: DataFrame, counts: counting.RecordCounts) -> None:
     """Count events by time and type, in the bins of the histogram.
 
-    Each of the most frequent types has a count. All other types have one common count.
+    Each of the most frequent types has its own count. All other types have one common count.
     """
     types = ", ".join(literal(name) for name, _ in counts.types.most_common(_TYPES)[0]) or "NULL"
     event = f"if(`type` IN ({types}), `type`, {literal(OTHERS)})"

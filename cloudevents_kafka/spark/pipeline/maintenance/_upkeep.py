@@ -77,14 +77,14 @@ def optimize_tables(
     The function works on the tables in ``folder``, which may be a table itself, and on the tables ``names``
     in catalogs. With ``sort_by``, all files are rewritten, and the rows of each table are clustered by the
     columns in ``sort_by``. If a table does not have one of these columns, its rows are clustered by the
-    remaining columns. For example, a quarantine has other columns than a table of events. ``conf`` contains
-    settings of Spark, such as the settings of a catalog. A pipeline may write to the tables at the same time.
-    If a table is in a local folder, the pipeline then waits with its commit until the table is optimized, but
-    at most 5 minutes.
+    remaining columns. For example, the columns of a quarantine differ from the columns of a table of events.
+    ``conf`` contains settings of Spark, such as the settings of a catalog. A pipeline may write to the tables
+    at the same time. If a table is in a local folder, a commit of the pipeline waits until the table is
+    optimized, and fails after 5 minutes.
 
-    Raises `WrongTable` if there is no table. If a column of ``sort_by`` is in none of the tables, also raises
-    `WrongTable`, and changes no table. Raises `ValueError` for an invalid table name, `PipelineFailed` if
-    Spark fails, and the errors of `local_session`.
+    Raises `WrongTable` if there is no table. Also raises `WrongTable`, before any table is changed, if a
+    column of ``sort_by`` is missing in all tables. Raises `ValueError` for an invalid table name,
+    `PipelineFailed` if Spark fails, and the errors of `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
@@ -110,10 +110,10 @@ def vacuum_tables(
     such versions, only the newest 1,000 versions and the versions of the last hour stay readable.
 
     If ``keep_hours`` is less than a day, no pipeline, backfill or replay may write to the tables at the same
-    time. Before a batch is committed, its files do not belong to any version, and could be deleted. `InUse`
-    is raised if one of them uses the folder. If a table is in a local folder, a pipeline waits with its
-    commit until the table is vacuumed, but at most 5 minutes. The other arguments and the errors are the same
-    as for `optimize_tables`.
+    time. The files of a batch do not belong to any version until the batch is committed, so they could be
+    deleted. Raises `InUse` if a pipeline, backfill or replay uses the folder. If a table is in a local
+    folder, a commit of a pipeline waits until the table is vacuumed, and fails after 5 minutes. The other
+    arguments and the errors are the same as for `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
@@ -168,10 +168,10 @@ def _maintain(
     *,
     alone: bool,
 ) -> Iterator[Maintenance]:
-    """Open the tables, call the function ``act`` with each table, and yield the results.
+    """Open the tables, call the function ``act`` with all tables, and yield the results.
 
-    If ``alone`` is true, the folder is locked meanwhile, so that no pipeline, backfill or replay writes to
-    it.
+    If ``alone`` is true, the folder is locked until the end, so that no pipeline, backfill or replay writes
+    to it.
     """
     for name in names:
         name_parts(name)
@@ -188,8 +188,8 @@ def _maintain(
 def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableFormat, ...]:
     """Return the table formats that the tables in ``folder`` and the tables ``names`` may have.
 
-    If the folder is local and ``names`` is empty, these are the formats of the tables in the folder; raises
-    `WrongTable` if the folder has no table. In all other cases, both table formats are returned.
+    If the folder is local and ``names`` is empty, return the formats of the tables in the folder, or raise
+    `WrongTable` if the folder has no table. Otherwise, return both table formats.
     """
     local = None if folder is None else local_path(folder)
     if folder is None or local is None or names:

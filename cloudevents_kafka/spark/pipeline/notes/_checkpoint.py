@@ -66,18 +66,18 @@ class Checkpoint:
         return self._store.url("")
 
     def clear(self) -> None:
-        """Remove all files that Spark has written."""
+        """Remove all files that Spark has written to the checkpoint."""
         for name in (_METADATA, f".{_METADATA}.crc", _OFFSETS, _COMMITS, "sources", "state"):
             self._store.remove(name)
 
     def has_offsets(self) -> bool:
-        """Return whether Spark has written any offsets, or at which offsets the query begins."""
+        """Return whether Spark has written offsets of a batch, or the offsets at which the query begins."""
         return bool(self._numbers(_OFFSETS)) or self._store.exists(_FIRST_OFFSETS)
 
     def query_id(self) -> str | None:
         """Return the id of the checkpoint's query, or None before the first run.
 
-        Raises `WrongCheckpoint` if Spark cannot continue, because a file of the checkpoint is damaged.
+        Raises `WrongCheckpoint` if Spark cannot continue because a file of the checkpoint is damaged.
         """
         query_id = None
         if self._store.exists(_METADATA):
@@ -96,7 +96,7 @@ class Checkpoint:
     def last_committed(self) -> BatchPlan | None:
         """Return the last batch that Spark has committed, or None if there is no such batch.
 
-        Each range of the result is empty: it begins and ends at the end offset of the batch.
+        All ranges in the result are empty: each range begins and ends at the end offset of the batch.
         """
         numbers = self._numbers(_COMMITS)
         if not numbers or not self._store.exists(f"{_OFFSETS}/{max(numbers)}"):
@@ -107,7 +107,7 @@ class Checkpoint:
     def repeats(self) -> bool:
         """Return whether Spark has planned a batch that it has not committed.
 
-        Spark will repeat such a batch first.
+        At its next start, Spark first repeats this batch.
         """
         return max(self._numbers(_OFFSETS), default=-1) > max(self._numbers(_COMMITS), default=-1)
 
@@ -117,7 +117,7 @@ class Checkpoint:
         return self.plan(max(numbers)) if numbers else None
 
     def _numbers(self, folder: str) -> list[int]:
-        """Return the numbers of the batches that have a file in a folder; the number is the file's name.
+        """Return the numbers of batches in a folder; the name of each file is the number of a batch.
 
         Raises `WrongCheckpoint` for a name that Spark would misread.
         """

@@ -20,7 +20,7 @@ Labels = Mapping[str, Mapping[str, int]]
 
 
 class CountMismatch(PipelineError):
-    """The written records differ from the records that were read; no record of the batch has landed.
+    """The numbers of read and written records differ; no record of the batch has landed.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts, CountMismatch
@@ -90,14 +90,13 @@ class GapCounts(msgspec.Struct, frozen=True):
 class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of records that were read, landed as events, or went to the quarantine.
 
-    ``tolerated`` is the number of events with accepted deviations. ``by_type`` maps the type of events, then
-    their mode, to the number of events. ``by_reason`` maps the verdict of the column ``error``, then the
-    reason, to the number of records. ``by_tolerated`` maps the clause of a specification, then the rule, to
-    the number of events; an event may deviate from several rules. ``offsets`` maps the topic, then the
-    partition (as text), to `PartitionCounts`. ``quarantined_by_topic`` maps the topic to the number of
-    records in the quarantine. ``routed`` maps each table of the option ``tables`` to the number of its
-    events; all other events are in the common table. ``newest`` is the latest timestamp of a record, in
-    milliseconds since 1970, or None.
+    ``tolerated`` is the number of events with accepted deviations. ``by_type`` counts events by their type,
+    then by their mode. ``by_reason`` counts quarantined records by the verdict in the column ``error``, then
+    by the reason. ``by_tolerated`` counts events by the clause of a specification, then by the rule from
+    which the events deviate; an event may deviate from several rules. ``offsets`` contains `PartitionCounts`
+    by topic, then by partition (as text). ``quarantined_by_topic`` counts quarantined records by topic.
+    ``routed`` counts the events in each table of the option ``tables``; all other events are in the common
+    table. ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
 
     ``duplicates`` counts events that did not land because the table has them already; see the option
     ``deduplicate``. With the option ``upsert``, ``changes`` counts records by their outcome: a record has
@@ -213,7 +212,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         return [table for table, number in self.by_table.items() if number]
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
-        """Return the numbers of offsets without a record, after subtracting the numbers in ``earlier``.
+        """Return the numbers of offsets without a record, without the offsets that ``earlier`` has counted.
 
         The result contains a number for each topic and partition.
         """

@@ -1,9 +1,9 @@
 """Ranges of offsets, and `Ledger`, which lists the ranges whose records are in a table.
 
-A ledger lists ranges by topic, id of the topic, pipeline and partition. In one step, a commit adds rows to a
-table, and adds the offsets of these rows to the table's ledger. docs/design.md explains this under "The law
-of landing". If the offset of a row is not in the ledger, another writer has added the row. Such a row does
-not count as a landed record.
+A ledger lists ranges by topic, id of the topic, pipeline and partition. A commit adds rows to a table, and
+the offsets of these rows to the table's ledger, in one step. docs/design.md explains this under "The law of
+landing". If the offset of a row is not in the ledger, another writer has added the row. Such a row does not
+count as a landed record.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class OffsetRange(msgspec.Struct, frozen=True, array_like=True):
 
 
 REPLAYS: Final = "(replays)"
-"""Ledgers count the replays of the quarantine under this name, in place of a topic. No topic can have this
-name."""
+"""The name under which a ledger stores the replays of the quarantine, as if this were the name of a topic. No
+topic can have this name."""
 
 # Ranges by topic, then by partition (as text).
 OffsetRanges = Mapping[str, Mapping[str, OffsetRange]]
@@ -77,8 +77,8 @@ class Ledger(msgspec.Struct, frozen=True):
     def left(self, ids: Mapping[str, str], planned: OffsetRanges, owner: str | None = None) -> OffsetRanges:
         """Return the planned offsets that have not landed, without empty ranges.
 
-        Raises `WrongTable` if another pipeline than ``owner`` has landed some of these offsets. If ``owner``
-        is None, any pipeline may have landed offsets.
+        Raises `WrongTable` if a pipeline other than ``owner`` has landed some of the planned offsets, unless
+        ``owner`` is None.
         """
         left: dict[str, dict[str, OffsetRange]] = {}
         for topic, partitions in planned.items():
@@ -114,7 +114,8 @@ class Ledger(msgspec.Struct, frozen=True):
     def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[LedgerEntry]]:
         """Return the ranges of a topic by partition, in order.
 
-        The name and the id of the topic must match. If one of the two ids is unknown, the name is enough.
+        A range belongs to the topic if both the name and the id are the same. If ``topic_id`` or the id in
+        the ledger is unknown, only the names are compared.
         """
         found: dict[str, list[LedgerEntry]] = {}
         entries = Ledger(topics={topic: self.topics.get(topic, {})}).entries()
@@ -136,9 +137,9 @@ class Ledger(msgspec.Struct, frozen=True):
         return Ledger.of_entries(self.generation, chain(self.entries(), entries))
 
     def begins(self) -> list[LedgerEntry]:
-        """Return the empty ranges, each of which says where a pipeline begins in a partition.
+        """Return the empty ranges; an empty range says at which offset of a partition a pipeline begins.
 
-        The pipeline has not landed any record from this partition.
+        This pipeline has not landed any record of the partition.
         """
         return [entry for entry in self.entries() if entry.offsets.start == entry.offsets.end]
 
@@ -173,7 +174,7 @@ def _left(
     """Return the planned offsets that come after the landed offsets.
 
     Raises `WrongTable` if another pipeline has landed some of the planned offsets. Also raises `WrongTable`
-    if the landed offsets are not at the beginning of the planned offsets.
+    if some of the planned offsets have landed, although earlier planned offsets have not landed.
     """
     start = planned.start
     for entry in landed:

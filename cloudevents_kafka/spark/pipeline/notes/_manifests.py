@@ -1,12 +1,11 @@
-"""The note files in ``_batches``: where a pipeline begins, its current batch, and what has landed.
+"""The files in ``_batches``: where a pipeline begins, what its current batch is, and what has landed.
 
 Each batch that has landed has a manifest. The ledger in the last manifest lists the offsets of all batches,
-so older manifests are removed.
+so only the last `_FILES_KEPT` manifests are kept.
 
-Each note is a file. Earlier versions of this package could also land through Spark Connect. These versions
-wrote each note to a separate folder in ``_batches/connect``, and manifests to the folders ``0`` to ``3`` in
-turn. The notes in such folders are still read. If there are several notes of the same type, the newest note
-is used.
+Earlier versions of this package could also land batches through Spark Connect. These versions wrote each of
+these files to a separate folder in ``_batches/connect``, and manifests to the folders ``0`` to ``3`` in turn.
+Files in such folders are still read. If there are several files of the same type, the newest file is used.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps such
     patterns to schemas of the events' data. ``rescue`` says whether an event lands even if some of its data
-    does not fit the schema. ``writers`` contains the schemas with which framed data was written, from a
+    does not match the schema. ``writers`` contains the schemas with which framed data was written, from a
     schema registry. ``upsert`` says which row a record changes, and which records delete a row.
     """
 
@@ -75,11 +74,11 @@ class PlannedBatch(NamedTuple):
 class BegunBatch(ReadSettings, frozen=True, kw_only=True):
     """A batch that is about to be written; see also `PlannedBatch`.
 
-    ``number`` counts the batches of the folder. If a checkpoint was set back, ``batch``, which is Spark's
-    number, differs from ``number``. ``in_java`` says whether the Java function reads the records first, and
-    ``to`` is the kind of the target. If the records of a batch are compared with the rows of the table,
-    ``counted`` contains the counts after this comparison. The file that describes the batch contains these
-    counts, because they cannot be computed again after the commit.
+    ``number`` is the number of the batch in the folder, and ``batch`` is Spark's number of the batch. The two
+    numbers differ if an older checkpoint was restored. ``in_java`` says whether the Java function reads the
+    records first, and ``to`` is the kind of the target. If the records of a batch are compared with the rows
+    of the table, ``counted`` contains the counts after this comparison, because these counts cannot be
+    computed again after the commit.
     """
 
     version: int = VERSION
@@ -101,9 +100,9 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     ``files`` contains paths relative to the ``staging`` folder. ``ledger`` lists the offsets of all batches
     up to this batch, and ``total`` counts the records of all these batches. ``tables`` maps Delta or Iceberg
     tables to their ids. ``rows`` maps tables to the number of rows in the committed files, if this number is
-    known. ``seconds`` maps steps of the pipeline to the time that they took. ``names`` maps each table to the
-    fields in the typed data of its Parquet files. A field is named by a path: the names of the fields that
-    contain it, and its own name.
+    known. ``seconds`` maps each step of the pipeline to its duration in seconds. ``names`` maps each table to
+    the fields in the typed data of its Parquet files. The path of a field contains the names of all fields
+    around the field, from the outermost, and then the field's own name.
     """
 
     staging: str = ""
@@ -123,7 +122,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     ``pipeline`` is the id of the pipeline, and ``ids`` contains the ids of the topics. In each partition, the
     checkpoint begins after the offsets in ``landed``. If ``landed`` does not contain the partition, the
     checkpoint begins at the offset of the option ``start``. If this checkpoint replaces an earlier
-    checkpoint, for example because topics were forgotten, ``follows`` is the id of the earlier checkpoint.
+    checkpoint, for example because of the option ``forget_topics``, ``follows`` is the id of the earlier
+    checkpoint's query.
     """
 
     version: int = VERSION
@@ -138,7 +138,7 @@ _NAMES: Final[Mapping[type, str]] = {BegunBatch: "begun", Beginning: "beginning"
 
 
 class Manifests:
-    """The manifests and other note files in a folder; raises `WrongCheckpoint` for unreadable files."""
+    """The manifests and the other files in ``_batches``; raises `WrongCheckpoint` for unreadable files."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -152,11 +152,11 @@ class Manifests:
         return max(found, key=_number, default=None)
 
     def find(self, type_: type[_Note]) -> _Note | None:
-        """Return the content of the newest note file of a type, or None if there is no such file."""
+        """Return the content of the newest file of a type, or None if there is no such file."""
         return max(self._find(_NAMES[type_], type_), key=_number, default=None)
 
     def write(self, note: BegunBatch | Beginning) -> None:
-        """Write a note file; an earlier file of the same type is replaced."""
+        """Write a file; replace an earlier file of the same type."""
         self._store.replace(_file(_NAMES[type(note)]), _encode(note))
 
     def add(self, manifest: BatchManifest) -> None:
@@ -173,13 +173,13 @@ class Manifests:
             self._store.remove(_file(f"{manifest.number - _FILES_KEPT:08d}"))
 
     def clear(self) -> None:
-        """Remove all manifests and other note files; the last file is the one of `Beginning`."""
+        """Remove all manifests and other files; the file of `Beginning` is removed last."""
         for name in (name for name in self._store.list_names(BATCHES) if name != f"{_NAMES[Beginning]}.json"):
             self._store.remove(f"{BATCHES}/{name}")
         self._store.remove(BATCHES)
 
     def _find(self, name: str, type_: type[_Note]) -> list[_Note]:
-        """Return the notes with this name: one in a file, and others in a folder of an earlier version."""
+        """Return the contents of all files with this name, including files of earlier versions."""
         folder = f"{_FOLDERS}/{name}"
         parts = [f"{folder}/{part}" for part in self._store.list_names(folder) if part.startswith("part-")]
         paths = [path for path in [_file(name)] if self._store.exists(path)]

@@ -19,10 +19,10 @@ _RULE: Final = re.compile(f"((?!key=){_KEY.replace('$', '=')})=(.*)", re.DOTALL)
 
 
 class Upsert(NamedTuple):
-    """The keys of rows, and a rule that marks events that delete a row.
+    """The keys of rows, and a rule that says which events delete a row.
 
-    ``keys`` contains the names of columns and extensions. ``rule`` is the name of an attribute and its value,
-    or None if the option ``deleted`` is not set.
+    ``keys`` contains the names of columns and extensions. ``rule`` contains the name and the value of an
+    attribute, or is None if the option ``deleted`` is not set.
     """
 
     keys: tuple[str, ...]
@@ -53,9 +53,9 @@ class Upsert(NamedTuple):
     def deletes_sql(self, event: str = "") -> str:
         """Return SQL that is true if an event deletes a row.
 
-        An event deletes a row if its record has no value. An event with any data also deletes a row if the
-        event has the attribute and value of the option ``deleted``. In the SQL, the parameter ``event`` is
-        the prefix of the event's columns.
+        An event deletes a row if its record has no value. An event with the attribute and the value of the
+        option ``deleted`` also deletes a row, even if the event has data. In the SQL, the names of the
+        event's columns begin with ``event``.
         """
         deletes = f"{event}`data` IS NULL AND {event}`mode` = 'binary'"
         if self.rule is not None:
@@ -64,7 +64,7 @@ class Upsert(NamedTuple):
         return f"coalesce({deletes}, false)"
 
     def deletes(self, fields: Mapping[str, Any]) -> bool:
-        """Return whether an event deletes a row, from the fields of the event; see `deletes_sql`."""
+        """Return whether an event with these fields deletes a row; see `deletes_sql`."""
         if fields.get("data") is None and fields.get("mode") == "binary":
             return True
         if self.rule is None:
@@ -74,7 +74,7 @@ class Upsert(NamedTuple):
         return bool(found == value)
 
     def key_sql(self, row: str = "") -> list[str]:
-        """Return SQL for each key of a row; in the SQL, ``row`` is the prefix of the row's columns."""
+        """Return SQL for each key of a row; in the SQL, the names of the row's columns begin with ``row``."""
         return [attribute_sql(name, row) for name in self.keys]
 
 

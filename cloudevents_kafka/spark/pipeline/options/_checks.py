@@ -1,4 +1,4 @@
-"""Checks of single options: each function checks an option's value, and raises `ValueError`.
+"""Checks of single options: each function raises `ValueError` for an invalid value of an option.
 
 `PipelineOptions` itself checks rules that concern several options.
 """
@@ -42,7 +42,7 @@ check_start: Final = must_be(
 
 
 def split_topics(topics: Iterable[str]) -> tuple[str, ...]:
-    """Return a list of topics, split at commas, as Spark splits them."""
+    """Return the names in a list of topics; Spark also splits each text of this list at commas."""
     names = (name.strip() for name in ",".join(topics).split(","))
     return tuple(dict.fromkeys(name for name in names if name))
 
@@ -72,7 +72,7 @@ def check_pattern(name: str, pattern: str) -> None:
 
 
 def check_location(name: str, location: str) -> None:  # noqa: ARG001  # the signature of a check
-    """Check that a location is a path or a URL that Spark can write to."""
+    """Check that a ``file:`` URL does not name another machine; paths and other URLs are always valid."""
     parts = urlsplit(location)
     if parts.scheme == "file" and parts.netloc not in {"", "localhost"}:
         raise ValueError(

@@ -33,9 +33,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     number of records in a batch, and so the memory that a batch needs. None means that there is no limit.
 
     ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` write
-    to tables in the folders ``out/events`` and ``out/quarantine``. If ``table`` is a name in a catalog, such
-    as ``catalog.schema.orders``, ``delta`` and ``iceberg`` write to this table and to
-    ``catalog.schema.orders_quarantine``. Even then, the folder ``out`` contains the checkpoint, and the
+    to tables in the folders ``out/events`` and ``out/quarantine``. If ``table`` is set to a name in a
+    catalog, such as ``catalog.schema.orders``, ``delta`` and ``iceberg`` write to this table and to
+    ``catalog.schema.orders_quarantine``. The folder ``out`` then still contains the checkpoint, and the
     pipeline's files in ``_batches``. Each record lands once.
 
     ``tables`` maps types of events to separate tables: ``{"com.example.order.*": "orders"}``. In a pattern,
@@ -45,39 +45,41 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     lands. There may be at most 50 patterns. If the patterns are changed between runs, the new patterns are
     used for later batches.
 
-    ``schemas`` maps types of events, with the same kind of patterns, to schemas of their data. A schema has
-    one of the forms that `data_as` accepts. The data of such events is in the column ``value``, which is a
-    struct, and not in the column ``data``. If the data of an event does not fit the schema, the event goes to
-    the quarantine with the verdict ``broken-data``, and the reason names the member that does not fit.
-    Members that the schema does not have are dropped. With ``rescue``, the column ``value._rescued`` contains
-    these members, and members whose values do not fit; Avro data has no such members, and no ``_rescued``. A
-    table has one schema, so events with several schemas need the option ``tables``.
+    ``schemas`` maps types of events to schemas of the events' data; the types may be patterns, as in
+    ``tables``. A schema has one of the forms that `data_as` accepts. The data of such events is in the struct
+    column ``value`` instead of the column ``data``. If the data of an event does not match the schema, the
+    event goes to the quarantine with the verdict ``broken-data``, and the reason names the member that does
+    not match. Members that the schema does not have are dropped. With ``rescue``, the field
+    ``value._rescued`` contains these members, and the members whose values do not match the schema. Avro data
+    has no such members, and no field ``_rescued``. A table has one schema, so events with several schemas
+    need the option ``tables``.
 
-    ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have framed. Such data
-    has the id of its schema in front of it or in a header. The option is the URL of the registry, the
-    settings of confluent-kafka's registry client, or such a client. Data is read with the schema of its
-    writer, and converted to the schema in ``schemas``. The schema of each id is fetched once, and at most
-    1,000 new schemas are fetched for a batch. Events with further ids, or with ids that the registry does not
-    know, go to the quarantine. If the registry does not answer, the run ends.
+    ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have written. These
+    serializers write the id of the schema in front of the data or into a header. The option is the URL of the
+    registry, or the settings of confluent-kafka's registry client, or an object of this client. Data is read
+    with the schema with which it was written, and converted to the schema in ``schemas``. The schema of each
+    id is fetched once, and at most 1,000 new schemas are fetched for a batch. Events with further new ids, or
+    with ids that the registry does not know, go to the quarantine. If the registry does not answer, the run
+    ends.
 
     With ``lenient``, records are read as `decode_events` reads them with ``lenient=True``. For example, JSON
     that Debezium or Dapr has written without a content-type is then an event. Events have an additional
     column, ``tolerated``. For each accepted deviation, this column lists the attribute, the rule and the
     clause. If the event does not contain the value of the attribute, the column also lists this value. If a
-    record has no deviations, the column is null. The column is added to Delta and Iceberg tables that a
-    strict run has created. In ``parquet``, only files of lenient runs contain the column. If a folder also
-    contains files of strict runs, read the folder with Spark's option ``mergeSchema`` or DuckDB's
-    ``union_by_name``.
+    record has no deviations, the column is null. The column is added to Delta and Iceberg tables that a run
+    without ``lenient`` has created. With ``parquet``, only the files of runs with ``lenient`` contain the
+    column. If a folder also contains other files, read the folder with Spark's option ``mergeSchema`` or
+    DuckDB's ``union_by_name``.
 
     ``topic_pattern`` is a regular expression, which replaces ``topics``. The pipeline reads all topics whose
     whole name matches the expression, including topics that are created later.
 
-    ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads those records in the range
-    that no pipeline has landed, up to the next offset of the pipeline in the folder ``out``. Then the run
-    ends. For all partitions, the range is ``FROM..TO``. FROM and TO are each ``earliest``, ``latest``, an
-    offset, or ``@`` with a time in RFC 3339. A range for single partitions is a dictionary of offsets, such
-    as ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at TO, is not read. With Delta and
-    Iceberg, the pipeline may run at the same time.
+    ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads the records in the range
+    that no pipeline has landed, and ends. The run does not read beyond the offset at which the pipeline in
+    the folder ``out`` continues. For all partitions, the range is ``FROM..TO``. FROM and TO are each
+    ``earliest``, ``latest``, an offset, or ``@`` with a time in RFC 3339. A range for single partitions is a
+    JSON object of offsets, such as ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at
+    TO, is not read. With Delta and Iceberg, the pipeline may run at the same time.
 
     ``deduplicate`` is a span of time, such as "1h" or "7 days". An event does not land if an earlier record
     in its batch has the same source and id. An event also does not land if a row in the table has the same
@@ -91,14 +93,14 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     an attribute and a value; an event with this attribute and value is also a deletion. ``deduplicate`` and
     ``upsert`` require ``delta`` or ``iceberg``, and cannot be combined with ``tables``.
 
-    ``adopt`` allows a pipeline to land in tables that already contain rows, although no pipeline has
-    committed to them. The existing rows stay in the tables, but these rows do not count as landed records. By
-    default, the start fails for such tables.
+    With ``adopt``, a pipeline may land in tables that contain rows, but no commit of a pipeline. The existing
+    rows stay in the tables, and do not count as landed records. By default, the pipeline does not start with
+    such tables.
 
     With ``allow_data_loss``, the pipeline continues if records have expired before they were read. By
-    default, the pipeline fails. ``forget_topics`` lists topics that earlier runs have read and that are now
-    missing in ``topics``, such as a topic that was deleted. The remaining records of these topics are not
-    read, and all other topics continue.
+    default, the pipeline fails. ``forget_topics`` lists topics that earlier runs have read and that
+    ``topics`` no longer contains, such as deleted topics. The pipeline does not read the remaining records of
+    these topics, and continues with all other topics.
 
     ``metrics_file`` is a file to which the pipeline appends one line of JSON for each batch, with the metrics
     of the batch. After a minute without a batch, the pipeline appends a line with the lags. If the name of
@@ -107,12 +109,13 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     `EventPipeline.metrics_url`). The port is on 127.0.0.1 unless the option is HOST:PORT. ``group`` is a
     consumer group to which the landed offsets are committed, so that Kafka's tools show the lag. The pipeline
     does not read the offsets of the group. ``thresholds`` are limits. If a limit is exceeded, the pipeline
-    warns, ends, or stops a topic: see `Threshold`.
+    warns, ends, or stops reading a topic: see `Threshold`.
 
-    ``kafka_options`` contains options of Spark's Kafka source (``kafka.security.protocol``, …). Records of
-    aborted transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf``
-    contains settings (``spark.driver.memory``, …) of the Spark session that `run` creates. ``master`` is the
-    Spark master. If ``ui`` is true, Spark serves its web page. ``log`` is the file for Java's log.
+    ``kafka_options`` contains options of Spark's Kafka source, such as ``kafka.security.protocol``. Records
+    of aborted transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf``
+    contains settings of the Spark session that `run` creates, such as ``spark.driver.memory``. ``master`` is
+    the Spark master. If ``ui`` is true, Spark serves its web UI. ``log`` is the file for the log of Spark's
+    Java process.
 
     Examples:
         >>> from cloudevents_kafka.spark import PipelineOptions
@@ -373,7 +376,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     @property
     def topic_names(self) -> tuple[str, ...]:
-        """The topics as a list, split at commas, as Spark splits them."""
+        """The names in ``topics``; Spark also splits each text in ``topics`` at commas."""
         return rules.split_topics(self.topics)
 
     def reads(self, topic: str) -> bool:

@@ -1,4 +1,4 @@
-"""The options about schemas of data, which a pipeline and a replay share: types, help texts and flags."""
+"""The options for schemas of data, in pipelines and in replays: their types, help texts and flags."""
 
 from __future__ import annotations
 

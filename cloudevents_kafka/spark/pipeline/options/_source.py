@@ -28,7 +28,7 @@ DEFAULTS: Final = {
 def assign(options: Mapping[str, str], offsets: OffsetRanges) -> dict[str, str]:
     """Return options to read exactly these offsets.
 
-    The result contains an option with the offsets, instead of the options that select topics.
+    In the result, options with the offsets replace the options that select topics.
     """
     chosen = {"subscribe", "subscribePattern", "maxOffsetsPerTrigger"}
     partitions = {topic: [int(number) for number in numbers] for topic, numbers in offsets.items()}

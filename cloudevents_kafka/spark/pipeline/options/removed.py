@@ -30,7 +30,7 @@ def removed_text(name: str, option: str) -> str:
 
 
 class OptionsMeta(msgspec.StructMeta):
-    """The type of `PipelineOptions`, which rejects options that were removed."""
+    """The metaclass of `PipelineOptions`, which rejects options that were removed."""
 
     if not TYPE_CHECKING:  # type checkers know the existing options
 
