@@ -212,7 +212,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         return [table for table, number in self.by_table.items() if number]
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
-        """Return the numbers of offsets without a record, without the offsets that ``earlier`` has counted.
+        """Return the numbers of offsets without a record, minus the same numbers in ``earlier``.
 
         The result contains a number for each topic and partition.
         """

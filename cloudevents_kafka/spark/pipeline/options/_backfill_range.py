@@ -55,7 +55,7 @@ class BackfillRange(msgspec.Struct, frozen=True):
         return cls((begin, end))
 
     def check(self, partitions: Mapping[str, int]) -> None:
-        """Raise `PipelineFailed` if a named partition does not exist."""
+        """Raise `PipelineFailed` if a named topic is not read, or if a named partition does not exist."""
         for topic, numbers in (self.named or {}).items():
             count = partitions.get(topic, 0)
             wrong = [number for number in numbers if not (_NUMBER.fullmatch(number) and int(number) < count)]

@@ -9,23 +9,24 @@ The replays of a folder are numbered 1, 2, …, and these five rules hold:
 3. In each table, one commit adds the staged rows of replay n. After this commit, the ledger of the table
    counts n replays. The commit succeeds only if the ledger of the table counts fewer than n replays before
    the commit. In the table of events, the ledger must count exactly n - 1 replays before the commit. The
-   order of the commits is: tables by type, the table of events, the table of outcomes. Parquet files have no
-   ledger. For Parquet, the file of the replay lists the staged files, and each staged file is renamed once.
+   first commits are to the tables for some types of events. The next commit is to the table of events, and
+   the last commit is to the table of outcomes. Parquet files have no ledger. For Parquet, the file of the
+   replay lists the staged files, and each staged file is renamed once.
 4. A replay chooses only records whose batch has landed. A replay skips records that have landed in an earlier
    replay; the table of outcomes lists these records.
-5. A replay can be decided before any Delta or Iceberg table has rows of it. A run with other options
-   withdraws such a replay, and chooses records again. Only a run that has locked the folder withdraws a
-   replay, because no other run can then add rows of this replay. If a run has not locked the folder, it
-   finishes the replay instead of withdrawing it.
+5. If a run is killed, its replay may be decided although no Delta or Iceberg table has rows of this replay. A
+   run with other options withdraws such a replay, and chooses records again. Only a run that has locked the
+   folder withdraws a replay, because no other run can then add rows of this replay. A run that has not locked
+   the folder finishes the replay instead.
 
 So a record lands once, even if a run is killed at any step. If the killed run had decided its replay, the
-next run first finishes this replay with the staged rows. If the killed run had not decided its replay, no
-table has changed. If two replays run at the same time, one of them is decided, and the other ends with an
-error message.
+next run first finishes this replay with the staged rows, or withdraws it as rule 5 says. If the killed run
+had not decided its replay, no table has changed. If two replays run at the same time, one of them is decided,
+and the other ends with an error message.
 
-The module `_replay_options` selects records, the module `_rereading` reads the records again, the module
-`_replay_notes` reads and writes the files in ``OUT/_replays``, the module `_replay_landing` commits rows, and
-the module `_replay` combines these modules.
+The module `_replay_options` selects records, and the module `_rereading` reads the records again. The module
+`_replay_notes` reads and writes the files in ``OUT/_replays``, and the module `_replay_landing` commits rows.
+The module `_replay` combines these modules.
 """
 
 from cloudevents_kafka.spark.pipeline.replays._replay import ReplaySummary, replay_quarantine, replayed_kind

@@ -56,9 +56,9 @@ class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
     earlier, unfinished replay, or None if there is no such replay. With ``apply``, this earlier replay was
     finished first; without ``apply``, it is still unfinished. ``outcomes`` counts records by their outcome:
     ``landed``; ``refused`` if the record is still not an event; ``unmended`` if the function ``mend``
-    returned None; ``failed`` if ``mend`` raised an error. ``counts`` contains the same counts by the verdict
-    and the reason in the quarantine. ``tables`` counts the landed events by table. ``outcomes_table`` is the
-    name of the table with the outcome of each record.
+    returned None; ``failed`` if ``mend`` raised an error. ``counts`` counts records by the verdict in the
+    quarantine, then by the reason, then by the outcome. ``tables`` counts the landed events by table.
+    ``outcomes_table`` is the name of the table with the outcome of each record.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplaySummary
@@ -222,7 +222,7 @@ class _Folder:
         self._read = read
 
     def replay(self, mend: Mend | None) -> ReplaySummary:
-        """Finish the last replay, then run another replay."""
+        """Run a replay; if the last replay is unfinished, ``apply`` first finishes or withdraws it."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes, read_again
 
         last, apply = self._notes.last(), self._options.apply
@@ -253,8 +253,8 @@ class _Folder:
     def _is_withdrawn(self, note: ReplayNote) -> bool:
         """Return whether a replay that was decided with other options must be withdrawn.
 
-        A replay is withdrawn if no table has a row of it, and if this run has locked the folder. The lock
-        ensures that no other run adds such a row.
+        The replay is withdrawn if no table has a row of the replay, and if this run has locked the folder.
+        The lock ensures that no other run adds such a row.
         """
         read = self._read
         noted = (note.routes, note.schemas, note.rescue, note.lenient)
@@ -277,7 +277,7 @@ class _Folder:
         return fetch
 
     def _chosen(self) -> DataFrame | None:
-        """Return the chosen rows of the quarantine whose records have not landed in an earlier replay.
+        """Return the rows of the quarantine that the options choose and no earlier replay has landed.
 
         Return None if there is no quarantine.
         """

@@ -26,7 +26,8 @@ Rows = Callable[[str], "DataFrame"]
 class TablesReplay:
     """Lands replays in Delta or Iceberg tables.
 
-    ``open_table`` opens a table by name. ``by_type`` contains the names of the tables for types of events.
+    ``open_table`` opens a table by name. ``by_type`` contains the names of the separate tables for some types
+    of events.
     """
 
     def __init__(
@@ -58,9 +59,9 @@ class TablesReplay:
         return opened.read(self._spark) if opened.exists() else None
 
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
-        """Stage the rows of all tables, and return the note.
+        """Stage the rows of all tables, and return ``note``.
 
-        Rows are staged before the replay is decided. Otherwise, if rows cannot be staged, each later run
+        If the rows cannot be staged, the replay is not decided. If it were decided first, each later run
         would try to finish the replay, and fail.
         """
         self._staged = {table: self._open(table).stage(rows(table)) for table in _tables_of(note)}
@@ -123,7 +124,7 @@ class ParquetReplay:
     def next_number(self, last: int) -> int:
         """Return the number of the next replay.
 
-        Raises `WrongTable` if a table is partitioned by another column than `RECORD_DATE`.
+        Raises `WrongTable` if a table is partitioned by a column other than `RECORD_DATE`.
         """
         for table in self._tables:
             for column, equals, _ in (name.partition("=") for name in self._store.list_names(table)):
@@ -142,7 +143,7 @@ class ParquetReplay:
         return self._spark.read.parquet(without_patterns(self._store.url(table)))
 
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
-        """Write the files of all tables to the staging folder; return the note with the files' names."""
+        """Write the files of all tables to the staging folder, and return ``note`` with the files' names."""
         folder = f"{note.staging}/files"
         files = ParquetFiles(self._spark, self._store.url(folder))
         for table in (*note.tables, notes.OUTCOMES):

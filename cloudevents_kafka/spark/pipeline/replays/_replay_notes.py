@@ -29,7 +29,7 @@ class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
-    """The content of the file that decides a replay.
+    """The content of the file of a replay; the replay is decided when this file is created.
 
     ``run`` is the id of the run, and also part of the name of the folder with the staged rows. ``micros`` is
     the time of the replay, in microseconds since 1970. ``files`` lists the staged Parquet files.

@@ -39,17 +39,18 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `replay_quarantine`; raises `ValueError` for invalid options.
 
     ``out`` is the folder of the pipeline. ``table`` is the table of events, if this table is in a catalog.
-    The following options choose records: ``verdicts`` and ``clauses`` by their values in the quarantine;
-    ``reasons`` by parts of the reason; ``types`` by the type, with ``*`` for any text; ``since`` and
-    ``until`` by the timestamp of the record, in RFC 3339; and ``where`` by an SQL condition on the columns of
-    the quarantine. Records at the time ``until`` itself are left out. A record must meet the conditions of
-    all these options. If an option is a list, one of its items must match.
+    The following options choose records. ``verdicts`` and ``clauses`` are values in the quarantine, and
+    ``reasons`` are texts that the reason in the quarantine contains. ``types`` are types of events, in which
+    ``*`` stands for any text. ``since`` and ``until`` are times in RFC 3339; the timestamp of the record must
+    not be before ``since``, and must be before ``until``. ``where`` is an SQL condition on the columns of the
+    quarantine. A record must match all of these options that are set. If an option is a list, the record must
+    match one item of the list.
 
     Records are read strictly, or leniently with ``lenient``. The data of events is read with ``schemas`` and
     ``rescue``, which have the same meaning as in `PipelineOptions`. Without ``schemas``, the schemas of the
-    pipeline's last batch are used. Framed data needs ``schema_registry``. With ``apply``, events land;
-    without ``apply``, events are only counted, and no table changes. ``master`` and ``conf`` are for a Spark
-    that the replay starts.
+    pipeline's last batch are used. Data that serializers of a schema registry have written needs
+    ``schema_registry``. With ``apply``, events land; without ``apply``, events are only counted, and no table
+    changes. ``master`` and ``conf`` are settings of the Spark session that the replay starts.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplayOptions
@@ -139,7 +140,8 @@ def _any(conditions: Iterator[str]) -> str:
 def has_landed(ledger: notes.Ledger) -> str:
     """Return SQL that is true if the batch of a row has landed.
 
-    The offsets of rows that other writers have added are not in the ledger.
+    The offset of such a row is in ``ledger``. If another writer has added a row, its offset is not in the
+    ledger.
     """
     ranges = (
         f"(`topic` = {literal(entry.topic)} AND `partition` = {entry.partition} "
@@ -153,7 +155,7 @@ def has_landed(ledger: notes.Ledger) -> str:
 def without(rows: DataFrame, others: DataFrame) -> DataFrame:
     """Return the rows for which ``others`` has no row with the same values in the columns of `PLACE`.
 
-    Two null timestamps are the same value.
+    Two null timestamps count as equal.
     """
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 

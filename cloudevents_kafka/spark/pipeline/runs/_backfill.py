@@ -4,12 +4,13 @@ With Delta and Iceberg, the pipeline of the folder may run at the same time.
 
 A backfill reads the gaps in the ledger of the table of events, up to the next offset that the pipeline of the
 folder would read. A batch of a backfill lands in the same way as a batch of the pipeline: one conditional
-commit adds the rows and changes the ledger. The ledger contains the offsets under the id of this pipeline, so
-adjacent ranges are joined. If a run was killed, other tables may have rows of a batch whose events did not
-land. This batch is finished first, with the offsets and settings that the file in ``_backfill`` contains. If
-this file is missing, a new batch begins at the same offset. So each record lands once, even after a kill at
-any step. If two backfills run at the same time, only one of them lands each batch. A backfill of Parquet
-files locks the folder of the pipeline, and its manifests continue the pipeline's numbers.
+commit adds the rows and changes the ledger. The ledger stores the offsets of a backfill under the id of this
+pipeline, so adjacent ranges of the pipeline and of backfills are joined. If a backfill is killed, other
+tables may have rows of a batch whose events have not landed. The next backfill first finishes this batch,
+with the offsets and settings that the file in ``_backfill`` contains. If this file is missing, the next
+backfill begins a new batch at the same offset. So each record lands once, even after a kill at any step. If
+two backfills run at the same time, only one of them lands each batch. A backfill of Parquet files locks the
+folder of the pipeline. The numbers of its manifests follow the number of the pipeline's last manifest.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 
 
 class _BackfillNotes(notes.Manifests):
-    """The manifests and other files about batches, for a backfill; the pipeline may run meanwhile.
+    """The files about batches that a backfill reads and writes; the pipeline may run at the same time.
 
-    A backfill writes only the file about its current batch, and writes this file into another folder.
+    A backfill writes only the file about its current batch, and writes this file into its own folder.
     """
 
     def __init__(self, store: Store, own: Store) -> None:

@@ -49,16 +49,16 @@ class EventPipeline:
 
     If you pass the function ``each_batch``, the pipeline writes no tables, and calls the function with an
     `EventBatch` for each batch. The records are decoded once, and stored until the function returns. If the
-    run is killed before the manifest of the batch is written, the function is called again with the same
-    number and records. An error of the function ends the run with `PipelineFailed`, whose ``__cause__`` is
-    that error. The folder ``out`` contains the checkpoint, and the pipeline's files in ``_batches``.
+    run is killed before the manifest of the batch is written, the next run calls the function again with the
+    same number and records. An error of the function ends the run with `PipelineFailed`, whose ``__cause__``
+    is that error. The folder ``out`` contains the checkpoint, and the pipeline's files in ``_batches``.
 
     ``spark`` must be a session in this process: `start` raises `NotOnConnect` for a session of Spark Connect.
 
-    ``report`` is called with each batch that has landed, and ``warn`` with each warning, both in the thread
-    that calls `wait` or `run`. Most programs only call `run`. Other programs call `start`, then call `wait`
-    until it returns true, and then call `close`. If you use the pipeline as a context manager, it calls
-    `start` and `close`.
+    ``report`` is called with each batch that has landed, and ``warn`` is called with each warning. The thread
+    that calls `wait` or `run` calls both functions. Most programs only call `run`. Other programs call
+    `start`, then call `wait` until it returns true, and then call `close`. If you use the pipeline as a
+    context manager, it calls `start` and `close`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -179,7 +179,7 @@ class EventPipeline:
         self._running.stop()
 
     def status(self) -> str:
-        """Return a short text: the current work of the pipeline and its lag, or that no broker answers."""
+        """Return a short text about the pipeline: its current work and its lag, or that no broker answers."""
         return self._running.status()
 
     def summary(self) -> Summary:

@@ -1,8 +1,8 @@
 """Applies the options ``start`` and ``forget_topics`` to an existing checkpoint.
 
 In the checkpoint, Spark stores the offsets at which the query began, and the planned offsets of each topic.
-An existing checkpoint cannot be changed. So these functions replace the checkpoint by a new one, which begins
-after the last record that has landed.
+An existing checkpoint cannot be changed. So these functions replace the checkpoint with a new checkpoint,
+which begins after the last record that has landed.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def use_newest_start(
 def clear_unused(landed: Landed, checkpoint: Checkpoint) -> None:
     """Remove a checkpoint that Spark must not continue.
 
-    If a checkpoint contains no offsets, and no batch of its query has landed, the run that made it was killed
-    before Spark planned a batch. And if a new checkpoint must follow the query of this checkpoint, a run was
-    killed while it removed the checkpoint.
+    There are two such cases. If a checkpoint contains no offsets, and no batch of its query has landed, then
+    a run was killed before Spark planned a batch. If `Beginning.follows` is the id of the checkpoint's query,
+    then a run was killed before it had removed the checkpoint completely.
     """
     follows, last = landed.beginning.follows, landed.last
     if checkpoint.has_offsets():
@@ -74,9 +74,9 @@ def forget_topics(
 ) -> None:
     """If Spark has planned offsets of the topics ``names``, continue with a checkpoint without these topics.
 
-    The new checkpoint also includes topics that have landed records and are missing in Spark's plan, if
-    ``finds`` returns true for them. Such topics continue after the offsets that have landed; Spark itself
-    would read these topics from their first offset.
+    The checkpoint is also replaced if Spark's plan does not contain a topic that has landed records and for
+    which ``finds`` returns true. With the new checkpoint, this topic continues after its landed offsets. With
+    the old checkpoint, Spark would read the topic from its first offset.
     """
     begun = landed.begun()
     if begun is not None and (begun.offsets.keys() | begun.planned.keys()) & set(names):

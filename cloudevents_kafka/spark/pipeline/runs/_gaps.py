@@ -19,8 +19,9 @@ class Gap(NamedTuple):
 class Asked(NamedTuple):
     """The range that a backfill must read in one partition; records before ``first`` have expired.
 
-    ``end`` is the next offset of the pipeline; if the pipeline does not read the partition, ``end`` is the
-    end of the partition.
+    The backfill does not read the offsets from ``end`` on. ``end`` is the next offset of the pipeline, or 0
+    if the pipeline will read the whole partition. If the pipeline does not read the topic, ``end`` is the end
+    of the partition.
     """
 
     topic: str
@@ -33,9 +34,9 @@ class Asked(NamedTuple):
         """Return the gaps in the range, and the counts of its offsets.
 
         The first ledger is the ledger of the table of events. This ledger decides which offsets are gaps. The
-        other ledgers are the ledgers of the other tables. After a kill, another table may have rows of a
-        batch whose events have not landed. So if a range of another ledger begins inside a gap, a batch
-        begins at the same offset, and the gap is divided.
+        other ledgers are the ledgers of the other tables. If a run was killed, another table may have rows of
+        a batch whose events have not landed. So if a range in another ledger begins inside a gap, the gap is
+        divided at the beginning of this range, and a batch begins there.
         """
         events, *others = ledgers
         topic, partition, topic_id = self.topic, self.partition, ids.get(self.topic, "")
@@ -66,7 +67,7 @@ def _cut(offsets: OffsetRange, cuts: Iterable[int]) -> list[OffsetRange]:
 def next_batch(gaps: list[Gap], most: int | None) -> tuple[OffsetRanges, list[Gap]]:
     """Return the offsets of the next batch, and the gaps that remain after this batch.
 
-    The batch has at most ``most`` offsets, and one range for each partition.
+    The batch has at most ``most`` offsets, and at most one range for each partition.
     """
     batch: dict[str, dict[str, OffsetRange]] = {}
     left: list[Gap] = []

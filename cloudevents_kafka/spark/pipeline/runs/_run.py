@@ -52,7 +52,7 @@ class Run:
             time.sleep(min(self.reader.pause, left))
 
     def _look(self, *, ended: bool) -> None:
-        """Update the metrics and commit offsets if the time has come, and act on exceeded thresholds."""
+        """Update the metrics, commit offsets, and act on exceeded thresholds."""
         crossings = self._watch.look()
         for crossing in crossings:
             if crossing.threshold.action == "warn":

@@ -69,7 +69,7 @@ class Stream:
     def __init__(
         self, spark: SparkSession, options: PipelineOptions, landing: Landing, watch: Watch, admin: KafkaAdmin
     ) -> None:
-        """Check the start, finish an unfinished batch of an earlier run, and start the query."""
+        """Check the folder, finish an unfinished batch of an earlier run, and start the query."""
         self._spark, self._options, self._landing, self._watch = spark, options, landing, watch
         self._admin = admin
         self.checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
@@ -95,7 +95,7 @@ class Stream:
         return open_lander(self._options, *parts, tasks=tasks)
 
     def _recover(self) -> int | None:
-        """Check the start, and finish an unfinished batch of an earlier run.
+        """Check the folder, the checkpoint and the topics, and finish an unfinished batch of an earlier run.
 
         Return the number of this batch, or None.
         """
@@ -192,8 +192,8 @@ class Stream:
     def _check_topics_regularly(self) -> None:
         """Check the topics every few seconds.
 
-        The checks of batches are not enough: a topic that was created again, and has no records, does not
-        cause a batch.
+        The check of each batch is not enough: if a topic was created again and has no records yet, Spark does
+        not plan a batch.
         """
         if time.monotonic() < self._last_topic_check + _TOPIC_CHECK_SECONDS:
             return
@@ -254,7 +254,7 @@ class Stream:
         return self.total.skipped_since(self._total_before)
 
     def status(self) -> str:
-        """Return a short text: the current work of the query and its lag, or that no broker answers."""
+        """Return a short text about the query: its current work and its lag, or that no broker answers."""
         if self._silent_since is not None:
             seconds = time.monotonic() - self._silent_since
             return f"no broker has answered for {seconds:,.0f} s: the pipeline waits"

@@ -34,7 +34,7 @@ class Watch:
         self._group = GroupOffsets(options.group, options.source_options(), warn)
 
     def see(self, total: BatchCounts) -> None:
-        """Add the counts of batches that earlier runs have landed."""
+        """Store the times of the newest records from the counts of earlier runs, in order to compute lags."""
         self._metrics.lags.see(total)
 
     def warn_later(self, text: str) -> None:
@@ -64,7 +64,7 @@ class Watch:
         self._report(batch)
 
     def look(self) -> list[Crossing]:
-        """Update the metrics and commit offsets if the time has come, and return the exceeded thresholds.
+        """Update the metrics, commit offsets, and return the thresholds crossed since the last call.
 
         The result does not contain thresholds of topics that were stopped before.
         """

@@ -1,4 +1,4 @@
-"""`write_class_archive` runs a small pipeline, and archives the Java classes that Spark loads for it."""
+"""`write_class_archive` runs Spark for one record, and archives the Java classes that Spark loads."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ _ADDRESS: Final = re.compile(r"(?:\w+://)?\[?([^\[\]]+?)\]?:(\d{1,5})")  # as Ka
 def check_reachable(bootstrap_servers: str) -> None:
     """Raise `PipelineFailed` if none of the addresses accepts a connection.
 
-    This function does not send any data, so it does not check the login. Spark's client does this later.
+    This function does not send any data, so it does not check the login. Spark's client checks the login
+    later.
     """
     reasons = []
     for text in filter(None, map(str.strip, bootstrap_servers.split(","))):

@@ -1,8 +1,8 @@
 """`scratch_folder` creates the temporary folder of a local Spark.
 
-If a process is killed, it leaves its folder behind, and the next local Spark deletes this folder. To make
-this possible, each folder contains a locked file. The operating system unlocks this file when the process and
-its Java process have ended. So if the file is not locked, no running process uses the folder.
+If a process is killed, its folder remains. The next process that starts a local Spark deletes this folder. To
+make this possible, each folder contains a locked file. The operating system unlocks this file when the
+process and its Java process have ended. So if the file is not locked, no running process uses the folder.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _LOCK: Final = "_lock"
 def scratch_folder() -> Iterator[tuple[Path, int]]:
     """Yield a new folder and an open file, and delete the folder at the end of this block.
 
-    A child process that inherits the file keeps the folder locked. Before the new folder is created, the
-    folders that killed processes of this user left behind are deleted.
+    A child process that inherits the file keeps the folder locked. Before this function creates the folder,
+    it deletes the folders of killed processes of this user.
     """
     delete_abandoned(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:

@@ -1,6 +1,6 @@
-"""`local_session` starts a Spark session on this machine, in UTC, on loopback, without log output.
+"""`local_session` starts a Spark session on this machine, in the time zone UTC and without log output.
 
-The session includes the jars and settings that a pipeline needs.
+The session listens on 127.0.0.1, and includes the jars and settings that a pipeline needs.
 """
 
 from __future__ import annotations
@@ -256,7 +256,8 @@ def _has_died(process: Any, error: Exception) -> bool:
 def is_launch_setting(name: str) -> bool:
     """Return whether a setting of Spark may be on Java's command line, which other users can read.
 
-    Only settings that Java needs at its start may be on the command line; other settings may contain secrets.
+    The command line contains only the settings that Java needs at its start, except settings that may be
+    secret.
     """
     return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
 

@@ -1,7 +1,7 @@
 """The folder of a pipeline: a local folder, or a folder in any file system that Hadoop supports.
 
-Paths are relative to the folder, and ``/`` separates their parts. A pipeline is correct only if its `Store`
-has this property: `Store.create` and `Store.rename` of one file happen completely or not at all.
+Paths are relative to the folder, and ``/`` separates their parts. A pipeline is correct only if
+`Store.create` and `Store.rename` are atomic: each call for a file succeeds completely or changes nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 LOCK = "_lock"
 BACKFILL_FOLDER: Final = "_backfill"
-"""The folder of the files of backfills that run next to a pipeline, in the folder of the pipeline."""
+"""The subfolder of a pipeline's folder for the files of backfills that may run next to the pipeline."""
 REPLAYS_FOLDER: Final = "_replays"
-"""The folder of the files of replays, in the folder of the pipeline."""
+"""The subfolder of a pipeline's folder that contains the files of replays."""
 _PATTERN_CHARACTERS: Final = re.compile(r"[\\*?\[\]{}]")
 _ADVICE: Final = {
     **dict.fromkeys(
@@ -80,7 +80,7 @@ class Store(Protocol):
         """Return the names in a folder, sorted; return no names if the folder is missing."""
 
     def list_files(self, folder: str, suffix: str) -> list[str]:
-        """Return the paths of the files that end with ``suffix``, in a folder and its subfolders.
+        """Return the paths of files in a folder and its subfolders, if the paths end with ``suffix``.
 
         The paths are relative to the folder, and sorted.
         """
@@ -106,7 +106,8 @@ class Store(Protocol):
     def replace(self, path: str, content: bytes) -> None:
         """Write a file; if there is a file with this path already, replace it.
 
-        A local file is replaced in one step. In other file systems, a killed process may leave no file.
+        A local file is replaced in one step. In other file systems, the file is missing if the process is
+        killed between two steps.
         """
         self.remove(path)
         self.create(path, content)
@@ -259,7 +260,7 @@ class LocalStore(Store):
 
 
 def _write_draft(final: Path, content: bytes) -> Path:
-    """Write the content of a file into another file in the same folder, and return the path of that file."""
+    """Write the content of a file into a temporary file in the same folder, and return the temporary path."""
     final.parent.mkdir(parents=True, exist_ok=True)
     draft = final.with_name(f".{final.name}.draft")
     with draft.open("wb") as file:
@@ -310,8 +311,8 @@ def _explained(verb: str, url: str) -> Iterator[None]:
 class HadoopStore(Store):
     """A folder in any file system that Hadoop supports.
 
-    These file systems have no common kind of lock. Instead, Spark's checkpoint detects a second writer, and
-    stops that writer.
+    No kind of lock works in all these file systems. Instead, Spark detects with its checkpoint that there is
+    a second writer, and stops this writer.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:

@@ -44,7 +44,7 @@ def record_date() -> str:
     """Return SQL for the UTC date of a record, in the years 1970 to 9999.
 
     Readers of tables do not accept other years, so other dates are replaced by the first or the last day of
-    these years. A record may have no timestamp, or a timestamp in other units than milliseconds, because
+    these years. A record may have no timestamp, or a timestamp in a unit other than milliseconds, because
     Kafka does not check timestamps. The result does not depend on the session's time zone.
     """
     date = "date_from_unix_date(CAST(floor(unix_seconds(`timestamp`) / 86400) AS INT))"
@@ -78,10 +78,10 @@ def event_columns(
 
     The SQL is for rows that have all columns of Kafka and all columns of events. The parameter ``event`` is
     the prefix of the names of event columns, such as ``read.``. Headers that are part of the event are
-    removed from the record's headers. With ``lenient``, the column `TOLERATED` follows the other columns of
-    the event. With ``routes``, the first column is `TABLE`. ``by_java`` says whether the session has the Java
-    functions. ``typed`` contains SQL for typed columns. Such a column replaces a column with the same name,
-    or else follows the other columns.
+    removed from the record's headers. With ``lenient``, the column `TOLERATED` follows the columns of the
+    event and of the record. With ``routes``, the first column is `TABLE`. ``by_java`` says whether the
+    session has the Java functions. ``typed`` contains SQL for typed columns. Such a column replaces a column
+    with the same name, or else follows the other columns.
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 
@@ -116,7 +116,7 @@ def error_rule() -> str:
 
 
 def rule_of_error(error: Mapping[str, str | None]) -> str:
-    """Return the rule and the clause of one error, as the SQL of `error_rule` does."""
+    """Return the rule and the clause of one error; the SQL of `error_rule` computes the same text."""
     found = re.search(_RULE, error["reason"] or "")
     rule, clause = found[1] if found else "", error["clause"]
     return rule if clause is None else f"{rule} [{clause}]"

@@ -5,7 +5,7 @@ the range. Another transaction identifier counts the commits to the ledger. Each
 the newest version of each identifier. This stays true after OPTIMIZE, VACUUM, a clean-up of Delta's log, and
 commits of other writers. Two commits conflict if both read and write the same identifier. Then the second
 commit fails, and the ledger is read again. `Table.stage` and `Table.commit` use Delta's Java classes. Spark's
-writers cannot be used: they commit only one identifier, and do not report that they have skipped a commit.
+writers cannot be used, because they commit only one identifier, and do not report when Delta skips a commit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _VACUUM_SETTINGS: Final = {
 
 
 class DeltaTable(_table.Table):
-    """A Delta table, named by the parts of its name in a catalog, or by the URL of its folder."""
+    """A Delta table, identified by its name in a catalog or by the URL of its folder."""
 
     kind = "a Delta table"
     provider = "delta"
@@ -154,7 +154,7 @@ class DeltaTable(_table.Table):
         return self._known().deltaLog().update(False, none, none)
 
     def _transaction(self) -> Any:
-        """Return a transaction that starts from the known version.
+        """Return a transaction that starts from the version that `_known` returns.
 
         When the transaction is committed, Delta compares the transaction with all commits since that version.
         """

@@ -1,8 +1,8 @@
-"""`DeltaHistory` stores a ledger in the history of a Delta table, if SQL statements commit the table's rows.
+"""`DeltaHistory` stores the ledger of a Delta table in its history, if SQL statements commit the rows.
 
 Each SQL statement can commit one transaction identifier of Delta. The version of this identifier counts the
 commits to the ledger. So if two programs have read the same ledger, only one of them can commit. The metadata
-of the commit contains the ledger itself. Because Delta removes old commits from the history, the ledger is
+of each such commit contains the new ledger. Because Delta removes old commits from the history, the ledger is
 also written to a property of the table before the next commit.
 
 There are two kinds of such tables: tables with the option ``upsert``, and tables that earlier versions of
@@ -29,8 +29,8 @@ LEDGER: Final = "cloudevents-kafka"
 """The transaction identifier whose version counts the commits to the ledger."""
 
 PROPERTY: Final = f"{LEDGER}.ledger."
-"""The prefix of the names of table properties that contain a ledger. In such a name, the number of the
-ledger's commits follows the prefix."""
+"""The prefix in the names of table properties that contain a ledger. The number of the ledger's commits
+follows this prefix."""
 
 # The newest commits are read first, because Delta reads a file for each commit.
 _NEWEST: Final = "LIMIT 100"
@@ -66,7 +66,7 @@ class DeltaHistory:
     def ledger(self, properties: Mapping[str, str]) -> Ledger | None:
         """Return the newest ledger, or None if there is no ledger.
 
-        Raises `WrongTable` if Delta has removed the ledger.
+        Raises `WrongTable` if Delta has removed the commit that contains the ledger.
         """
         noted = list(_ledgers(properties))
         for newest in (_NEWEST, ""):  # without a property, the commit of the ledger is recent

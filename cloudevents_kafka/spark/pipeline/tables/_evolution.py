@@ -1,9 +1,10 @@
 """How a table and new rows get the same columns and fields, without changing any value.
 
 If the table does not have a field of the rows, the field is added to the table. If the rows do not have a
-field of the table, the field becomes null. If a field has a narrower type of number in the rows, the rows are
-widened. If the type is wider in the rows, the table is widened, provided that the table format can do this.
-With any other difference, the value does not fit, because it would have to change. A field also does not fit
+field of the table, the field is null in the new rows. If the type of a number is narrower in the rows than in
+the table, the rows are converted to the type in the table. If the type is wider in the rows than in the
+table, the type in the table is changed, provided that the table format supports this change. Any other
+difference of types would change values, so such a field does not match the table. A field also does not match
 if its name differs from a name in the table only in case, because Spark treats both names as the same name.
 """
 
@@ -89,7 +90,7 @@ def two_cases(paths: Iterable[tuple[str, ...]]) -> tuple[str, str] | None:
 def aligned(value: str, rows: DataType, table: DataType, depth: int = 0) -> str:
     """Return SQL that converts a value of the rows to the type of the table.
 
-    The type of the table has all fields of the value.
+    The type of the table must have all fields of the value.
     """
     from pyspark.sql.types import ArrayType, MapType, StructType
 
@@ -130,7 +131,7 @@ def type_sql(type_: DataType) -> str:
 
 
 def _children(type_: DataType) -> Mapping[str, DataType]:
-    """Return the types of the parts of a type, by the names of the parts in SQL."""
+    """Return the types of the fields, elements, keys and values of a type, by their names in SQL."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(type_, StructType):
@@ -143,7 +144,7 @@ def _children(type_: DataType) -> Mapping[str, DataType]:
 
 
 def _is_wider(wide: DataType, narrow: DataType) -> bool:
-    """Return whether a type of numbers can represent all numbers of another type, and more."""
+    """Return whether ``wide`` is a type of numbers that has all numbers of the type ``narrow``, and more."""
     from pyspark.sql.types import DecimalType
 
     if isinstance(wide, DecimalType) and isinstance(narrow, DecimalType):

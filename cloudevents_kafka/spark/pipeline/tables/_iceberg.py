@@ -5,7 +5,7 @@ one Iceberg transaction appends the files of these snapshots to the table, sets 
 and renames a branch. The name of the branch contains the number of the ledger's commits. Iceberg applies a
 transaction to the newest version of the table. If another commit was faster, the branch with the old name
 does not exist any more, and Iceberg rejects the transaction. The branch refers to the snapshot before the
-first batch, so it does not prevent Iceberg from deleting files that were replaced.
+first batch, so Iceberg can still delete files that were replaced.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ORPHAN_HOURS: Final = 25.0
 
 
 class IcebergTable(_table.Table):
-    """An Iceberg table, named by the parts of its name in a catalog, or by the URL of its folder."""
+    """An Iceberg table, identified by its name in a catalog or by the URL of its folder."""
 
     kind = "an Iceberg table"
     provider = "iceberg"
@@ -76,9 +76,9 @@ class IcebergTable(_table.Table):
         self._configure(spark)
 
     def _configure(self, spark: SparkSession) -> None:
-        """Configure the catalog for the folder.
+        """Set the settings of the folder's catalog in a session.
 
-        A streaming query runs in a clone of the session. This clone must be configured, too.
+        A streaming query runs in a clone of the session, so this method must also be called with the clone.
         """
         for setting, value in self._catalog_conf.items():
             spark.conf.set(setting, value)

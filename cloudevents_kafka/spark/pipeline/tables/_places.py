@@ -1,10 +1,11 @@
 """SQL that looks up numbers by the topic and the partition of a record.
 
 An SQL expression with a branch for each topic or partition would be a tree whose depth is the number of
-branches. Spark's time for planning such a tree grows faster than the tree, and Spark's stack and heap
-overflow. A single map would be slow, because Spark searches a map key by key. So the SQL contains one
-constant, an array of small maps; the hash of a topic's name is the index of its map. The plan, the code that
-Spark compiles, and the time for a record do not depend on the number of topics.
+branches. The time in which Spark plans such a tree grows faster than the size of the tree, and a large tree
+overflows Spark's stack and heap. A single map would be slow, because Spark searches a map key by key. So the
+SQL contains one constant, which is an array of small maps. The hash of a topic's name determines the index of
+the map that contains the topic. The plan, the code that Spark compiles, and the time for a record do not
+depend on the number of topics.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _OPTIONS = "map('columnNameOfCorruptRecord', '__ce_corrupt')"
 def partition_sql(known: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
     """Return SQL for an array of the numbers that are known for a record's partition, or null.
 
-    ``known`` maps the topic, then the partition (as text), to these numbers. The rows must have the columns
-    of Spark's Kafka source.
+    ``known`` contains these numbers by topic, then by partition (as text). The rows must have the columns of
+    Spark's Kafka source.
     """
     size = 1 << max(0, len(known) - 1).bit_length()
     maps: list[dict[str, list[Sequence[int] | None]]] = [{} for _ in range(size)]

@@ -117,8 +117,8 @@ class Table(ABC):
     def ledger(self, *, adopt: bool = False) -> Ledger:
         """Return the ledger with the offsets that all pipelines have landed in the table.
 
-        The ledger is empty if the table does not exist. If only other writers have written rows, the ledger
-        is empty. In this case, `WrongTable` is raised unless ``adopt`` is true.
+        The ledger is empty if the table does not exist, or if no pipeline has committed to the table. Raises
+        `WrongTable` if the table has rows, but no commit of a pipeline, unless ``adopt`` is true.
         """
         found, rows = self._read_ledger() if self._has_right_keys() else (None, 0)
         if found is None and rows and not adopt:
@@ -133,7 +133,7 @@ class Table(ABC):
     def _has_right_keys(self) -> bool:
         """Return whether the table exists.
 
-        Raises `WrongTable` if the rows of the table have other keys than this pipeline.
+        Raises `WrongTable` if the keys of the table's rows differ from the keys in `upsert`.
         """
         if not self.exists():
             return False
@@ -156,16 +156,16 @@ class Table(ABC):
 
     @abstractmethod
     def _read_ledger(self) -> tuple[Ledger | None, int]:
-        """Return the ledger of the newest version, and a number; if it is 0, the table has no rows."""
+        """Return the ledger of the newest version, and a number that is 0 if the table has no rows."""
 
     @abstractmethod
     def stage(self, rows: DataFrame) -> Staged:
         """Write rows to files that no reader sees before `commit`, and return these files.
 
-        If the table is missing, it is created, partitioned by `partitions`. If the rows do not have a column
-        of the table, the column gets its default, or becomes null. If the table does not have a column of the
-        rows, the column is added to the table. However, if the table has no commit of a pipeline, only
-        `ADDED_COLUMNS` are added. Types may differ as `_evolution` describes.
+        If the table is missing, it is created, and partitioned by `partitions`. If the rows do not have a
+        column of the table, the rows get the column's default, or null. If the table does not have a column
+        of the rows, the column is added to the table. However, if no pipeline has committed to the table,
+        only columns in `ADDED_COLUMNS` are added. Types may differ in the ways that `_evolution` describes.
         """
 
     def _prepare(self, rows: DataFrame) -> DataFrame:
@@ -275,7 +275,7 @@ class Table(ABC):
                 )
 
     def _is_of_pipelines(self) -> bool:
-        """Return whether the table has a commit of a pipeline; the table must exist."""
+        """Return whether a pipeline has committed to the table, which must exist."""
         if self._has_commits is None:
             self._has_commits = self._read_ledger()[0] is not None
         return self._has_commits
@@ -286,10 +286,10 @@ class Table(ABC):
     def misfits(
         self, schema: DataSchema, *, rescue: bool
     ) -> tuple[DataType, dict[tuple[str, ...], DataType]]:
-        """Return the type of the column `VALUE`, and the types inside this type that do not fit the schema.
+        """Return the type of the column `VALUE`, and the types inside this type that do not match the schema.
 
-        The second result maps the path of each such type to the type. Values of ``schema`` do not fit these
-        types.
+        The second result maps the path of a field to the field's type in the table, if values of ``schema``
+        cannot be stored with this type.
         """
         existing, value = self._schema(), schema.type_in(self._spark, rescue=rescue)
         column = value if existing is None or VALUE not in existing.names else existing[VALUE].dataType

@@ -1,12 +1,12 @@
 """Tables that have one row for each key: a commit runs MERGE and changes the ledger in one atomic step.
 
-Delta's MERGE reads a transaction identifier and metadata from settings of the session, and commits both. So
-the ledger is in the history of the table, as `_delta_history` describes.
+Delta's MERGE reads one transaction identifier and the metadata of the commit from settings of the session,
+and commits them with the rows. So the ledger is in the history of the table, as `_delta_history` describes.
 
-Iceberg stages the result of MERGE as a snapshot that no reader sees. Then the transaction of `_iceberg`
-replaces files of the table with the files of this snapshot. The transaction fails if rows have changed
-meanwhile. A MERGE changes a row only if the offset of the record is after the offset in the row. So a
-repeated MERGE changes nothing.
+Iceberg stages the result of MERGE as a snapshot that no reader sees. Then the transaction that `_iceberg`
+describes replaces files of the table with the files of this snapshot. The transaction fails if rows have
+changed meanwhile. A MERGE changes a row only if the offset of the record is higher than the offset in the
+row. So a repeated MERGE changes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _UpsertTable(_table.Table):
     partitions = ()
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Compute the rows, and return them; Spark stores them until `commit`; see `Table.stage`."""
+        """Compute the rows, store them in Spark until `commit`, and return them; see `Table.stage`."""
         prepared = self._prepare(rows)
         # The last record sets all of the pipeline's columns, even columns that the batch does not have.
         own = [name for name in prepared.columns if name in OWN_COLUMNS or name in rows.columns]

@@ -59,7 +59,8 @@ class KafkaAdmin:
     def _create(self, admin_class: Any, source_options: Mapping[str, str]) -> Any:
         """Return the Java client, which logs in at once.
 
-        If the login fails, the error names the token endpoint; Java's error does not name it.
+        If the login fails, the text of the error also contains the token endpoint, which is not in Java's
+        error.
         """
         endpoint = source_options.get(f"{_PREFIX}sasl.oauthbearer.token.endpoint.url")
         try:
@@ -79,7 +80,7 @@ class KafkaAdmin:
     def describe(
         self, topics: Iterable[str], landed: OffsetRanges, timeout: float
     ) -> dict[str, TopicState | None]:
-        """Return the state of each topic: its id, and the end offsets of its partitions in ``landed``.
+        """Return the state of each topic: its id, and the end offsets of the partitions in ``landed``.
 
         If a topic does not exist, its state is None. Raises `PipelineFailed` if no broker answers within
         ``timeout`` seconds, or if a broker refuses the connection.
@@ -128,9 +129,9 @@ class KafkaAdmin:
     def _ends(
         self, topics: Mapping[str, DescribedTopic], places: set[tuple[str, int]], timeout: float
     ) -> Offsets | None:
-        """Return the end offsets of partitions, or None if a partition does not exist any more.
+        """Return the end offsets of partitions, or None if a partition was deleted meanwhile.
 
-        If a topic does not have a partition with the number, the partition is left out.
+        The result does not contain partitions whose number is too high for their topic.
         """
         there = frozenset(place for place in places if place[1] < len(topics[place[0]].partitions))
         if not there:
@@ -150,8 +151,8 @@ class KafkaAdmin:
         """Return the offset of a position in each partition.
 
         ``position`` is ``earliest``, ``latest``, or a time in milliseconds since 1970. For a time, the offset
-        of the first record from this time on is returned; if all records are older, the latest offset is
-        returned. The latest offset is the end of the committed records.
+        is the offset of the first record whose timestamp is not before this time. If all records are older,
+        the offset is the latest offset. The latest offset is the end of the committed records.
         """
         if self._admin is None:
             raise PipelineFailed("a backfill needs Kafka's AdminClient, which this Spark does not have")
@@ -173,7 +174,7 @@ class KafkaAdmin:
         return {**offsets, **(self.offsets_at(topic, absent, "latest") if absent else {})}
 
     def _timeouts(self, timeout: float) -> tuple[Any, Any]:
-        """Return the options for the two calls of Java, with the timeout."""
+        """Return the options of the Java methods ``describeTopics`` and ``listOffsets``, with the timeout."""
         if timeout not in self._options:
             milliseconds = round(timeout * 1000)
             self._options[timeout] = (

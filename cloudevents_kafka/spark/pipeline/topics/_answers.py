@@ -1,8 +1,8 @@
 """`Answers` reads the metadata of many topics from Kafka's AdminClient, in one Java call for all topics.
 
-If there were a call for each topic, each check of a thousand topics would take seconds. So Jackson, which is
-one of Spark's jars, writes the fields of an answer as JSON. A request is created once, and is changed only if
-the topics change.
+With a separate Java call for each topic, each check of a thousand topics would take seconds. So the Java
+library Jackson, which is one of Spark's jars, converts the fields of an answer to JSON. A request is also
+created only once, and is changed if the topics change.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Answers:
 class EndRequest:
     """Java's request for the ends of partitions.
 
-    The request is made once, and changed if the partitions change.
+    The request is created once, and is changed only if the partitions change.
     """
 
     def __init__(self, new_map: Callable[[], Any], new_place: Callable[[str, int], Any], latest: Any) -> None:

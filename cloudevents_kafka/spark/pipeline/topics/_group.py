@@ -19,7 +19,7 @@ _PAUSE_SECONDS: Final = 60.0  # the pause after a refused commit
 class GroupOffsets:
     """Commits offsets to a consumer group. The group has no consumers, and is used only to show the lag.
 
-    If commits are refused for the same reason several times, only the first refusal causes a warning.
+    If the brokers refuse several commits for the same reason, only the first refusal causes a warning.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class GroupOffsets:
     def commit(self) -> None:
         """Commit new offsets, unless a commit was refused within the last minute.
 
-        The pause is necessary because a refusal may take seconds.
+        This pause is necessary because a refusal may take seconds.
         """
         if self._admin is None or not self._ends or time.monotonic() < self._paused_until:
             return

@@ -1,4 +1,4 @@
-"""Finds the offsets at which a new checkpoint begins: the option ``start``, or after the landed records."""
+"""Finds the offsets at which a new checkpoint begins: after the landed records, or at ``start``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Starts = Mapping[str, Mapping[str, int]]
 
 
 def find_starts(start: str, landed: OffsetRanges, topics: TopicMonitor) -> str:
-    """Return Spark's ``startingOffsets``: after the landed records, or else at the option ``start``.
+    """Return Spark's ``startingOffsets``: for each partition, after the landed records, or else at ``start``.
 
     ``start`` is ``earliest``, ``latest``, or offsets as JSON. If a partition is missing in this JSON, it is
     read from the earliest offset. Raises `PipelineFailed` if ``start`` names partitions or offsets that the

@@ -1,16 +1,16 @@
 """`TopicMonitor` detects, with an admin client, topics that were deleted and created again.
 
-Offsets restart at 0 in such a topic, so offsets that have landed before say nothing about the topic's new
-records. A topic that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares
-the topics' ids with the ids in the manifests, and the end of each partition with the partition's landed
-offsets. If the brokers do not report ids, the monitor compares only the ends. Then the monitor notices a new
-topic only as long as the topic has fewer records than have landed.
+Offsets restart at 0 in such a topic, so the landed offsets belong to records of the deleted topic. A topic
+that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares the topics' ids
+with the ids in the manifests. The monitor also compares the end of each partition with the landed offsets of
+the partition. If the brokers do not report ids, the monitor compares only the ends. Then the monitor detects
+that a topic was created again only while the new topic has fewer records than have landed.
 
 The pipeline checks the topics at its start. For each batch, the pipeline checks the topics twice: before it
-reads the batch, and before the batch lands. Kafka never uses an id again. So if both checks find the same id,
-the records of the batch belong to the topic with this id. One risk remains if there are several brokers: the
-broker that describes a new topic may learn of the topic some milliseconds later than the broker that serves
-the topic's records.
+reads the batch, and before the batch lands. Kafka never uses an id for a second topic. So if both checks find
+the same id, the records of the batch belong to the topic with this id. One risk remains if there are several
+brokers: the broker that describes a new topic may learn of the topic some milliseconds later than the broker
+that serves the topic's records.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ class TopicMonitor:
         return {name: state.id for name, state in found.items() if state.id is not None}
 
     def check_ids(self, ids: TopicIds, topics: Iterable[str]) -> None:
-        """Raise `TopicChanged` if one of the topics does not exist, or has another id than the id in ``ids``.
+        """Raise `TopicChanged` if one of the topics does not exist, or if its id is not the id in ``ids``.
 
-        The pipeline need not read the topics any more.
+        The topics may be topics that the pipeline no longer reads.
         """
         for name, state in self._admin.describe(topics, {}, _TIMEOUT).items():
             self._check_id(name, state, ids.get(name))
@@ -217,8 +217,8 @@ def _check_ends(topic: str, ends: Mapping[str, int], landed: OffsetRanges, folde
 def call_java(call: Callable[[], Any]) -> Any:
     """Return the result of a Java call, or None if the topic or partition does not exist.
 
-    Raises `TopicNotDescribed` if the right to describe a topic is missing, or if the brokers are too old to
-    describe it. For other errors, raises `PipelineFailed` with advice.
+    Raises `TopicNotDescribed` if this process is not allowed to describe a topic, or if the brokers are too
+    old to describe it. For other errors, raises `PipelineFailed` with advice.
     """
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
 

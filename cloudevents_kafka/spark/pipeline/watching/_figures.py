@@ -62,8 +62,8 @@ FIGURES: Final = (
 class Lags:
     """How far the pipeline is behind in each partition, in offsets and in seconds.
 
-    If the timestamp of a record is in the future, because a clock is wrong, the age of the record counts from
-    the time at which the record landed.
+    If a wrong clock has set the timestamp of a record to a time in the future, the age of the record is
+    counted from the time at which the record landed.
     """
 
     def __init__(self) -> None:

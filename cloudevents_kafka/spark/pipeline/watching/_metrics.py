@@ -1,9 +1,10 @@
 """`Metrics` writes the metrics of a run to a file, and serves them to Prometheus.
 
 A pipeline adds its own batches, and `MetricsListener` adds the batches of any query. If the file or the port
-cannot be opened at the start, an error is raised. A later failure causes one warning, and never ends the run.
-Types of events are untrusted input, so a metric has at most `MOST_LABELS` sets of labels. The first sets of
-labels that occur are counted separately. All other sets are counted together, in one set.
+cannot be opened at the start, an error is raised. Later, the first failure to write causes a warning, and no
+failure ends the run. Types of events are untrusted input, so a metric has at most `MOST_LABELS` sets of
+labels. The sets of labels that occur first are counted separately. All other sets are counted together, in
+one set.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ of batches:
 
 1. Each topic is checked separately, and each threshold is checked separately.
 2. The share is computed for the records in a window. A window of ``seconds`` contains the batches that were
-   reported in the last ``seconds``. A window of ``records`` contains the newest batches, as few as possible,
-   that together have at least ``records`` records. If there are fewer records, the share is 0. Batches are
-   counted in groups, each of which covers about one hundredth of the window. So a window has few groups, and
-   the records of a group leave the window together.
+   reported in the last ``seconds`` seconds. A window of ``records`` contains the newest batches: just enough
+   batches to have at least ``records`` records together. If all batches together have fewer records, the
+   share is 0. Batches are counted in groups, each of which covers about one hundredth of the window. So a
+   window has few groups, and the records of a group leave the window together.
 3. A threshold fires if the value is above the threshold, and was not above the threshold at the previous
    check. So a threshold does not fire again while the value stays above the threshold.
 4. A new run begins with empty windows and without crossed thresholds. So in a new run, a threshold fires
@@ -62,12 +62,12 @@ class ThresholdCrossed(PipelineError):
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     """A limit for each topic, and the action if a value exceeds it; raises `ValueError` for a wrong limit.
 
-    ``figure`` is "quarantine", "lag_records" or "lag_seconds". "quarantine" is the share of records in a
-    window that are not events; the window is ``seconds`` long, or contains the last ``records`` records.
-    "lag_records" is the number of offsets that a topic is behind. "lag_seconds" is the age of the newest
-    landed record of a partition that has more records to read. ``action`` is what happens once for each
-    crossing: "warn" issues a warning, "end" ends the run with `ThresholdCrossed`, and "stop" continues the
-    run without the topic.
+    ``figure`` is "quarantine", "lag_records" or "lag_seconds". "quarantine" is the share of the records in a
+    window that are not events. The window contains the last ``seconds`` seconds, or the last ``records``
+    records. "lag_records" is the number of offsets that a topic is behind. "lag_seconds" is the age of the
+    newest landed record of a partition that has more records to read. ``action`` is executed each time the
+    value rises above the limit: "warn" issues a warning, "end" ends the run with `ThresholdCrossed`, and
+    "stop" continues the run without the topic.
 
     Examples:
         >>> from cloudevents_kafka.spark import Threshold
@@ -173,7 +173,7 @@ class _Window:
 
 
 class Thresholds:
-    """The thresholds of a run, and the set of thresholds that are crossed now."""
+    """The thresholds of a run, and the set of thresholds whose limits are exceeded now."""
 
     def __init__(self, thresholds: Iterable[Threshold]) -> None:
         self._thresholds = tuple(thresholds)
