@@ -68,7 +68,8 @@ Compare = Callable[[KeptBatch], AbstractContextManager[KeptBatch]]
 class BatchWriter:
     """Writes batches; for each batch, either Java reads the records first, or Python reads all records.
 
-    The decision depends on the share of records that Java could not read in earlier batches.
+    Python reads all records of a batch if Java could not read a large share of the records in earlier
+    batches.
     """
 
     def __init__(self, *, tasks: int) -> None:
@@ -110,7 +111,7 @@ class BatchWriter:
     ) -> notes.BatchCounts:
         """Pass all rows of a batch to the function ``take``, and return the counts.
 
-        The rows are stored until ``take`` returns.
+        Spark stores the rows until ``take`` returns.
         """
         rows = Rows(batch.offsets, batch)
         records = self._limit_tasks(records, batch.offsets)
@@ -142,7 +143,7 @@ class BatchWriter:
         return rows.decode(records)
 
     def _left(self, counts: notes.BatchCounts) -> int:
-        """Return the number of records that Java could not read, and remember their share of the batch."""
+        """Return the number of records that Java could not read, and store the share of these records."""
         left = counts.read - counts.events
         self._share = left / counts.read if counts.read else 0.0
         return left
@@ -219,7 +220,7 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
 def _loses_no_executor(spark: SparkSession) -> bool:
     """Return whether the session's tasks run in the session's own Java process.
 
-    In other sessions, an executor may be lost, and Spark must then compute the rows of this executor again.
+    If executors run in other processes, an executor may be lost, and Spark must then compute its rows again.
     """
     return bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
 

@@ -80,7 +80,7 @@ class DecodedRows(Protocol):
     def counts(self) -> BatchCounts:
         """The counts of the rows.
 
-        The counts by partition are missing if an earlier count of the whole batch contains them.
+        The counts by partition may be missing if other counts of the same batch contain them.
         """
 
     @property

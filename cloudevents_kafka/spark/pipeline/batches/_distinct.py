@@ -63,7 +63,8 @@ def _new(events: DataFrame, table: DataFrame | None, within: int) -> DataFrame:
 def _not_landed(events: DataFrame, table: DataFrame, within: int) -> DataFrame:
     """Return the events that have not landed.
 
-    An event has landed if a row has the same source and id, and a timestamp at most ``within`` seconds away.
+    An event has landed if a row has the same source and id, and the two timestamps differ by at most
+    ``within`` seconds.
     """
     days = -(-within // 86_400)
     dates = [row[_DATE] for row in events.select(_DATE).distinct().limit(_MOST_DATES + 1).collect()]

@@ -61,7 +61,7 @@ class Counting:
     """
 
     def __init__(self, offsets: notes.OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
-        """If ``by_java`` is true, the session has the Java functions."""
+        """Describe the counts; ``by_java`` says whether the session has the Java functions."""
         columns = _partition_columns(offsets)
         self._aggregates = [
             "count(1) AS records",

@@ -56,9 +56,10 @@ def read_out_of_range(
 ) -> DataFrame:
     """Return the records of a batch, with a null timestamp where Spark cannot convert the timestamp.
 
-    The function ``options`` returns the options with which Spark reads the offsets that are the argument of
-    the function. Raises `PipelineFailed` if librdkafka cannot read the records. Also raises `PipelineFailed`
-    if the records of one partition, from the first such timestamp on, are too large together.
+    The argument of the function ``options`` is offsets; the function returns the options with which Spark
+    reads these offsets. Raises `PipelineFailed` if librdkafka cannot read the records. Also raises
+    `PipelineFailed` if the records of one partition, from the first timestamp out of range on, are too large
+    together.
     """
     found = list(_find(offsets, options(offsets)))
     for part in found:

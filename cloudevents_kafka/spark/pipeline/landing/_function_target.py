@@ -26,11 +26,11 @@ class EventBatch:
 
     ``number`` is the number of the batch in the folder of the pipeline, beginning with 0. If a batch is
     passed again, because a run was killed or the function raised an error, it has the same number and the
-    same records. ``events`` and ``quarantine`` are DataFrames with the columns of the tables of these names.
-    The rows stay in memory or on disk until the function returns, so the function may read them several
-    times. ``offsets`` maps each topic to its partitions (as text), and each partition to the range of offsets
-    that was read: ``start`` is the first offset of the range, and ``end`` is the first offset after the
-    range.
+    same records. ``events`` and ``quarantine`` are DataFrames with the columns of the tables that have the
+    same names. The rows stay in memory or on disk until the function returns, so the function may read them
+    several times. ``offsets`` maps each topic to its partitions (as text), and each partition to the range of
+    offsets that was read: ``start`` is the first offset of the range, and ``end`` is the first offset after
+    the range.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions

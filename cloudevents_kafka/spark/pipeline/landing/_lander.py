@@ -8,7 +8,7 @@
 4. If the options contain a schema registry, the schemas of the records' data are fetched from this registry.
    Then `Landed.begin` writes the offsets and the settings of the batch to the file ``begun.json``, except for
    Parquet.
-5. `Target.start` forgets rows that were staged for another batch.
+5. `Target.start` discards rows that were staged for another batch.
 6. `BatchWriter` asks Spark to decode and count the records. If `Target.appends` has returned a function, this
    function stages the rows in the same pass. Otherwise, Spark stores the rows, and `BatchWriter` passes them
    to `Target.compare` and `Target.take`.

@@ -55,7 +55,7 @@ _HAS_NAMESPACE: Final = "fs.capability.etags.preserved.in.rename"
 
 
 class WrongStore(FolderFailed):
-    """The folder of a pipeline is in a store that cannot be used for tables of this kind.
+    """The folder of a pipeline is in a file system that cannot be used for tables of this kind.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongStore

@@ -3,10 +3,10 @@
 First, the rows of all tables are staged. Then each table receives its rows in one commit; the commit to the
 table of events is the last. If the process is killed between two commits, the next run finds the offsets and
 the settings of the batch in the file ``begun.json``. The next run reads the records at these offsets again,
-and counts the records. It adds rows to each table whose ledger does not contain the offsets. If the file
-``begun.json`` was removed, the next run plans a new batch, which begins at the same offset. If a table has
-rows of the earlier batch, the new batch adds no rows for the same offsets to this table. Readers may see a
-batch's rows in the quarantine and in separate tables before the commit to the table of events.
+and counts the records. The next run adds rows to each table whose ledger does not contain the offsets. If the
+file ``begun.json`` was removed, the next run plans a new batch, which begins at the same offset. If a table
+has rows of the earlier batch, the new batch adds no rows for the same offsets to this table. Readers may see
+a batch's rows in the quarantine and in separate tables before the commit to the table of events.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class TablesTarget(Target):
     def recover(self) -> None:
         """Use the ledger of the table of events as the list of landed offsets.
 
-        Raises `WrongTable` if a table is missing, was replaced, or was set back to an earlier version.
+        Raises `WrongTable` if a table is missing, was replaced, or was restored to an earlier version.
         """
         self._landed.use_ledger(self._read_ledger())
 
@@ -130,7 +130,7 @@ class TablesTarget(Target):
     def _read_ledger(self) -> notes.Ledger:
         """Return the ledger of the table of events.
 
-        Raises `WrongTable` if a table is missing, was replaced, or was set back to an earlier version.
+        Raises `WrongTable` if a table is missing, was replaced, or was restored to an earlier version.
         """
         for table, known in self._noted_ids().items():
             opened = self._open(table)
@@ -162,7 +162,7 @@ class TablesTarget(Target):
         return [self._open(table).ledger(adopt=self._adopt) for table in others]
 
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:  # noqa: ARG002
-        """Forget rows that were staged for another batch.
+        """Discard rows that were staged for another batch.
 
         If the batch was compared with the table and committed, so that only its manifest is missing, return
         the counts of the batch. Otherwise, return None.

@@ -51,7 +51,7 @@ class Target(ABC):
 
     @abstractmethod
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:
-        """Start a batch, and forget rows that were staged for another batch.
+        """Start a batch, and discard rows that were staged for another batch.
 
         If the counts of the batch are known and all of its rows have landed, return the counts; otherwise
         return None.

@@ -151,7 +151,7 @@ def _optimize(tables: Sequence[Table], sort_by: tuple[str, ...]) -> Iterator[Mai
 def _columns(table: Table, sort_by: tuple[str, ...]) -> dict[str, str]:
     """Return the columns of ``sort_by`` that a table has, each with its name in the table.
 
-    The two names may differ in case, because Spark ignores case by default.
+    A name in ``sort_by`` and the name in the table may differ in case, because Spark ignores case by default.
     """
     names = table.columns()
     own = {name.lower(): name for name in names} | {name: name for name in names}

@@ -101,7 +101,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``duplicates`` counts events that did not land because the table has them already; see the option
     ``deduplicate``. With the option ``upsert``, ``changes`` counts records by their outcome: a record has
     ``inserted``, ``updated`` or ``deleted`` a row, or is ``older`` than the row. ``tombstones`` counts the
-    records in ``changes`` that have a key but no value. Such records are not events.
+    records in ``changes`` that have a key but no value. Tombstones are not events.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts

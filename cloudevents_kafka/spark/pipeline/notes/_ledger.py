@@ -1,9 +1,9 @@
 """Ranges of offsets, and `Ledger`, which lists the ranges whose records are in a table.
 
 A ledger lists ranges by topic, id of the topic, pipeline and partition. A commit adds rows to a table, and
-the offsets of these rows to the table's ledger, in one step. docs/design.md explains this under "The law of
-landing". If the offset of a row is not in the ledger, another writer has added the row. Such a row does not
-count as a landed record.
+the offsets of these rows to the table's ledger, in one step. docs/design.md explains ledgers under "The law
+of landing". If the offset of a row is not in the ledger, another writer has added the row. Such a row does
+not count as a landed record.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Ledger(msgspec.Struct, frozen=True):
     def begins(self) -> list[LedgerEntry]:
         """Return the empty ranges; an empty range says at which offset of a partition a pipeline begins.
 
-        This pipeline has not landed any record of the partition.
+        A pipeline with an empty range has not landed any record of the partition.
         """
         return [entry for entry in self.entries() if entry.offsets.start == entry.offsets.end]
 

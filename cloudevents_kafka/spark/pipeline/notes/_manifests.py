@@ -5,7 +5,8 @@ so only the last `_FILES_KEPT` manifests are kept.
 
 Earlier versions of this package could also land batches through Spark Connect. These versions wrote each of
 these files to a separate folder in ``_batches/connect``, and manifests to the folders ``0`` to ``3`` in turn.
-Files in such folders are still read. If there are several files of the same type, the newest file is used.
+Files in ``_batches/connect`` are still read. If there are several files of the same type, the newest file is
+used.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     up to this batch, and ``total`` counts the records of all these batches. ``tables`` maps Delta or Iceberg
     tables to their ids. ``rows`` maps tables to the number of rows in the committed files, if this number is
     known. ``seconds`` maps each step of the pipeline to its duration in seconds. ``names`` maps each table to
-    the fields in the typed data of its Parquet files. The path of a field contains the names of all fields
-    around the field, from the outermost, and then the field's own name.
+    the paths of the fields in the typed data of its Parquet files. The path of a field contains the names of
+    all fields around the field, from the outermost, and then the field's own name.
     """
 
     staging: str = ""

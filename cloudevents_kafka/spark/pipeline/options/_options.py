@@ -30,7 +30,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``out/_checkpoint``. With ``once``, the pipeline reads the existing records and ends; otherwise, a batch
     starts every ``interval`` seconds. ``start`` is the position at which the first run begins: "earliest",
     "latest", or offsets in Spark's JSON. Later runs continue at the checkpoint. ``max_records`` limits the
-    number of records in a batch, and so the memory that a batch needs. None means that there is no limit.
+    number of records in a batch, and so the memory that a batch needs. If ``max_records`` is None, there is
+    no limit.
 
     ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` write
     to tables in the folders ``out/events`` and ``out/quarantine``. If ``table`` is set to a name in a
@@ -68,8 +69,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     clause. If the event does not contain the value of the attribute, the column also lists this value. If a
     record has no deviations, the column is null. The column is added to Delta and Iceberg tables that a run
     without ``lenient`` has created. With ``parquet``, only the files of runs with ``lenient`` contain the
-    column. If a folder also contains other files, read the folder with Spark's option ``mergeSchema`` or
-    DuckDB's ``union_by_name``.
+    column. If a folder also contains files without this column, read the folder with Spark's option
+    ``mergeSchema`` or DuckDB's ``union_by_name``.
 
     ``topic_pattern`` is a regular expression, which replaces ``topics``. The pipeline reads all topics whose
     whole name matches the expression, including topics that are created later.
@@ -86,7 +87,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     source and id, and a timestamp that differs by at most this span. The summary counts such events as
     ``duplicates``.
 
-    With ``upsert``, the table has one row for each key. The option defines the key of a row: "key" is the key
+    With ``upsert``, the table has one row for each key. ``upsert`` defines the key of a row: "key" is the key
     of the Kafka record, and all other values are attributes, such as "subject". Each row contains the last
     record of its key, in the order of offsets. The column ``deleted`` says whether this record was a
     deletion. A record without a value is a deletion. The option ``deleted``, such as "iodebeziumop=d", names
@@ -94,13 +95,13 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``upsert`` require ``delta`` or ``iceberg``, and cannot be combined with ``tables``.
 
     With ``adopt``, a pipeline may land in tables that contain rows, but no commit of a pipeline. The existing
-    rows stay in the tables, and do not count as landed records. By default, the pipeline does not start with
-    such tables.
+    rows stay in the tables, and do not count as landed records. Without ``adopt``, the pipeline does not
+    start with such tables.
 
-    With ``allow_data_loss``, the pipeline continues if records have expired before they were read. By
-    default, the pipeline fails. ``forget_topics`` lists topics that earlier runs have read and that
-    ``topics`` no longer contains, such as deleted topics. The pipeline does not read the remaining records of
-    these topics, and continues with all other topics.
+    With ``allow_data_loss``, the pipeline continues if records have expired before they were read. Without
+    ``allow_data_loss``, the pipeline fails in this case. ``forget_topics`` lists topics that earlier runs
+    have read and that ``topics`` no longer contains, such as deleted topics. The pipeline does not read the
+    remaining records of these topics, and continues with all other topics.
 
     ``metrics_file`` is a file to which the pipeline appends one line of JSON for each batch, with the metrics
     of the batch. After a minute without a batch, the pipeline appends a line with the lags. If the name of

@@ -118,9 +118,10 @@ def replay_quarantine(
     values.
 
     With Delta and Iceberg, the pipeline may run at the same time. ``spark`` is your session; without it, the
-    function starts a local Spark. Raises `ValueError` for a wrong condition. Raises `InUse` if another replay
-    is running, or if a pipeline uses the same folder of Parquet files. Also raises `WrongTable`,
-    `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`, `NotOnConnect`, and the errors of `local_session`.
+    function starts a local Spark. Raises `ValueError` if the option ``where`` is not an SQL condition on the
+    columns of the quarantine. Raises `InUse` if another replay is running, or if a pipeline uses the same
+    folder of Parquet files. Also raises `WrongTable`, `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`,
+    `NotOnConnect`, and the errors of `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions

@@ -74,7 +74,7 @@ class TablesReplay:
     def land(self, note: ReplayNote, rows: Rows) -> None:
         """Commit the staged rows to each table whose ledger does not count the replay yet.
 
-        The table of events and the table of outcomes come last.
+        The last commits are to the table of events and to the table of outcomes.
         """
         for table in _tables_of(note):
             self._commit(table, note, rows)

@@ -10,7 +10,8 @@ tables may have rows of a batch whose events have not landed. The next backfill 
 with the offsets and settings that the file in ``_backfill`` contains. If this file is missing, the next
 backfill begins a new batch at the same offset. So each record lands once, even after a kill at any step. If
 two backfills run at the same time, only one of them lands each batch. A backfill of Parquet files locks the
-folder of the pipeline. The numbers of its manifests follow the number of the pipeline's last manifest.
+folder of the pipeline. The numbers of the backfill's manifests follow the number of the pipeline's last
+manifest.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class EventPipeline:
     ``spark`` must be a session in this process: `start` raises `NotOnConnect` for a session of Spark Connect.
 
     ``report`` is called with each batch that has landed, and ``warn`` is called with each warning. The thread
-    that calls `wait` or `run` calls both functions. Most programs only call `run`. Other programs call
+    that calls `wait` or `run` calls both functions. Most programs call only `run`. Other programs call
     `start`, then call `wait` until it returns true, and then call `close`. If you use the pipeline as a
     context manager, it calls `start` and `close`.
 

@@ -17,9 +17,9 @@ class Run:
     """A running pipeline; call `wait` until it returns true, then call `close`.
 
     `EventPipeline` creates and closes a run. The ``reader`` of a run reads records, and lands the records
-    batch by batch. `wait` calls the method ``advance`` of the reader again and again. Each call reports
-    batches that have landed, does work that is due regularly, and returns whether the reader has read all
-    records.
+    batch by batch. `wait` calls the method ``advance`` of the reader again and again. Each call of
+    ``advance`` reports batches that have landed, does regular checks, and returns whether the reader has read
+    all records.
     """
 
     def __init__(

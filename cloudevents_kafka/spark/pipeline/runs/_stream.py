@@ -60,7 +60,7 @@ class Stream:
     """A streaming query.
 
     If the query first repeats a batch that an earlier query had planned, the query may end after this batch.
-    Then a new query continues.
+    If the query ends in this way, the stream starts another query, which continues.
     """
 
     pause = 0.2

@@ -15,7 +15,7 @@ _COMMIT_SECONDS: Final = 300.0
 
 @contextmanager
 def commit_lock(location: str) -> Iterator[None]:
-    """Lock a table in a local folder for a commit, and yield; for a table elsewhere, only yield.
+    """Lock a table in a local folder for a commit, and yield; for any other table, only yield.
 
     In this block, no other process of this machine commits to the table. The lock is necessary because Delta
     and Iceberg first check whether a version exists, and then rename a file. On a local disk, these are two

@@ -107,7 +107,7 @@ class Store(Protocol):
         """Write a file; if there is a file with this path already, replace it.
 
         A local file is replaced in one step. In other file systems, the file is missing if the process is
-        killed between two steps.
+        killed after the old file was removed.
         """
         self.remove(path)
         self.create(path, content)
@@ -122,7 +122,8 @@ def open_store(location: str, spark: SparkSession) -> Store:
 def without_patterns(url: str) -> str:
     """Return a URL for Spark's readers, in which special characters are escaped.
 
-    Otherwise, Spark would read braces, brackets, asterisks and question marks as patterns of file names.
+    Without these escapes, Spark would read braces, brackets, asterisks and question marks as patterns of file
+    names.
     """
     return _PATTERN_CHARACTERS.sub(r"\\\g<0>", url)
 

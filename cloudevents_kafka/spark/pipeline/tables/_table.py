@@ -69,7 +69,7 @@ class Table(ABC):
     kind: str
     provider: TableFormat
     conflicts: str
-    """A regular expression; it matches the text of an error if another commit was faster."""
+    """A regular expression that matches the text of an error if another commit was faster."""
 
     partitions: tuple[str, ...] = (RECORD_DATE,)
     """The columns by which a newly created table is partitioned."""

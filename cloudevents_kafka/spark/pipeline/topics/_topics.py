@@ -57,8 +57,8 @@ class TopicNotDescribed(Exception):
 class TopicState(NamedTuple):
     """The id of a topic and the end offsets of its partitions.
 
-    ``id`` is None if the brokers do not report the id; ``no_id_reason`` is the reason. ``ends`` maps each
-    partition (as text) to the offset after its last record, and is None if the ends are unknown.
+    If the brokers do not report the id, ``id`` is None, and ``no_id_reason`` is the reason. ``ends`` maps
+    each partition (as text) to the offset after its last record, and is None if the ends are unknown.
     ``partitions`` is the number of partitions, or 0 if this number is unknown.
     """
 

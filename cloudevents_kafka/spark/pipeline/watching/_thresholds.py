@@ -4,11 +4,11 @@ These rules hold; ``tests/spark/pipeline/watching/test_thresholds.py`` tests the
 of batches:
 
 1. Each topic is checked separately, and each threshold is checked separately.
-2. The share is computed for the records in a window. A window of ``seconds`` contains the batches that were
-   reported in the last ``seconds`` seconds. A window of ``records`` contains the newest batches: just enough
-   batches to have at least ``records`` records together. If all batches together have fewer records, the
-   share is 0. Batches are counted in groups, each of which covers about one hundredth of the window. So a
-   window has few groups, and the records of a group leave the window together.
+2. The share of records in the quarantine is computed for the records in a window. A window of ``seconds``
+   contains the batches that were reported in the last ``seconds`` seconds. A window of ``records`` contains
+   the newest batches: just enough batches to have at least ``records`` records together. If all batches
+   together have fewer records, the share is 0. Batches are counted in groups, each of which covers about one
+   hundredth of the window. So a window has few groups, and the records of a group leave the window together.
 3. A threshold fires if the value is above the threshold, and was not above the threshold at the previous
    check. So a threshold does not fire again while the value stays above the threshold.
 4. A new run begins with empty windows and without crossed thresholds. So in a new run, a threshold fires
@@ -40,7 +40,7 @@ _TEXT: Final = re.compile(
 class ThresholdCrossed(PipelineError):
     """A threshold has ended the run.
 
-    All batches of the run have landed, and a new start continues after these batches.
+    All batches of the run have landed, and the next run continues after these batches.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions, Threshold
@@ -183,7 +183,7 @@ class Thresholds:
         self._crossed: set[tuple[str, Threshold]] = set()
 
     def add(self, counts: BatchCounts, now: float) -> None:
-        """Add the counts of a batch; ``now`` is the time of its report, in seconds."""
+        """Add the counts of a batch; ``now`` is the time at which the batch is reported, in seconds."""
         for topic, parts in counts.offsets.items():
             read = sum(part.records for part in parts.values())
             for threshold, windows in self._windows.items() if read else ():
