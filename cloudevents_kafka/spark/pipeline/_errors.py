@@ -210,7 +210,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def failure_of(text: str) -> PipelineFailed:
-    """Return a `PipelineFailed` with the cause in an error text of Spark, and advice for a known cause."""
+    """Return a `PipelineFailed` with the innermost cause in ``text``, and with advice for known causes."""
     key = next((key for pattern, key in _PATTERNS if re.search(pattern, text)), None)
     advice = "" if key is None else f"\n{_ADVICE[key]}"
     return PipelineFailed(f"Spark stopped: {_cause(text)}{advice}", final=key in _FINAL)

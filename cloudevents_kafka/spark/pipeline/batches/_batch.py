@@ -1,17 +1,17 @@
 """How a batch of records becomes rows of tables: one pass over the records writes and counts the rows.
 
 `BatchWriter.write` writes the rows while Spark computes them. `BatchWriter.write_kept` first stores all rows
-of a batch in Spark. This is necessary if the whole batch must be known before its rows are written. There are
-three such cases: the batch has several tables, each with a separate commit; the batch is compared with the
-rows of a table; or the target is a user's function.
+of a batch in Spark. Storing all rows is necessary if the whole batch must be known before its rows are
+written. There are three such cases: the batch has several tables, each with a separate commit; the batch is
+compared with the rows of a table; or the target is a user's function.
 
 If the Java function can read a record, Spark writes the row of this record without Python in the query plan.
-Usually, there are only a few records that the Java function cannot read. These records come to the driver
-together with the counts, and the driver decodes and counts them. If there are too many of these records for
-the driver, Spark reads them a second time. If many records of a batch need Python, then Python decodes all
-records of the next batch while Spark writes the events. In this next batch, the few records that are not
-events come to the driver. If a batch has many records that are not events, Spark stores all rows of the next
-batch until the events and the quarantine are written.
+If the Java function cannot read a record, this record comes to the driver together with the counts, and the
+driver decodes and counts it. Usually, there are only a few such records. If there are too many of these
+records for the driver, Spark reads them a second time. If many records of a batch need Python, then Python
+decodes all records of the next batch while Spark writes the events. In this next batch, the few records that
+are not events come to the driver. If a batch has many records that are not events, Spark stores all rows of
+the next batch until the events and the quarantine are written.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def _with_outcomes(changes: DataFrame, keys: list[str]) -> DataFrame:
 
 
 def _quarantine(batch: KeptBatch, refused: DataFrame, upsert: Upsert) -> DataFrame:
-    """Return the rows of the quarantine, without tombstones and with the records that were refused.
+    """Return the rows of the quarantine: tombstones are removed, and the refused records are added.
 
     The refused records are selected from the rows of Spark's source, because rows of events do not have all
     headers.

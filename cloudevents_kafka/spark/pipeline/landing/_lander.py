@@ -146,9 +146,9 @@ class BatchLander:
     def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
         """Land an unfinished batch of an earlier run, and return its manifest.
 
-        If `Target.is_decided` returns true, the batch is read with the settings that the earlier run used.
-        Otherwise, the batch is read with the settings of this run. Raises `TopicChanged` if a topic of the
-        batch was deleted.
+        If `Target.is_decided` returns true, the batch is read with the settings that the earlier run used. If
+        `Target.is_decided` returns false, the batch is read with the settings of this run. Raises
+        `TopicChanged` if a topic of the batch was deleted.
         """
         self._topics.check_ids(batch.ids, batch.offsets)
         records = self._records(spark, batch.offsets)

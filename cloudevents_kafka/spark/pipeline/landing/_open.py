@@ -187,7 +187,7 @@ def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare
 
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
-    """Raise `WrongTable` if the tables are in a catalog that only exists until the session ends."""
+    """Raise `WrongTable` if the tables are in a catalog that exists only until the session ends."""
     if options.table is None:
         return
     catalog, _ = catalog_of(spark, name_parts(options.table))

@@ -38,10 +38,11 @@ TopicIds = Mapping[str, str]
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the records of a batch are read, and to which tables the rows go.
 
-    ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps such
-    patterns to schemas of the events' data. ``rescue`` says whether an event lands even if some of its data
-    does not match the schema. ``writers`` contains the schemas with which framed data was written, from a
-    schema registry. ``upsert`` says which row a record changes, and which records delete a row.
+    ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps patterns
+    of event types to schemas of the events' data. ``rescue`` says whether an event lands even if some of its
+    data does not match the schema. If serializers of a schema registry have written the data, ``writers``
+    contains the schemas of this registry. ``upsert`` says which row a record changes, and which records
+    delete a row.
     """
 
     lenient: bool = False

@@ -84,15 +84,15 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     ``deduplicate`` is a span of time, such as "1h" or "7 days". An event does not land if an earlier record
     in its batch has the same source and id. An event also does not land if a row in the table has the same
-    source and id, and a timestamp that differs by at most this span. The summary counts such events as
-    ``duplicates``.
+    source and id, and a timestamp that differs by at most this span. The summary counts the events that do
+    not land for one of these reasons as ``duplicates``.
 
     With ``upsert``, the table has one row for each key. ``upsert`` defines the key of a row: "key" is the key
     of the Kafka record, and all other values are attributes, such as "subject". Each row contains the last
-    record of its key, in the order of offsets. The column ``deleted`` says whether this record was a
-    deletion. A record without a value is a deletion. The option ``deleted``, such as "iodebeziumop=d", names
-    an attribute and a value; an event with this attribute and value is also a deletion. ``deduplicate`` and
-    ``upsert`` require ``delta`` or ``iceberg``, and cannot be combined with ``tables``.
+    record of its key, in the order of offsets. The column ``deleted`` says whether the last record of the key
+    was a deletion. A record without a value is a deletion. The option ``deleted``, such as "iodebeziumop=d",
+    names an attribute and a value; an event with this attribute and value is also a deletion. ``deduplicate``
+    and ``upsert`` require ``delta`` or ``iceberg``, and cannot be combined with ``tables``.
 
     With ``adopt``, a pipeline may land in tables that contain rows, but no commit of a pipeline. The existing
     rows stay in the tables, and do not count as landed records. Without ``adopt``, the pipeline does not

@@ -9,7 +9,7 @@ pipeline, so adjacent ranges of the pipeline and of backfills are joined. If a b
 tables may have rows of a batch whose events have not landed. The next backfill first finishes this batch,
 with the offsets and settings that the file in ``_backfill`` contains. If this file is missing, the next
 backfill begins a new batch at the same offset. So each record lands once, even after a kill at any step. If
-two backfills run at the same time, only one of them lands each batch. A backfill of Parquet files locks the
+two backfills run at the same time, each batch still lands only once. A backfill of Parquet files locks the
 folder of the pipeline. The numbers of the backfill's manifests follow the number of the pipeline's last
 manifest.
 """

@@ -312,8 +312,8 @@ def _explained(verb: str, url: str) -> Iterator[None]:
 class HadoopStore(Store):
     """A folder in any file system that Hadoop supports.
 
-    No kind of lock works in all these file systems. Instead, Spark detects with its checkpoint that there is
-    a second writer, and stops this writer.
+    No kind of lock works in all these file systems. If a second pipeline writes to the folder, Spark detects
+    this with its checkpoint, and stops the second pipeline.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:

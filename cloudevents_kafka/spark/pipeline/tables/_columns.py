@@ -80,8 +80,8 @@ def event_columns(
     the prefix of the names of event columns, such as ``read.``. Headers that are part of the event are
     removed from the record's headers. With ``lenient``, the column `TOLERATED` follows the columns of the
     event and of the record. With ``routes``, the first column is `TABLE`. ``by_java`` says whether the
-    session has the Java functions. ``typed`` contains SQL for typed columns. Such a column replaces a column
-    with the same name, or else follows the other columns.
+    session has the Java functions. ``typed`` contains SQL for typed columns. A typed column replaces the
+    column with the same name. If there is no such column, the typed column follows the other columns.
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 

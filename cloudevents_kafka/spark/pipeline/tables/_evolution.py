@@ -52,7 +52,7 @@ class Difference(NamedTuple):
 def differences(table: DataType, rows: DataType, path: tuple[str, ...] = ()) -> Iterator[Difference]:
     """Yield the differences between the types in a table and the types in rows.
 
-    Some differences can be removed by changing the table, others cannot.
+    A change of the table can remove only differences of the kinds "new" and "wider".
     """
     found, wanted = _children(table), _children(rows)
     if type(table) is type(rows) and wanted:
@@ -78,7 +78,7 @@ def names_in(type_: DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def two_cases(paths: Iterable[tuple[str, ...]]) -> tuple[str, str] | None:
-    """Return two paths of fields in the same struct whose names differ only in case, or None."""
+    """Return the paths of two fields of one struct whose names differ only in case, or None."""
     seen: dict[tuple[str, ...], tuple[str, ...]] = {}
     for path in paths:
         other = seen.setdefault((*path[:-1], path[-1].lower()), path)
@@ -144,7 +144,7 @@ def _children(type_: DataType) -> Mapping[str, DataType]:
 
 
 def _is_wider(wide: DataType, narrow: DataType) -> bool:
-    """Return whether ``wide`` is a type of numbers that has all numbers of the type ``narrow``, and more."""
+    """Return whether the type ``wide`` can represent all numbers of the type ``narrow``, and more."""
     from pyspark.sql.types import DecimalType
 
     if isinstance(wide, DecimalType) and isinstance(narrow, DecimalType):

@@ -328,8 +328,8 @@ class Table(ABC):
         """Delete older versions, and files that belong to no version, with the format's own procedures.
 
         Versions that were current in the last ``keep_hours`` hours stay readable. If there are more than
-        `MOST_VERSIONS` such versions, two groups of them stay: the newest `MOST_VERSIONS` versions, and all
-        versions of the last `SHORTEST_HOURS` hours.
+        `MOST_VERSIONS` such versions, only the newest `MOST_VERSIONS` versions and the versions of the last
+        `SHORTEST_HOURS` hours stay.
         """
 
     @abstractmethod

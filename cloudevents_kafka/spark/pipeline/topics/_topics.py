@@ -3,8 +3,8 @@
 Offsets restart at 0 in such a topic, so the landed offsets belong to records of the deleted topic. A topic
 that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares the topics' ids
 with the ids in the manifests. The monitor also compares the end of each partition with the landed offsets of
-the partition. If the brokers do not report ids, the monitor compares only the ends. Then the monitor detects
-that a topic was created again only while the new topic has fewer records than have landed.
+the partition. If the brokers do not report ids, the monitor compares only the ends. Without ids, the monitor
+detects that a topic was created again only while the new topic has fewer records than have landed.
 
 The pipeline checks the topics at its start. For each batch, the pipeline checks the topics twice: before it
 reads the batch, and before the batch lands. Kafka never uses an id for a second topic. So if both checks find
