@@ -160,8 +160,8 @@ class BrokenEvent(DecodeError, InvalidEvent):
 class BrokenData(DecodeError, DataError):
     """The record is a CloudEvent, but its data does not match its content type or the requested type.
 
-    ``event`` is the event. An `EventConsumer` with ``eager_data`` or ``data_type`` returns this error; the
-    error's cause is the `DataError`.
+    ``event`` is the event with the wrong data. An `EventConsumer` with ``eager_data`` or ``data_type``
+    reports this error; the error's cause is a `DataError`.
 
     Examples:
         >>> from cloudevents_kafka import BrokenData, EventConsumer

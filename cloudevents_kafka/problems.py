@@ -1,4 +1,4 @@
-"""`Problem`, a broken rule, and the errors for invalid events, wrong data and failed writing."""
+"""`Problem`, which describes a broken rule, and the errors of invalid events, wrong data and encoding."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Problem(msgspec.Struct, frozen=True):
 
     @property
     def seen(self) -> str | None:
-        """The value as messages show it: escaped and truncated."""
+        """The value as error messages show it: escaped and truncated."""
         return self.value if self.value is None or isinstance(self.value, str) else preview(self.value)
 
     @property
@@ -61,9 +61,9 @@ class Problem(msgspec.Struct, frozen=True):
 class LeftOut(Problem, frozen=True):
     """The value of an attribute, a header or a JSON member that lenient reading leaves out of an event.
 
-    ``attribute`` is the name as received, and ``value`` is the complete value. A number, an object or a list
-    is a JSON text. A value that is not UTF-8 is bytes. ``value`` is None if the record contains no value for
-    the name.
+    ``attribute`` is the name as received, and ``value`` is the complete value. For a number, an object or a
+    list, ``value`` is the JSON text. For a value that is not UTF-8, ``value`` is bytes. ``value`` is None if
+    the record contains no value for the name.
 
     Examples:
         >>> from cloudevents_kafka import Record, decode
@@ -76,7 +76,7 @@ class LeftOut(Problem, frozen=True):
 
     @property
     def seen(self) -> str | None:
-        """The value as messages show it: escaped and truncated."""
+        """The value as error messages show it: escaped and truncated."""
         return None if self.value is None else preview(self.value)
 
 

@@ -135,7 +135,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, source: RecordInput) -> Record:
-        """Return the record of a client's message; the message's methods and attributes show the client.
+        """Return the record of a client's message; the message's attributes and methods identify the client.
 
         Accepts objects with methods (confluent-kafka's ``Message``) or attributes (records of aiokafka,
         kafka-python and `protocol`), a Spark ``Row``, a dictionary, or a `Record`. Raises `TypeError` for

@@ -32,7 +32,7 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
 HeadersRead = tuple[dict[str, Any], list[Check] | None]
-"""The attributes, and the checks of the attributes that have rules; None if no attribute has rules."""
+"""The attributes, and the checks of the attributes that have rules, or None if no attribute has rules."""
 
 _MISSPELLED: Final = "?"
 _UNKNOWN: Final = "??"
@@ -181,8 +181,8 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
 def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
     """Return the headers of an event, in the order of the event's attributes, and the value of the record.
 
-    Raises `EncodeError` if the datacontenttype looks like the content type of a structured record. Readers
-    would then read the record in structured mode.
+    Raises `EncodeError` if the datacontenttype looks like the content type of a structured record, because
+    readers would read such a record in structured mode.
     """
     attributes, payload, kind = binary_parts(event)
     names = header_names

@@ -91,8 +91,8 @@ class Undecodable(msgspec.Struct, frozen=True):
 def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     """Return the event in a record of either content mode and any known event format.
 
-    The record may be a message of a client: see `Record.of`. With ``lenient``, deviations of known producers
-    are accepted; `decode` returns a list of the accepted deviations.
+    The record may be a message of a Kafka client: see `Record.of`. With ``lenient``, deviations of known
+    producers are accepted; `decode` also returns the accepted deviations.
 
     Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or `UnsupportedBatch` if the record is not a valid
     event; the error contains the record. The bytes of a record never cause any other error.
@@ -113,8 +113,8 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
     """Return the event that `from_record` returns for a record, or the error that `from_record` raises.
 
     The record may be a message of a client, such as confluent-kafka's ``Message``; ``record`` of the result
-    is always a `Record`. Raises `TypeError` or `ValueError` if the object is not a record, as `Record.of`
-    does.
+    is always a `Record`. Like `Record.of`, this function raises `TypeError` or `ValueError` if the object is
+    not a record.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, decode

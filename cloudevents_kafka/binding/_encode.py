@@ -172,7 +172,7 @@ def _record_like(like: RecordInput) -> Record:
 def _encode_like(
     event: Event, like: Record, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and value of an event that was read from ``like``, or of a changed event."""
+    """Return the headers and value of the event in ``like``, or of a changed copy of this event."""
     sniffed = sniff(like.headers)
     is_like = format in {None, sniffed.format} and mode in {None, sniffed.mode}
     if is_like and sniffed.mode == "binary":
@@ -276,9 +276,9 @@ def _encode_like_deviating(
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:
     """Return the headers of ``like``, in which written headers replace headers with the same names.
 
-    Written headers with new names are last. If the content mode does not change, headers with a null value
-    stay, although the event does not have these attributes. A copy of the content-type stays if it equals the
-    written content-type.
+    Written headers whose names are not in ``like`` are last. If the content mode does not change, headers
+    with a null value stay, although the event does not have these attributes. A copy of the content-type
+    stays if it equals the written content-type.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))

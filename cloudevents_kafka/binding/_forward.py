@@ -1,4 +1,4 @@
-"""Write a changed event into its record, which was read leniently; keep the left-out values.
+"""Write a changed event into its leniently read record; keep the values that lenient reading left out.
 
 Several headers or members may stand for one attribute. Only one of these headers or members was read. The new
 value of the attribute replaces this header or member, and is written under the exact name. Headers and
@@ -92,7 +92,7 @@ def _merge_binary(written: Headers, like: Headers, before: Mapping[str, Attribut
 
 
 def _types_differ(headers: Headers) -> bool:
-    """Return whether several headers nearly, and none exactly, have the name content-type, and differ."""
+    """Return whether several misspelled content-type headers differ, and no header has the exact name."""
     found = [pair for pair in headers if pair[1] is not None and exact_name(pair[0]) == CONTENT_TYPE]
     return len({value for _, value in found}) > 1 and CONTENT_TYPE not in dict(found)
 
@@ -185,7 +185,7 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
 
 
 def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
-    """Yield, unchanged, the members of a JSON object that were not read as attributes."""
+    """Yield the text of each member of a JSON object that was not read as an attribute."""
     members: list[tuple[str, bytes]] = []
     unread: set[int] = set()
     before_name = 0

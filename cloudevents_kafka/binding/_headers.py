@@ -74,7 +74,7 @@ def name_in(header: str) -> str:
 
 
 def preview_all(values: Iterable[bytes]) -> str:
-    """Return a text for messages, with the sorted different values of a repeated header."""
+    """Return a text for error messages that lists the distinct values of a repeated header."""
     return " and ".join(preview(value.decode("utf-8", "replace")) for value in sorted(set(values))[:_SHOWN])
 
 

@@ -149,7 +149,7 @@ def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient
 
 
 def framed_hint(value: bytes | None) -> str | None:
-    """Return advice for an event that a schema registry's serializer has framed; None for other values.
+    """Return advice for an event that a schema registry's serializer has framed, or None for other values.
 
     A framed value begins with one marker byte, followed by the schema's id in four bytes or by the schema's
     GUID.
@@ -178,7 +178,7 @@ def _missing_reason(missing: list[str], present: set[str], content_type: str | N
 
 
 def _misspelling(present: set[str]) -> str:
-    """Return a hint about the first header with a wrong case, or with another binding's prefix, or ``""``."""
+    """Return a hint about the first header name with capitals or another binding's prefix, or ``""``."""
     for name in sorted(map(str, present)):
         folded = name.lower()
         if prefix := OTHER_PREFIXES.match(folded):

@@ -60,8 +60,8 @@ def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
 class InvalidContentType(InvalidEvent):
     """The content-type header breaks a rule.
 
-    ``outcome`` is the event in the value, or the error that reading the value raised; None if the header does
-    not name a single format.
+    ``outcome`` is the event in the value, or the error that was raised when the value was read. If the header
+    does not name exactly one format, ``outcome`` is None.
     """
 
     def __init__(self, problems: Sequence[Problem], outcome: Event | InvalidEvent | None = None) -> None:

@@ -94,7 +94,7 @@ def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
 
 
 def _has_other_content_type(headers: Headers) -> bool:
-    """Return whether a header has nearly the name content-type, or several headers copy the content-type."""
+    """Return whether a header name is nearly content-type, or ce_datacontenttype occurs more than once."""
     names = [name for name, _ in headers]
     return names.count(CONTENT_TYPE_COPY) > 1 or any(
         name != CONTENT_TYPE and exact_name(name) == CONTENT_TYPE for name in names

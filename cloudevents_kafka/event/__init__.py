@@ -1,4 +1,4 @@
-"""`Event`, an event with its attributes and data, which also has the methods of the official SDK's events."""
+"""`Event`: the attributes and the data of an event, with the methods of the official SDK's events."""
 
 from cloudevents_kafka.event._event import (
     DataT_co,

@@ -157,10 +157,10 @@ class Event(SdkMethods, Generic[DataT_co]):
 
         Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON or
         absent, data that is a text is treated as in the SDK's binary mode: valid JSON becomes the payload
-        unchanged, and any other text becomes a JSON string. An event of this class is returned unchanged, and
-        another `Event` is returned as an equal event of this class. No attribute is added to the event, and
-        ``source`` is not changed. Raises `InvalidEvent` if the event breaks a rule, and `TypeError` if the
-        object does not have these methods.
+        unchanged, and any other text becomes a JSON string. An instance of this class is returned unchanged.
+        For an instance of another `Event` class, an equal instance of this class is returned. No attribute is
+        added to the event, and ``source`` is not changed. Raises `InvalidEvent` if the event breaks a rule,
+        and `TypeError` if the object does not have these methods.
         """
         if isinstance(source, cls):
             return source
@@ -223,7 +223,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self[name] if name in self._attributes else None
 
     def extension(self, name: str, type: _Class[ValueT]) -> ValueT | None:
-        """Return the value of an attribute as a str, int, bool, bytes or datetime; None if it is absent.
+        """Return the value of an attribute as a str, int, bool, bytes or datetime, or None if it is absent.
 
         Headers contain every value as text, so the value of an extension that is not registered may be a str
         in one event and an int in another event. Raises `InvalidEvent` if the value does not have the
@@ -251,7 +251,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         return name in self._attributes
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of the attributes, in the order in which the record or the call contains them."""
+        """Yield the names of the attributes, in the order of the record or of the constructor's arguments."""
         return iter(self._attributes)
 
     def keys(self) -> KeysView[str]:
@@ -263,7 +263,7 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     @property
     def attributes(self) -> Mapping[str, AttributeValue | datetime]:
-        """All attributes by name, in the order in which the record or the call contains them; read-only."""
+        """All attributes by name, in the order of the record or of the constructor's arguments; read-only."""
         return MappingProxyType({name: self[name] for name in self._attributes})
 
     @property
@@ -329,7 +329,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._with_reader(event)
 
     def _with_reader(self, event: Event) -> Event:
-        """Return ``event`` with the function that was passed to `read_with` of this event, if any."""
+        """Return ``event`` with the function that `read_with` has set for this event, if any."""
         return event.read_with(self._reader) if hasattr(self, "_reader") else event
 
     __replace__ = replace

@@ -58,7 +58,7 @@ REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 
 
 class _Names(dict[str, tuple[str, Problem | None] | None]):
-    """A cache that maps a header name to the exact name and the problem of the spelling, or to None.
+    """A cache that maps a header name to the exact name and the spelling problem; None for unrelated headers.
 
     The exact name is ``""`` if the header is left out because of the problem.
     """

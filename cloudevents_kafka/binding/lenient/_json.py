@@ -1,4 +1,4 @@
-"""Lenient reading of JSON without a content-type, with nearly exact names, or with values of other types."""
+"""Lenient reading of JSON without a content-type, with misspelled names, or with values of wrong types."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Renamings(dict[tuple[str, ...], _Renaming | None]):
 
 
 class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
-    """A cache that maps a content-type without an event format to a problem and the data's content type."""
+    """A cache that maps a content-type without an event format to a problem and the type of the data."""
 
     def __missing__(self, content_type: bytes | None) -> tuple[Problem, str | None]:
         if content_type is None:
@@ -81,7 +81,7 @@ renamings: Final = _Renamings()
 
 
 def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelope | None:
-    """Return the members of a JSON object that contains all required attributes; None for other values.
+    """Return the members of a JSON object with all required attributes; return None for other values.
 
     ``envelope`` contains the members if the object was split already.
     """
@@ -99,7 +99,8 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
 def _split(value: bytes) -> Envelope:
     """Return the members of a JSON object; optional members that the parser refuses are in ``unread``.
 
-    Raises `InvalidEvent` if the value is not a JSON object, or if the parser refuses another member.
+    Raises `InvalidEvent` if the value is not a JSON object, or if the parser refuses the data or a required
+    attribute.
     """
     value = value.removeprefix(_BOM)
     try:
@@ -125,7 +126,7 @@ def _split(value: bytes) -> Envelope:
 
 
 def find_problems(value: bytes | None) -> tuple[Problem, ...]:
-    """Return the problems of a JSON object that contains all required attributes; () for other values."""
+    """Return the problems of a JSON object with all required attributes; return () for other values."""
     try:
         envelope = _split(value or b"")
         if envelope.attributes.keys() >= _REQUIRED:
@@ -175,7 +176,7 @@ def correct_envelope(envelope: Envelope, report: Leniency) -> Event:
 
 
 def _last_values(envelope: Envelope) -> Envelope:
-    """Return an envelope with the last value of each repeated member; null means absent (J-04)."""
+    """Return an envelope with the last value of each repeated member; a null counts as absent (J-04)."""
     attributes, texts = dict(envelope.attributes), dict(envelope.texts)
     earlier: list[tuple[str, bytes]] = []
     for name, text in reversed(envelope.earlier):
@@ -239,7 +240,7 @@ def correct_named(
 def _read_data(
     envelope: Envelope, content_type: AttributeValue | None, tolerated: list[Problem]
 ) -> tuple[bytes | None, DataKind]:
-    """Return the data of an event; JSON that is not text in the charset of the data is kept as JSON."""
+    """Return the data of an event; JSON data that does not match its content type is returned as JSON."""
     data = envelope.data
     try:
         return read_data(data, envelope.encoded, content_type)
@@ -307,7 +308,7 @@ def _identity(value: Any) -> tuple[type, Any]:
 
 
 def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    """Return members, and the rules that they break.
+    """Return the members of an envelope, and the rules that these members break.
 
     Values that an attribute cannot have are replaced by their JSON text. Invalid values of REQUIRED
     attributes are not replaced, because such a record is refused.
@@ -336,7 +337,7 @@ def _stands_for(name: str, members: Mapping[str, Any]) -> str:
 
 
 def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[str]) -> list[LeftOut]:
-    """Return reports of the members that later members replace, except the members in ``refused``."""
+    """Return a report of each member that a later member replaces, unless its name is in ``refused``."""
     return [
         leave_out(Problem(name, *REPEATED), _text_of(text), rule=REPEATED[0])
         for name, text in earlier

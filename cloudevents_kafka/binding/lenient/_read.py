@@ -1,7 +1,7 @@
 """Read the event of a record and accept its deviations; each deviation is returned as a `Problem`.
 
-No value is invented: a missing attribute stays absent, and ambiguous records are refused, as in strict
-reading.
+No value is invented: a missing attribute stays absent. Like strict reading, lenient reading refuses ambiguous
+records.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def marked_type(headers: dict[str, bytes]) -> MediaType | None:
 
 
 def read_leniently(record: Record, unread: Unread) -> Found:
-    """Return the event of a record and the accepted problems; raise errors as strict reading does."""
+    """Return the event of a record and the accepted problems; raise the same errors as strict reading."""
     if unread is not None and not isinstance(unread, InvalidEvent) and not _may_be_quoted(unread):
         return _correct_known(record.value, unread)
     headers, report = normalize_headers(record.headers)

@@ -90,7 +90,7 @@ def _correct_known(
 
 
 def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str, Any]:
-    """Return a dictionary from names to the cached corrections of texts."""
+    """Return the cached corrections of texts, by attribute name."""
     cached = table.corrections
     found: dict[str, Any] = {}
     for name, text in texts.items():

@@ -1,4 +1,4 @@
-"""The problems that lenient reading reports; the Java function reports problems with the same texts."""
+"""The problems that lenient reading reports; the library's Java function reports the same texts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NO_CONTENT_TYPE: Final = ("header is missing: the value was read as a JSON event
 OTHER_CONTENT_TYPE: Final = ("does not name an event format: the value was read as a JSON event", "K-15")
 COPY: Final = ("is in ce_datacontenttype", "K-04")
 HEADER: Final = ("was read as ", "K-05")
-"""The rule text and the clause for the name of a header; the exact name follows the text."""
+"""The rule text and the clause for a misspelled header name; the exact name follows the text."""
 MEMBER: Final = ("was read as ", "N-01")
-"""The rule text and the clause for the name of a member, or for a header's name after ``ce_``.
+"""The rule text and the clause for a misspelled name of a member, or of a header after ``ce_``.
 
 The name of the attribute follows the text.
 """
@@ -33,7 +33,7 @@ UNREAD: Final = ("is JSON without a Python value", "J-03")
 class Leniency(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
-    ``may_be_valid`` is used for records with a header whose name was corrected or occurs more than once:
+    Some records have a header whose name was corrected or occurs more than once. For these records,
     ``may_be_valid`` is true if the other headers may form a valid event in binary mode. ``is_repeated`` is
     true if several headers have the same name, or nearly the same name.
     """
@@ -44,7 +44,7 @@ class Leniency(msgspec.Struct):
     is_repeated: bool = False
 
     def of_content_type(self) -> Leniency:
-        """Return a report with only the problems of the content-type header or its replacement."""
+        """Return a report that contains only the problems of content-type or of its replacement."""
         return Leniency(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
 
 
