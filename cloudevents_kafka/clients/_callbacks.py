@@ -1,11 +1,11 @@
-"""`Callbacks`: calls users' functions after a delivery report of the Kafka client, one after another.
+"""`Callbacks`: calls users' functions, one at a time, after the Kafka client has reported a delivery.
 
 A Kafka client calls its callbacks while one of its methods, such as ``poll``, is running. If a user's
 function called the client from such a callback, the process would end (confluent-kafka stores the state of
 only one call for each thread). So a delivery report only adds functions to a queue, and a thread calls these
 functions after its call of the client has returned. One thread at a time calls the queued functions, in the
-order of the reports. Any thread may be this thread, so ``sys.exit`` in a queued function does not end the
-program, but is logged as an error. While a thread calls these functions, it owns no lock that another thread
+order of the reports. Any thread may call a queued function, so ``sys.exit`` in such a function is logged as
+an error, and does not end the program. A thread that calls these functions owns no lock that another thread
 needs for its own work.
 """
 

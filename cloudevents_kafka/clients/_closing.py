@@ -1,4 +1,4 @@
-"""Set a group's offsets back, so that records are read again, even if the client commits by itself.
+"""Set a group's offsets back, so that records are read again, even if the client commits automatically.
 
 With ``enable.auto.commit``, a client commits the offset after the last record that it has returned from each
 partition. The client commits every few seconds, and when partitions are unassigned. The client does not
@@ -86,8 +86,8 @@ def set_back(
     """Unassign the client, and set the group's committed offsets back to the unread records.
 
     The offset of an unread record is committed only if the group's committed offset is after this record.
-    After this, the client commits nothing by itself. With ``stays``, the client's partitions are assigned
-    again, and the client reads on from the offsets of the unread records.
+    Afterwards, the client commits nothing automatically. With ``stays``, the client's partitions are assigned
+    again, and the client continues at the offsets of the unread records.
     """
     starts = {(place.topic, place.partition): place for place in unread}
     with suppress_client_errors():  # the broker may be away, or the partition revoked

@@ -1,10 +1,11 @@
 """The commits of `EventConsumer.run`.
 
-Only answers of the consumer group show which offsets are committed. Each second, a run requests the committed
-offsets of the partitions in which a commit is necessary or not confirmed yet. Nothing waits for a commit: the
-commit is confirmed when the next answer contains the committed offset. If the answer contains another offset,
-a warning is logged, and the commit is repeated. No commit begins while the broker does not answer: if a
-client has a pending commit, its ``close`` takes 45 seconds longer, or never returns (librdkafka 2.16).
+Only the answers of the group coordinator show which offsets are committed. Each second, a run requests the
+committed offsets of the partitions in which a commit is necessary or not confirmed yet. A run does not wait
+for a commit: the commit is confirmed when the next answer contains the committed offset. If the answer
+contains another offset, a warning is logged, and the commit is repeated. No commit begins while the broker
+does not answer: if a client has a pending commit, its ``close`` takes 45 seconds longer, or never returns
+(librdkafka 2.16).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Commits:
         self._automatic = Automatic(schedule, lock, is_passed=is_passed)
 
     def begin(self) -> Steps[None]:
-        """Yield the call that shows whether the client may commit by itself."""
+        """Yield the call that shows whether the client may commit offsets automatically."""
         yield from self._automatic.begin()
 
     def look(self, assigned: list[TopicPartition]) -> Steps[None]:

@@ -129,8 +129,8 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     def result(self, timeout: float | None = None) -> Self:
         """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`.
 
-        If the event has arrived, but ``on_delivery`` has raised an error, `DeliveryError` is raised with the
-        error of ``on_delivery`` as its cause.
+        If the event was delivered, but ``on_delivery`` has raised an error, this method raises a
+        `DeliveryError` whose cause is the error of ``on_delivery``.
         """
         if self._shell is not None:  # None only if the producer was freed before the report
             self._shell.wait(self, timeout)
@@ -335,7 +335,7 @@ class DeliveryLost(Exception):
 
 
 def is_closed(client: Any) -> bool:
-    """Return whether a client was closed, or False if this is unknown, as for a class without ``__len__``."""
+    """Return whether a client was closed; return False for a client without ``__len__``."""
     try:
         len(client)
     except RuntimeError:
@@ -376,7 +376,7 @@ def _call(on_delivery: Callable[[Delivery[Any]], object], delivery: Delivery[Any
 
 
 class DeliveryError(CloudEventsKafkaError):
-    """Events or records were not delivered, or not in time; ``failed`` lists their deliveries.
+    """Events or records were not delivered, or were not delivered in time; ``failed`` lists their deliveries.
 
     If a delivery in ``failed`` is not ``done``, its delivery report had not arrived yet.
 

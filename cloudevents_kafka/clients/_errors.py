@@ -55,7 +55,7 @@ class ConsumeError(CloudEventsKafkaError):
     has named them. ``final`` is whether the client does not recover from the error by itself.
 
     The client recovers from the following errors. A consumer without ``on_error`` logs such an error and
-    reads on:
+    continues to read:
 
     * a topic or partition that does not exist, or does not exist yet: UNKNOWN_TOPIC_OR_PART,
       UNKNOWN_TOPIC_ID, _UNKNOWN_TOPIC, _UNKNOWN_PARTITION;
@@ -109,7 +109,7 @@ class ConsumeError(CloudEventsKafkaError):
 
 
 OnError = Callable[[ConsumeError], bool | None]
-"""A function that is called with an error, and returns whether to read on; None lets the consumer decide.
+"""A function that takes an error and returns whether reading continues, or None for the default decision.
 
 Examples:
     >>> from cloudevents_kafka import ConsumeError, EventConsumer
@@ -130,10 +130,10 @@ def _is_of_client(error: object) -> TypeGuard[ClientError]:
 
 
 def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
-    """Return whether a message is a record; False for an error after which the client reads on.
+    """Return whether a message is a record; return False for an error after which reading continues.
 
     Raises `ConsumeError` if the message is a final error. For errors that are not fatal, the function
-    ``on_error`` may decide whether the client reads on.
+    ``on_error`` may decide whether reading continues.
     """
     error = message.error()
     if error is None:
@@ -150,10 +150,10 @@ def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
 
 
 def explain_unread(error: SystemError) -> Exception:
-    """Return a `ConsumeError` if code that instruments the client could not read header names in a poll.
+    """Return a `ConsumeError` if instrumentation code could not read the header names of a record in a poll.
 
-    Such header names are not UTF-8. The poll does not return the record, but the client's position is already
-    after this record. If ``error`` has another cause, ``error`` itself is returned.
+    This happens if the header names are not UTF-8. The poll does not return the record, but the client's
+    position is already after this record. If ``error`` has another cause, ``error`` itself is returned.
     """
     if (cause := name_error(error)) is None:
         return error

@@ -167,7 +167,7 @@ class Gathered(Generic[ItemT_co]):
         )
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop the messages of these partitions, by default of all partitions."""
+        """Drop the messages of these partitions, or all messages if ``partitions`` is None."""
         names = None if partitions is None else {(each.topic, each.partition) for each in partitions}
         self.waiting[:] = [
             message
@@ -176,7 +176,7 @@ class Gathered(Generic[ItemT_co]):
         ]
 
     def drop_moved(self) -> None:
-        """Drop messages if their partition was revoked, or a seek has changed its position, after the fetch.
+        """Drop each message whose partition was revoked, or moved by a seek, after the message was fetched.
 
         The client's position in a partition shows such a change: without a seek or a revocation, the position
         is directly after the messages.
@@ -234,7 +234,7 @@ class Readable(Generic[ItemT_co]):
         self._closed = False
         self.vitals = Vitals()
         self.only_loop = OnlyLoop()
-        """The run or processor that reads from this consumer; until it ends, other loops are refused."""
+        """The run or processor that reads from this consumer; other loops are refused until it ends."""
         self.is_subscribed = False
         """Whether `subscribe` was called; otherwise, `run` is not informed about revoked partitions."""
 
@@ -267,7 +267,7 @@ class Readable(Generic[ItemT_co]):
         return self.vitals.health()
 
     def note_poll(self, client: Any, returned: Iterable[PolledMessage] = ()) -> None:
-        """Store the time of a poll and the messages that it ``returned``; called by the polling thread."""
+        """Store the time of a poll that ``returned`` some messages; the polling thread calls this method."""
         gone = self.vitals.note_poll(client)
         if gone is None:
             return

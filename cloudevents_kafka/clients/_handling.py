@@ -21,7 +21,7 @@ from cloudevents_kafka.clients.producer import EventProducer
 
 
 class Handled(NamedTuple):
-    """The result of a batch: the number of handled records, and the pause if the next record failed."""
+    """The number of handled records of a batch, and the seconds to wait if the next record has failed."""
 
     number: int
     is_aborted: bool = False  # whether the failed record has sent something, or is the first record
@@ -83,7 +83,7 @@ class BatchHandler:
                 self._policy.note_outcome(item, failure.attempt, failure.error, failure.action)
 
     def _handle_one(self, number: int, item: Item) -> Handled | None:
-        """Call the handler for a record, or act on the record's failure in an aborted transaction."""
+        """Call the handler for a record; if the record has failed finally, skip it or send a dead letter."""
         failure = self._failures.get(_place(item))
         if failure is None or failure.action is None:
             attempt = 1 if failure is None else failure.attempt + 1

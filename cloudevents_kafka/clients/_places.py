@@ -17,7 +17,7 @@ PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
 """The text at the start of a run's metadata for an offset; the bits of finished records follow this text."""
 MOST_BITS: Final = 12_000
-"""The largest number of bits in this metadata (2,000 characters); brokers accept 4,096 by default."""
+"""The largest number of bits in this metadata (2,000 characters; by default, brokers accept 4,096)."""
 
 _OBJECTS: Final = 1024  # bytes of a record's Python objects, in addition to its key, value and headers
 
@@ -52,7 +52,7 @@ def mark_of(bits: int) -> str:
 
 
 def bits_of(metadata: str | None) -> int:
-    """Return the bits of finished records in an offset's metadata; 0 if no run has written the metadata."""
+    """Return the bits of finished records in an offset's metadata, or 0 if no run has written it."""
     if metadata is None or not metadata.startswith(MARK):
         return 0
     try:

@@ -120,11 +120,11 @@ class Policy(msgspec.Struct, kw_only=True):
             self.observed.of_item(name, item, error=error, attempt=attempt, seconds=seconds)
 
     def next_try(self, item: Item, attempt: int, error: Exception) -> float | None:
-        """Return the seconds to wait before another try, and log the failed try; None if no try is left.
+        """Log the failed try, and return the seconds to wait before the next try, or None if no try is left.
 
         The first pause lasts between half of ``backoff`` seconds and ``backoff`` seconds. The pause doubles
-        with each further try, up to 30 seconds. Its length is random, so that records that have failed
-        together are not tried again together.
+        with each further try, up to 30 seconds. The length of the pause is random, so that records that
+        failed together are not retried together.
         """
         if attempt >= self.tries or not self._may_pass(error):
             return None

@@ -33,7 +33,7 @@ class Polled(Protocol):
 
 
 class PollingThread:
-    """A daemon thread that has no reference to the object for which it polls: this object can be freed."""
+    """A daemon thread without a reference to the object for which it polls: the object can be freed."""
 
     def __init__(self, polled: Polled, name: str) -> None:
         self._polled: ReferenceType[Polled] = ref(polled)

@@ -30,7 +30,7 @@ TOO_LARGE: Final = 10  # MSG_SIZE_TOO_LARGE
 def code_of(error: Any) -> object:
     """Return the code of an error from any Kafka client, or None for other errors.
 
-    The errors of aiokafka have their code in ``errno``, which is another number in an error of the system.
+    The errors of aiokafka have their code in ``errno``. In an `OSError`, ``errno`` is not a code of Kafka.
     """
     code = getattr(error, "code", None)
     if callable(code):
@@ -139,9 +139,9 @@ def is_static(client: object) -> bool:
 
 
 def _group_metadata(client: Any) -> list[bytes]:
-    """Return the group id, the member id and the rest, or an empty list if the client does not show them.
+    """Return the group id, member id and remaining bytes of a group's metadata, or [] if they are unknown.
 
-    The first byte of the rest is 0 if the client has a ``group.instance.id``, and otherwise 1.
+    The first of the remaining bytes is 0 if the client has a ``group.instance.id``, and otherwise 1.
     """
     with suppress(Exception):  # a client of a user's class may raise any error
         metadata = client.consumer_group_metadata()
@@ -171,7 +171,7 @@ _METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes,
 
 
 def stores_offsets(client: Any) -> bool:
-    """Return whether a client stores the offsets of returned records, and so may commit them by itself.
+    """Return whether a client stores the offsets of returned records, and thus may commit them automatically.
 
     If a client stores offsets, librdkafka refuses ``store_offsets`` with _INVALID_ARG; otherwise, librdkafka
     answers that the partition does not exist. A client with ``enable.auto.commit`` False also stores offsets,
@@ -235,7 +235,7 @@ def is_awaited(client: object, protocol: type, *methods: str) -> bool:
 
 
 def check_handler(handler: object, *, awaited: bool = False) -> None:
-    """Raise `TypeError` unless a handler is a plain function, or with ``awaited`` a coroutine function."""
+    """Raise `TypeError` unless a handler is a normal function or, with ``awaited``, a coroutine function."""
     is_coroutine = is_coroutine_function(handler)
     got = type(handler).__name__
     if awaited and not is_coroutine:
@@ -255,7 +255,7 @@ def check_topics(topics: Sequence[str]) -> None:
 
 
 def check_seconds(name: str, seconds: object) -> None:
-    """Raise `TypeError` or `ValueError` unless a time is None, or a number of seconds that is not below 0."""
+    """Raise `TypeError` or `ValueError` unless a time is None, or a number of seconds that is at least 0."""
     if seconds is None:
         return
     if not isinstance(seconds, int | float):
@@ -266,7 +266,7 @@ def check_seconds(name: str, seconds: object) -> None:
 
 
 def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:
-    """Return the observers of a client together with further observers, or None without any observer.
+    """Return the observers of a client together with further observers, or None if there are no observers.
 
     Raises `TypeError` if ``observers`` is not a sequence, or contains an object that is not an observer.
     """

@@ -60,7 +60,7 @@ class Progress:
         return self._schedule.is_idle
 
     def may_read(self) -> bool:
-        """Return whether to read on, because not all partitions have reached their limits."""
+        """Return whether to continue reading, because some partition has not reached its limits."""
         return self._schedule.may_read(len(self._assigned))
 
     def is_over(self, now: float) -> bool:
@@ -112,7 +112,7 @@ class Progress:
                 yield Ask("resume", places_of(less))
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to commit; the loop then also polls, even if nothing may be read."""
+        """Return whether it is time to commit; if so, the loop also polls, even if nothing may be read."""
         return now - self._committed >= _COMMIT_SECONDS
 
     def commit(self, now: float) -> Steps[None]:
@@ -136,7 +136,7 @@ class Progress:
         yield from self._commits.commit()
 
     def close(self, places: Iterable[TopicPartition]) -> set[PartitionName]:
-        """Let no further record of revoked partitions be handled; return the names of these partitions."""
+        """Stop passing records of revoked partitions to the handler; return the names of these partitions."""
         names: set[PartitionName] = {(place.topic, place.partition) for place in places}
         with self._workers.lock:
             self._schedule.close(names)

@@ -17,8 +17,8 @@ no clock: the current time is an argument of each method that depends on it. The
 6. The metadata of a committed offset says which records after the offset are done, so that no member handles
    these records again. The offset is committed again when more of these records are done, or when the group
    answers with another offset. A refused commit is repeated without this list of finished records, because
-   the list may be too long for the broker. The next commits also omit the list. The number of these commits
-   doubles with each refusal in a row.
+   the list may be too long for the broker. The next commits also omit the list. With each further refusal in
+   a row, twice as many commits omit the list.
 7. A partition becomes full when its unfinished records reach the high mark. The partition stays full until
    its unfinished records have fallen to the low mark. A full partition is not read. The high mark is the
    partition's share of ``max_bytes``. The low mark is half of this share, and half of ``max_ahead`` records.
@@ -56,7 +56,7 @@ _MOST_REFUSALS: Final = 10  # further refusals do not double the number again: a
 
 
 class _Partition(msgspec.Struct, eq=False):
-    """The records of a partition that were read since its assignment, or since the last seek in it."""
+    """The records of a partition that were read since its assignment, or since its last seek."""
 
     name: PartitionName
     end: int  # the offset after the last record that was added to a lane
@@ -117,7 +117,7 @@ class Schedule:
         self._share = self._max_bytes // max(1, partitions)
 
     def may_read(self, partitions: int) -> bool:
-        """Return whether to read on, because not all of these partitions have reached their limits."""
+        """Return whether to continue reading, because some partition has not reached its limits."""
         stopped = self.ahead | self.full if self.full else self.ahead
         return not stopped or len(stopped) < partitions
 
@@ -298,7 +298,7 @@ class Schedule:
         self.forget(gone)
 
     def find_old(self, before: float) -> Iterator[Task]:
-        """Yield the oldest unfinished record of each partition if this record was read before a time.
+        """Yield the oldest unfinished record of each partition if it was read before the time ``before``.
 
         No record is yielded twice.
         """
@@ -311,7 +311,7 @@ class Schedule:
     def done(
         self, names: Collection[PartitionName] | None = None, *, again: bool = False
     ) -> list[TopicPartition]:
-        """Return the offsets to commit in these partitions, by default in all partitions.
+        """Return the offsets to commit in these partitions, or in all partitions if ``names`` is None.
 
         The result contains the partitions in which records were done after the last `commit`. With ``again``,
         the result contains all chosen partitions.
@@ -363,7 +363,7 @@ class Schedule:
         return refused
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
-        """Return the offset of each partition's first unfinished record, by default for all partitions."""
+        """Return the offset of the first unfinished record of each of these partitions; None means all."""
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if each.tasks]
 
@@ -376,9 +376,9 @@ class Schedule:
 
         The metadata of such a foreign offset does not begin with `MARK`, and the offset has changed since the
         last check. An offset that has not changed is not foreign: an earlier process may have committed this
-        offset before a seek back. At the first check of a partition, its offset cannot be compared. The
-        method `done` then returns the partition, so that the group's offset is set back. If no foreign offset
-        is found, the offsets are stored for the next check.
+        offset before a consumer sought an earlier record. At the first check of a partition, its offset
+        cannot be compared. The method `done` then returns the partition, so that the group's offset is set
+        back. If no foreign offset is found, the offsets are stored for the next check.
         """
         for place in committed:
             name = place.topic, place.partition

@@ -26,15 +26,15 @@ _EXPELLED: Final = (
 class Serving:
     """Polls a client, so that the client stays a member of its group.
 
-    The next batch reads again the records that these polls return.
+    The records that these polls return are read again in the next batch.
 
     If a poll returns a record, the record's partition is paused until the next batch. So the polls return at
     most one record of each partition.
 
     If a partition is revoked while a batch is handled, another member may commit the records of the batch, so
-    this client must not go back to these records. A revoked partition has no position until a poll returns a
-    record of its next assignment. So `Serving` looks at the positions before each poll: a partition that was
-    revoked since the batch was read is known before a new position can hide this.
+    this client must not seek back to these records. A revoked partition has no position until a poll returns
+    a record of its next assignment. So `Serving` checks the positions before each poll, and notices a
+    revocation before a new position can hide it.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Serving:
         self._longest = 0.0
 
     def hold(self, batch: Sequence[Item]) -> None:
-        """Remember a batch that was just read; this makes no call of the client."""
+        """Remember a batch that was just read, without calling the client."""
         self._batch, self._ends = batch, None
 
     def held(self) -> Collection[PartitionName]:
@@ -76,9 +76,9 @@ class Serving:
         return self._ends
 
     def end(self) -> None:
-        """Let the client read on from the first records that were fetched, but not returned.
+        """Seek back to the records that were fetched but not returned, and resume the paused partitions.
 
-        So another consumer of the same client reads these records, too.
+        Another consumer that uses the same client then also reads these records.
         """
         self._go_back()
         self._resume()

@@ -60,10 +60,10 @@ def make_client(
 
 @contextmanager
 def closed_on_error(client: Any) -> Iterator[None]:
-    """Yield, and close a client that was made from settings if the body raises an error.
+    """Close a client that was made from settings if the block raises an error. Yields once.
 
-    A client that nobody closes connects to its brokers until the garbage collector finds the client. For
-    None, nothing is closed.
+    A client that is not closed connects to its brokers until the garbage collector finds the client. If
+    ``client`` is None, nothing is closed.
     """
     try:
         yield
@@ -78,8 +78,8 @@ def closed_on_error(client: Any) -> Iterator[None]:
 def _noting(made: Any) -> Any:
     """Return a subclass whose objects remember whether they were subscribed, or have assigned partitions.
 
-    A confluent-kafka client does not show whether it was subscribed or partitions were assigned; without
-    topics and partitions, the client never returns a record.
+    A confluent-kafka client does not show whether it was subscribed or partitions were assigned. Without a
+    subscription or an assignment, the client never returns a record.
     """
     if not isinstance(made, type):  # a function that makes clients
         return made
@@ -109,7 +109,7 @@ def is_on(value: object) -> bool:
 
 
 def make_consumer(settings: Mapping[str, Any]) -> Any:
-    """Return a new ``confluent_kafka.Consumer`` that commits nothing by itself; see `make_client`."""
+    """Return a new ``confluent_kafka.Consumer`` that never commits automatically; see `make_client`."""
     if is_on(settings.get("enable.auto.commit", False)):
         raise ValueError(
             f"enable.auto.commit must be False in the settings, got {settings['enable.auto.commit']!r}: the "

@@ -73,7 +73,7 @@ class ThreadRun:
         perform(steps, self._events.consumer)
 
     def _wait_for_handlers(self) -> None:
-        """Wait for handlers that still run after an earlier run, as their records could be handled twice."""
+        """Wait for handlers of an earlier run that still run; their records could be handled twice."""
         if self._before is not None and not self._before.wait_for_handlers(self._policy.stop_timeout):
             raise still_in_work(len(self._before.schedule.in_work))
 
@@ -123,10 +123,10 @@ class ThreadRun:
         self._perform(self.progress.hand_over(names, lost=lost))
 
     def _end(self, seconds: float) -> None:
-        """Stop handling records, commit finished records, and go back to the unfinished records.
+        """Stop handling records, commit finished records, and seek back to the unfinished records.
 
-        The run always goes back, even if Ctrl-C interrupts the other steps. Otherwise, the next run would
-        read on after the unfinished records, and commit later offsets.
+        The run always seeks back, even if Ctrl-C interrupts the other steps. Otherwise, the next run would
+        continue after the unfinished records, and commit later offsets.
         """
         try:
             self._finish(seconds)

@@ -1,4 +1,4 @@
-"""The time of a transaction: when its batch must end, and whether the broker has timed it out."""
+"""The time of a transaction: when its batch must end, and whether the broker may have ended it."""
 
 from __future__ import annotations
 

@@ -99,9 +99,10 @@ class Transactions:
     def in_thread(self, work: Callable[[], T], seconds: float | None = None) -> T:
         """Call a function in a separate thread, and return its result.
 
-        Raises `Unfinished` if the function takes longer than the time to stop, and `TransactionError` if it
-        takes longer than ``seconds``. After a restart of brokers, a client call may never return (librdkafka
-        2.16), because the call waits for the coordinator on a connection that was closed.
+        Raises `Unfinished` if the function has not returned ``stop_timeout`` seconds after a request to stop,
+        and `TransactionError` if the function takes longer than ``seconds``. After a restart of brokers, a
+        client call may never return (librdkafka 2.16), because the call waits for the coordinator on a
+        connection that was closed.
         """
         result: Future[T] = Future()
 
@@ -124,8 +125,8 @@ class Transactions:
         """Abort the transaction, and return the reason, which is ``error`` or an earlier failed delivery.
 
         Messages that were already sent must arrive before the abort. With brokers of Kafka 4, a record that
-        arrives after the abort is an error from which a client does not recover. Messages that are still in
-        the client are dropped.
+        arrives after the abort causes an error from which a client does not recover. Messages that are still
+        in the client are dropped.
         """
         if error and (of_client := client_error(error)) is not None and of_client.fatal():
             raise self.failure(of_client) from error
@@ -202,7 +203,7 @@ class Transactions:
 
 
 def _drop(client: Any, seconds: float, *, in_flight: bool) -> int:
-    """Drop the messages in the client, and return how many messages are still pending some seconds later."""
+    """Drop the messages in the client, and return how many are still pending after ``seconds``."""
     client.purge(in_queue=True, in_flight=in_flight)
     pending: int = client.flush(seconds)
     return pending

@@ -57,7 +57,7 @@ class Workers(ABC):
         """
 
     def report(self, task: Task, sends: Sends) -> None:
-        """Continue with a record: all messages of its handler are reported; any thread may call this."""
+        """Continue with a record after all messages of its handler are reported; any thread may call this."""
         self._reported(task, sends)
 
     def add(self, item: Item, now: float) -> None:
@@ -89,7 +89,7 @@ class Workers(ABC):
             self._reported(task, sends)
 
     def _reported(self, task: Task, sends: Sends) -> None:
-        """Continue with a record: all messages that its handler has sent are reported."""
+        """Continue with a record after all messages that its handler has sent are reported."""
         with self.lock:
             if sends.error is not None:
                 self.schedule.fail(task, sends.error)
@@ -188,7 +188,7 @@ class Threads(Workers):
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake the threads that wait for a condition.
 
-        If a thread waits until more records may be read, not every change of a record wakes this thread.
+        If ``has_room`` is False, a thread in `wait_to_read` may not be woken.
         """
         if has_room or self._waiting:
             self._ended.notify_all()
@@ -217,7 +217,7 @@ class Threads(Workers):
         return self._wait(lambda: not self.schedule.in_work, seconds)
 
     def end(self, deadline: float) -> None:
-        """Let no further record be handled, and wait up to the deadline for the running handlers."""
+        """Stop handling further records, and wait up to the deadline for the running handlers."""
         self.cancel()
         if not self.wait_for_handlers(deadline - time.monotonic()):
             log_unfinished(len(self.schedule.in_work), "stop_timeout", "process")

@@ -87,7 +87,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ``data_reader`` is a function that takes an event and its record, and returns ``event.data`` (see
     `Event.read_with`). With ``data_type``, the returned value is converted to this type.
 
-    ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on. If
+    ``on_error`` is called with each `ConsumeError` of the client, and returns whether reading continues. If
     ``on_error`` is missing or returns None, a final error is raised, and any other error is logged as a
     warning. The documentation of `ConsumeError` lists both kinds of errors. ``observers`` are called with the
     records that are read and handled, and with the committed offsets: see `Observer`.
@@ -318,7 +318,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         commit. A list of 100 records fits into the caches of a CPU; in a longer list, each record takes more
         time. If the client returns an error, the records before the error are yielded first, and then the
         error is raised. The next iteration, with any method, returns the records after the error. A
-        revocation or a seek drops the records of its partitions.
+        revocation or a seek drops the fetched records of the affected partitions.
         """
         if self.only_loop.name is None:  # a loop ends without an error after a call of `close`
             self.check_open("batches()")
@@ -344,7 +344,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 return
 
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
-        """Read on from a record, or from an offset of a partition.
+        """Continue reading at a record, or at an offset of a partition.
 
         If records of the partition were fetched but not returned yet, these records are dropped. Raises
         `TypeError` for an object of another type, and the errors of the client's ``seek``, such as
@@ -429,8 +429,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         a topic with the same key are handled one after another, in the order in which they were read. The
         records of a partition that have no key are also handled in this order. Records with different keys
         may be handled in any order, even with one thread, because keys take turns. If ``producer`` is passed,
-        a record is done only when all events that its handler has sent with this producer have arrived. If
-        such a delivery fails, this counts as a failure of the record.
+        a record is done only when all events that its handler has sent with this producer are delivered. The
+        failed delivery of such an event counts as a failure of the record.
 
         The offset of a record is committed when this record and all earlier records of its partition are
         done. In each partition, ``handler`` is called for at most ``max_ahead`` records after the oldest
@@ -538,7 +538,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
     @contextmanager
     def closing_later(self) -> Iterator[None]:
-        """Put off calls of `close` until the block ends, in which a processor reads. Yields once."""
+        """Delay calls of `close` to the end of the block, in which a processor reads. Yields once."""
         self._closes = False
         try:
             yield

@@ -96,7 +96,7 @@ class RecordSender(Protocol):
 
 
 class DeadLetters:
-    """A sender of dead letters to ``topic``, through the `EventProducer` in the attribute ``producer``.
+    """A sender of dead letters to ``topic`` through ``producer``, an `EventProducer` or `AsyncEventProducer`.
 
     If a dead letter is too large for the client or the broker, the dead letter is sent without its value. Its
     headers say where the failed record is, and how large the value was. To send another record instead, pass

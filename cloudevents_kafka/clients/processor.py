@@ -71,11 +71,12 @@ class EventProcessor:
     ``consumer`` must have ``enable.auto.commit`` False: otherwise, this client would commit offsets of
     records whose transaction may be aborted.
 
-    ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` are as in `EventConsumer.run`. These options apply
-    to records that are not events, and to records whose handler raises an error. `DeadLetters` with the same
-    producer sends dead letters in the transaction, so each bad record is sent exactly once. Events that the
-    handler has sent in a failed try are aborted. Without ``on_failure``, the handler is also called with
-    records that are not events, and an error of the handler aborts the transaction and ends `run`.
+    ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` have the same meaning as in `EventConsumer.run`.
+    These options apply to records that are not events, and to records whose handler raises an error.
+    `DeadLetters` with the same producer sends dead letters in the transaction, so each bad record is sent
+    exactly once. Events that the handler has sent in a failed try are aborted. Without ``on_failure``, the
+    handler is also called with records that are not events, and an error of the handler aborts the
+    transaction and ends `run`.
 
     A batch consists of up to ``max_records`` records; a higher number means larger and fewer transactions. A
     batch may end earlier: after ``max_seconds`` in its transaction, or after `stop`, the handler is called
@@ -83,10 +84,10 @@ class EventProcessor:
     records again, in order. So a transaction is open at most for the sum of ``max_seconds``, the time for one
     record, and the time for the commit.
 
-    A broker aborts a transaction that is open for longer than ``transaction.timeout.ms``; after this, the
-    process must end. The client does not show this setting: pass its value as ``transaction_timeout``, in
-    seconds, unless it is Kafka's default, 60 s. The default of ``max_seconds`` is a tenth of
-    ``transaction_timeout``.
+    A broker aborts a transaction that is open for longer than ``transaction.timeout.ms``. After such an
+    abort, the process must end. The client does not show this setting: pass its value as
+    ``transaction_timeout``, in seconds, unless it is Kafka's default, 60 s. The default of ``max_seconds`` is
+    a tenth of ``transaction_timeout``.
 
     ``timeout`` is the longest time, in seconds, that one step of a transaction may take while brokers do not
     answer. `run` raises an error after ``transactions`` aborted transactions in a row for the same records.
@@ -303,7 +304,7 @@ class EventProcessor:
         return number
 
     def _handle_in_thread(self, batch: Sequence[Item]) -> Handled:
-        """Handle a batch in a separate thread, which goes on if the current thread is interrupted."""
+        """Handle a batch in a separate thread, which continues if the current thread is interrupted."""
         self._is_at_work = True
         with self.consumer.vitals.working(len(batch)):
             return self._transactions.in_thread(partial(self._handle, batch))

@@ -90,7 +90,7 @@ def registry_client(settings: Mapping[str, Any]) -> Any:
 
 
 def seconds_of(settings: Mapping[str, Any]) -> float:
-    """Return the time limit of a whole call, in seconds, which is six times the limit of a wait."""
+    """Return the time limit of a whole call, in seconds: six times the time limit of one wait."""
     return _WAITS * float(registry_settings(settings)["timeout"])
 
 

@@ -35,7 +35,7 @@ Examples:
 
 
 def data_reader(deserializer: Serde) -> DataReader:
-    """Return a ``data_reader`` for an `EventConsumer` that reads data with a deserializer.
+    """Return a function that reads data with a deserializer: the ``data_reader`` of an `EventConsumer`.
 
     Examples:
         >>> from confluent_kafka.serialization import StringDeserializer

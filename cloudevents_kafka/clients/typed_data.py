@@ -80,7 +80,7 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
     """Return a hook that chooses a Python type, or another hook, according to the event's ``type``.
 
     If ``types`` does not contain the ``type`` of an event, the data of the event is read without a hook.
-    Raises `TypeError` as `read_as` does.
+    Raises the same `TypeError` as `read_as`.
 
     Examples:
         >>> from cloudevents_kafka import Event

@@ -109,7 +109,7 @@ class FetchCalls:
     def _message(self, place: Any, at: int, failure: Exception) -> PolledMessage:
         """Return the message about a record that cannot be read.
 
-        If a header name is not UTF-8, move the position after the record.
+        If a header name is not UTF-8, move the client's position to the next record.
         """
         if self._is_of_no_record(failure):
             return AiokafkaFailure(failure)

@@ -56,7 +56,7 @@ class AiokafkaFailure:
 
 
 class AiokafkaMessage:
-    """An aiokafka record, or the metadata of a sent record, with the methods of a ``Message``.
+    """An aiokafka record, or the metadata of a sent record, with the methods of a confluent-kafka message.
 
     The key and the value are the results of the client's deserializers.
     """

@@ -62,7 +62,7 @@ class AiokafkaSource(Source):
         self.client.subscribe(**chosen, listener=_listener(self, on_assign, on_revoke))
 
     async def revoke(self, partitions: Collection[Any]) -> None:
-        """If a run reads, drop the records of revoked partitions, and let the run commit finished records."""
+        """During a run, drop the records of revoked partitions, and let the run commit finished records."""
         if self.hand_over is not None and partitions:
             places = places_of(partitions)
             self.gathered.discard(places)
@@ -113,7 +113,7 @@ class AiokafkaSource(Source):
         self._drop_moved({})
 
     def _drop_moved(self, starts: Mapping[Any, int]) -> None:
-        """Drop fetched messages of a partition if the client does not read on directly after these messages.
+        """Drop the fetched messages of each partition in which the client does not continue right after them.
 
         ``starts`` maps partitions to the offsets of their next records.
         """
@@ -133,7 +133,7 @@ class AiokafkaSource(Source):
                 self.gathered.discard(places_of([name]))
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return 0 and the end offset of a partition, -1 if the client does not know the end."""
+        """Return 0, and the end offset of a partition or -1 if the client does not know the end offset."""
         return 0, self._calls.end(to_partition(place)) or -1
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
@@ -166,7 +166,7 @@ class AiokafkaSource(Source):
         return getattr(getattr(self.client, "_coordinator", None), "member_id", None)
 
     async def _stores_offsets(self) -> bool:
-        """Return whether the client may commit by itself; aiokafka has no public name for this setting."""
+        """Return whether the client may commit automatically; the setting has no public name in aiokafka."""
         return bool(getattr(self.client, "_enable_auto_commit", True))
 
     async def _sleep(self, seconds: float) -> None:
@@ -205,7 +205,7 @@ class AiokafkaSource(Source):
             await self.commit_assigned(offsets)
 
     async def _set_back(self, places: list[TopicPartition]) -> None:
-        """Commit the offsets of unfinished records; this is enough, as the client itself commits nothing."""
+        """Commit the offsets of unfinished records; this is enough, because only the run commits."""
         await self.commit_assigned(places)
 
     async def commit(self, offsets: list[TopicPartition]) -> None:

@@ -39,7 +39,7 @@ def check_started(client: Any) -> None:
 def check_run(client: Any) -> None:
     """Raise an error if an aiokafka consumer is not suitable for a run.
 
-    The consumer must be started, must have a group, and must not commit by itself.
+    The consumer must be started, must have a group, and must not commit automatically.
     """
     if getattr(client, "_group_id", client) is None:
         raise ValueError(

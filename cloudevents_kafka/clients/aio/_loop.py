@@ -57,7 +57,8 @@ async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T
 async def not_cancelled(work: Awaitable[T]) -> T:
     """Return the result of a user's awaitable; raise an ordinary error if another task was cancelled.
 
-    The awaitable may wait for a task that other code has cancelled; this does not cancel the current task.
+    The awaitable may wait for a task that other code has cancelled. Such a cancellation does not cancel the
+    current task.
     """
     try:
         return await work
@@ -70,7 +71,7 @@ async def not_cancelled(work: Awaitable[T]) -> T:
 
 
 async def await_fully(work: Coroutine[Any, Any, None]) -> None:
-    """Await a coroutine up to its end; if the current task is cancelled meanwhile, raise this at the end."""
+    """Await a coroutine up to its end; only then raise a cancellation of the current task."""
     running = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not running.done():

@@ -232,7 +232,7 @@ class PolledSender(AsyncSender):
             self.report_called(from_thread=True)
 
     def is_busy(self) -> bool:
-        """Return whether to poll, as a message is pending, a function is queued, or the client was full."""
+        """Return whether to poll: a message is pending, a function is queued, or the client was full."""
         busy = self.pending or self.deliveries.callbacks.due or self._client_full
         return bool(busy) and not (self._loop is not None and self._loop.is_closed())
 

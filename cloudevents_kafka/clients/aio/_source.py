@@ -94,11 +94,11 @@ class Source(ABC):
 
     @abstractmethod
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:
-        """Return 0 and the end offset of a partition, or -1 for an unknown end, without waiting."""
+        """Return 0, and the end offset of a partition or -1 if the offset is unknown, without waiting."""
 
     @abstractmethod
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offsets at which the client reads on, without waiting; an unknown offset is below 0."""
+        """Return the offsets of the client's next records, without waiting; an unknown offset is below 0."""
 
     @abstractmethod
     async def answer(self, ask: Ask) -> Any:
@@ -110,7 +110,7 @@ class Source(ABC):
 
     @abstractmethod
     async def seek(self, place: TopicPartition) -> None:
-        """Read on from an offset of a partition, after a running fetch has ended."""
+        """Continue reading at an offset of a partition, after a running fetch has ended."""
 
     @abstractmethod
     async def close(self) -> None:

@@ -71,7 +71,7 @@ class TaskRun:
         await perform(steps, self._source.answer)
 
     async def _wait_for_handlers(self) -> None:
-        """Wait for handlers that still run after an earlier run, as their records could be handled twice."""
+        """Wait for handlers of an earlier run that still run; their records could be handled twice."""
         if self._before is not None:
             schedule = self._before.schedule
             if not await self._before.wait(lambda: not schedule.in_work, self._policy.stop_timeout):
@@ -153,10 +153,10 @@ class TaskRun:
                 await self._perform(self.progress.hand_over(names, lost=lost or tasks.is_over))
 
     async def _end(self, seconds: float) -> None:
-        """Stop handling records, commit finished records, and go back to the unfinished records.
+        """Stop handling records, commit finished records, and seek back to the unfinished records.
 
-        The run always goes back, even if the task is cancelled meanwhile. Otherwise, the next run would read
-        on after the unfinished records, and commit later offsets.
+        The run always seeks back, even if the task is cancelled meanwhile. Otherwise, the next run would
+        continue after the unfinished records, and commit later offsets.
         """
         try:
             await self._finish(seconds)

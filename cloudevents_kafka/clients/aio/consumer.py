@@ -357,7 +357,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
                 return
 
     async def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
-        """Read on from a record, or from an offset of a partition, as `EventConsumer.seek` does."""
+        """Continue reading at a record, or at an offset of a partition, as `EventConsumer.seek` does."""
         place = start_of(to)
         await self._source.seek(place)
         self._gathered.discard([place])
@@ -373,8 +373,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         Commits run one after the other, and a commit continues if its task is cancelled. Raises the same
         errors as `EventConsumer.commit`. With aiokafka, offsets of revoked partitions are not committed.
-        During a rebalance, no offset is committed. An offset that is not committed for one of these two
-        reasons is logged, and the group reads the records again.
+        During a rebalance, no offset is committed. In both cases, a message is logged, and the group reads
+        the records again.
         """
         if offsets := ends_of(done):
             began = time.monotonic()

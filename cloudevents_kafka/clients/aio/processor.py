@@ -29,10 +29,10 @@ T = TypeVar("T")
 class AsyncEventProcessor:
     """A loop that handles batches of records in transactions, for asyncio.
 
-    An `EventProcessor` runs in a thread. The ``handler`` is a coroutine function; the event loop runs it for
-    one record after the other. The handler sends with ``producer``, preferably with ``send_nowait``, because
-    the commit waits for all deliveries. The options are the options of `EventProcessor`; `DeadLetters` may
-    also send with ``producer``.
+    This class runs an `EventProcessor` in a thread. The ``handler`` is a coroutine function; the event loop
+    runs the handler for one record at a time. The handler sends with ``producer``, preferably with
+    ``send_nowait``, because the commit waits for all deliveries. The options are the options of
+    `EventProcessor`; `DeadLetters` may also send with ``producer``.
 
     Both clients must be confluent-kafka clients. aiokafka's producer sends the group's offsets with the group
     id, but without the id of the member. So a broker would accept offsets of partitions that belong to

@@ -43,9 +43,9 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     The attribute ``producer`` is the client. The client may be a ``confluent_kafka.Producer``; one thread
     polls this client from the first event on. If this client was made from settings, `close` also closes the
     client. The client may also be an ``aiokafka.AIOKafkaProducer``, which you must start and stop. An event
-    is in flight from its sending until its delivery report. At most ``max_in_flight`` events are in flight at
-    the same time. The other options are the options of `EventProducer`. Each `AsyncEventProducer` belongs to
-    one event loop.
+    is in flight from the call that sends it until its delivery report arrives. At most ``max_in_flight``
+    events are in flight at the same time. The other options are the options of `EventProducer`. Each
+    `AsyncEventProducer` belongs to one event loop.
 
     Raises `TypeError` if ``producer`` is a client of another kind, and `ValueError` for wrong settings and
     options.
@@ -135,8 +135,8 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     ) -> AsyncDelivery[Record]:
         """Send any record unchanged, and return its delivery after the broker has received the record.
 
-        The arguments are the arguments of `EventProducer.send_record`. Waiting, errors and cancellation are
-        as for `send`.
+        The arguments are the arguments of `EventProducer.send_record`. This method waits, raises errors and
+        handles a cancellation as `send` does.
         """
         while True:
             try:

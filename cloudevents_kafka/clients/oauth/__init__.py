@@ -1,4 +1,4 @@
-"""SASL OAUTHBEARER tokens that a command prints, for confluent-kafka and, with an endpoint, for Java.
+"""SASL OAUTHBEARER tokens from a command, for confluent-kafka and, through an endpoint, for Java clients.
 
 This package is not needed for OAuth client credentials, because confluent-kafka and Kafka's Java client
 themselves fetch tokens with OpenID Connect. Read `_token` first (what a command may print), then `_command`

@@ -1,7 +1,7 @@
-"""Observers of the clients, which trace and count the records that a service sends, reads and handles.
+"""Observers that trace and count the records that the clients of a service send, read and handle.
 
 `_protocol` defines the methods of an observer. Only functions of the module `calls` use these methods. A
-client imports this module only if observers were passed to the client. `opentelemetry`, with the names in
+client imports `calls` only if observers were passed to the client. `opentelemetry`, with the names in
 `_conventions`, makes spans, and `prometheus` makes metrics.
 """
 

@@ -9,8 +9,8 @@ The rules of this observer:
    If the event originated in another span (the origin), the span also has a link to the origin.
 3. The parent of a span is the current span. If there is no current span, and the span is about exactly one
    record, the parent is the hop of this record.
-4. Headers with one name are passed to trace propagators only if these headers together have at most
-   `MAX_HEADER` bytes: propagators log the headers that they refuse.
+4. Headers with the same name are passed to trace propagators only if these headers together have at most
+   `MAX_HEADER` bytes, because propagators log the headers that they refuse.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cloudevents_kafka.record import HeaderInput, Headers, Record
 __all__ = ["OpenTelemetryObserver"]
 
 MAX_HEADER: Final = 8192
-"""The largest size, in bytes, of all headers with one name: W3C's limit for the header ``baggage``."""
+"""The largest total size, in bytes, of headers with the same name: W3C's limit for ``baggage``."""
 _Sources = Sequence[tuple[Record, Event[Any] | None]]
 
 

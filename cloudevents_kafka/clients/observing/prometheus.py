@@ -54,9 +54,9 @@ FIGURES: Final = {
 class _Position(msgspec.Struct):
     """The position of a consumer in a partition, from which the lag is calculated.
 
-    ``reached`` is the offset at which the consumer's client reads on. At the end of the partition, there are
-    only transaction markers and records of aborted transactions between the last received record and
-    ``reached``.
+    ``reached`` is the offset at which the consumer's client continues to read. At the end of the partition,
+    there are only transaction markers and records of aborted transactions between the last received record
+    and ``reached``.
     """
 
     consumer: int | None
@@ -241,7 +241,7 @@ class PrometheusObserver(Observer):
             self._lags.commit(notice)
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """Update the offsets at which the client reads on."""
+        """Update the offsets at which the client continues to read."""
         for notice in notices:
             self._lags.reach(notice)
 
