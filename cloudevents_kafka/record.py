@@ -104,7 +104,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def where(self) -> str:
-        """The position as ``topic[partition]@offset``; empty if the position is unknown."""
+        """The position of the record as ``topic[partition]@offset``, or an empty text if it is unknown."""
         if self.topic is None:
             return ""
         partition = "" if self.partition is None else f"[{self.partition}]"

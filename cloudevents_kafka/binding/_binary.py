@@ -38,14 +38,14 @@ _MISSPELLED: Final = "?"
 _UNKNOWN: Final = "??"
 _is_copy: Final[Check] = bool  # marks ce_datacontenttype, which `_remove_copy` checks
 _misspelled: Final[set[str]] = set()
-"""The names of headers that nearly match a header name of the binding."""
+"""A cache of the header names that nearly match a header name of the Kafka binding."""
 
 
 def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> HeadersRead | None:  # noqa: FBT001
     """Return the texts of the attributes in headers, and the checks of attributes that have rules.
 
     The result is None if one of the event's headers breaks a rule: a value is not UTF-8, a header is
-    repeated, a name is invalid, or ce_datacontenttype is not a copy of content-type. In this case,
+    repeated, a name is invalid, or ce_datacontenttype is not a copy of content-type. If the result is None,
     `decode_binary` finds the problems. With ``lenient``, a header whose name nearly matches a header name of
     the binding also counts as invalid.
     """

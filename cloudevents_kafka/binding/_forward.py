@@ -129,7 +129,7 @@ def _stays(
 
 
 def _attribute_in(header: str) -> str | None:
-    """Return the attribute of a header, ``""`` if the header is left out, or None for other headers."""
+    """Return the attribute of a header, ``""`` if the header is left out, or None for unrelated headers."""
     exact = exact_name(header)
     if exact is None:
         return None
@@ -202,7 +202,7 @@ def _left_out_members(value: bytes, before: Collection[str], new: Collection[str
 def _left_out(
     names: Sequence[str], before: Collection[str], new: Collection[str], unread: Collection[int] = ()
 ) -> Iterator[int]:
-    """Yield the indexes of the names to keep, because they were not read as attributes.
+    """Yield the indexes of the names that were not read as attributes, and are therefore kept.
 
     ``unread`` contains the indexes of members that the parser refuses.
     """

@@ -31,7 +31,7 @@ def header_of(attribute: str) -> str:
 
 
 def attribute_of(header: str) -> str | None:
-    """Return the attribute that a header carries, ``""`` for an invalid name, or None for other headers."""
+    """Return the attribute in a header, ``""`` for an invalid name, or None for unrelated headers."""
     if header == CONTENT_TYPE:
         return "datacontenttype"
     if not isinstance(header, str) or not header.startswith(PREFIX) or header == PREFIX:
@@ -49,7 +49,7 @@ def exact_name(header: str) -> str | None:
 
 
 def given_name(header: str) -> str:
-    """Return the attribute name that follows the prefix of a header, such as ``ce_``, ``CE_`` or ``ce-``."""
+    """Return the attribute name in a header, which follows a prefix such as ``ce_``, ``CE_`` or ``ce-``."""
     text = str(header)
     prefix = OTHER_PREFIXES.match(text.lower())
     return text[len(PREFIX) if prefix is None else prefix.end() :]

@@ -40,9 +40,9 @@ _event_types: Final = _EventTypes()
 def read_valid(record: Record, lenient: bool) -> Event | Unread:  # noqa: FBT001  # a call by position is faster
     """Return the event of a valid record, or the readable parts of an invalid record.
 
-    With ``lenient``, a header whose name nearly matches a header name of binary mode makes a record invalid
-    too: strict reading ignores such a header, and lenient reading treats it as an attribute. Each value is
-    decoded at most once.
+    With ``lenient``, a header whose name nearly matches a header name of binary mode also makes a record
+    invalid. Strict reading ignores such a header, but lenient reading treats the header as an attribute. Each
+    value is decoded at most once.
     """
     headers = record.headers
     match headers:  # faster than len()

@@ -42,8 +42,8 @@ class Automatic:
     def check(self, committed: list[TopicPartition]) -> Steps[None]:
         """Yield the calls that set the group's offset back if the client has committed an unfinished record.
 
-        Raises `ConsumeError` after the group's offset was set back. If the group refuses this commit, the
-        client's error is raised.
+        Raises `ConsumeError` after the group's offset was set back. If the client cannot set the offset back,
+        the client's error is raised.
         """
         if not self.may_commit:
             return

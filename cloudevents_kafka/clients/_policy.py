@@ -231,7 +231,7 @@ def fields_of(item: Item, attempt: int, error: Exception | None = None) -> dict[
 
 
 def note_failure(failure: BaseException, item: Item, attempt: int, error: Exception | None = None) -> None:
-    """Add notes to the error that ends a run: which record was handled, and its handler's error.
+    """Add notes to the error that ends a run: the record that was handled, and the error of its handler.
 
     If the handler's error itself ends the run, this error is not added as a note.
     """

@@ -114,7 +114,7 @@ def suppress_client_errors() -> Iterator[None]:
 
 
 def member_id(client: object) -> object:
-    """Return a client's member id in its group; None or empty before the client has joined the group.
+    """Return a client's member id in its group; the id is None or empty until the client has joined.
 
     With ``assign``, a client joins no group.
     """
@@ -324,7 +324,7 @@ class OnlyLoop:
     def __init__(self) -> None:
         self.name: str | None = None
         self.thread = 0
-        """The id of the loop's thread, which may read."""
+        """The id of the loop's thread; only this thread may read."""
         self._lock = threading.Lock()
 
     @contextmanager

@@ -82,8 +82,8 @@ class Progress:
 
         Raises `ValueError` if the consumer reads its own dead letters.
 
-        At this time, this run has not committed an offset of the partition yet. So the group's offset is from
-        another member, or from an earlier run.
+        When these calls are made, this run has not committed an offset of the partition yet. So the group's
+        offset is from another member, or from an earlier run.
         """
         yield from self._divide()
         yield from self._commits.look(self._assigned)

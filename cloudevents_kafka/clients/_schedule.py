@@ -374,9 +374,9 @@ class Schedule:
     def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
         """Return an offset that is after an unfinished record and that no run has committed, or None.
 
-        The metadata of such a foreign offset does not begin with `MARK`, and the offset has changed since the
-        last check. An offset that has not changed is not foreign: an earlier process may have committed this
-        offset before a consumer sought an earlier record. At the first check of a partition, its offset
+        Such an offset is foreign: its metadata does not begin with `MARK`, and the offset has changed since
+        the last check. An offset that has not changed is not foreign: an earlier process may have committed
+        this offset before a consumer sought an earlier record. At the first check of a partition, its offset
         cannot be compared. The method `done` then returns the partition, so that the group's offset is set
         back. If no foreign offset is found, the offsets are stored for the next check.
         """

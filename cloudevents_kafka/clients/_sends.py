@@ -1,8 +1,8 @@
 """`Sends`: counts the messages that one call of a handler has sent, until all these messages have arrived.
 
 A context variable shows which call of a handler has sent a message. Messages from other threads and tasks are
-not counted, but messages from tasks that the handler creates are counted until the handler has returned and
-all counted messages have arrived.
+not counted. Messages from tasks that the handler creates are counted until the handler has returned and all
+counted messages have arrived.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`Steps`: sequences of client calls that are the same for threads and for asyncio.
 
 A function that needs answers from a Kafka client is a generator. The generator yields each client call as an
-`Ask`. This ``yield`` then returns the answer of the call, or raises its error. `perform` makes the calls in
-the current thread; `clients.aio` awaits the calls.
+`Ask`. The ``yield`` expression returns the answer of the call, or raises the error of the call. `perform`
+makes the calls in the current thread; `clients.aio` awaits the calls.
 """
 
 from __future__ import annotations

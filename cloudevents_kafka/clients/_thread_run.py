@@ -73,7 +73,7 @@ class ThreadRun:
         perform(steps, self._events.consumer)
 
     def _wait_for_handlers(self) -> None:
-        """Wait for handlers of an earlier run that still run; their records could be handled twice."""
+        """Wait for handlers that an earlier run has left running; their records could be handled twice."""
         if self._before is not None and not self._before.wait_for_handlers(self._policy.stop_timeout):
             raise still_in_work(len(self._before.schedule.in_work))
 

@@ -427,26 +427,26 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
         ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records of
         a topic with the same key are handled one after another, in the order in which they were read. The
-        records of a partition that have no key are also handled in this order. Records with different keys
-        may be handled in any order, even with one thread, because keys take turns. If ``producer`` is passed,
-        a record is done only when all events that its handler has sent with this producer are delivered. The
-        failed delivery of such an event counts as a failure of the record.
+        records of a partition that have no key are also handled one after another. Records with different
+        keys may be handled in any order, even with one thread, because keys take turns. If ``producer`` is
+        passed, a record is done only when all events that its handler has sent with this producer are
+        delivered. The failed delivery of such an event counts as a failure of the record.
 
         The offset of a record is committed when this record and all earlier records of its partition are
         done. In each partition, ``handler`` is called for at most ``max_ahead`` records after the oldest
-        unfinished record. If the process is killed, at most this number of records, and the records that were
-        done since the last commit, are handled again. If the next reader is also a `run`, only the records
-        that were done since the last commit are handled again. If a record is unfinished after ``max_age``
-        seconds, a warning is logged. All waiting records together may use at most ``max_bytes`` of memory, by
-        default 64 MiB; each record counts as its size plus 1 KiB. When the waiting records of a partition
-        have reached its share of ``max_bytes``, this partition is not read until half of the share is free.
-        All other partitions are still read. When partitions are revoked, `run` waits up to ``revoke_timeout``
-        seconds for the handlers of their records, and commits the finished records. `run` waits only if the
-        client was subscribed with `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of
-        ``max.poll.interval.ms`` if this is shorter. For aiokafka, the default is also at most half of
-        ``rebalance_timeout_ms``. If the user passed a confluent-kafka client, the run knows
-        ``max.poll.interval.ms`` only after the group has expelled the client once. ``observers`` are called
-        in addition to the observers of the consumer.
+        unfinished record. If the process is killed, at most ``max_ahead`` records of each partition, and the
+        records that were done since the last commit, are handled again. If the next reader is also a `run`,
+        only the records that were done since the last commit are handled again. If a record is unfinished
+        after ``max_age`` seconds, a warning is logged. All waiting records together may use at most
+        ``max_bytes`` of memory, by default 64 MiB; each record counts as its size plus 1 KiB. When the
+        waiting records of a partition have reached its share of ``max_bytes``, this partition is not read
+        until half of the share is free. All other partitions are still read. When partitions are revoked,
+        `run` waits up to ``revoke_timeout`` seconds for the handlers of their records, and commits the
+        finished records. `run` waits only if the client was subscribed with `subscribe`. The default of
+        ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if this half is shorter. For
+        aiokafka, the default is also at most half of ``rebalance_timeout_ms``. If the user passed a
+        confluent-kafka client, the run knows ``max.poll.interval.ms`` only after the group has expelled the
+        client once. ``observers`` are called in addition to the observers of the consumer.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
         `RuntimeError` if another run or a processor already uses the consumer. After an error, the run waits

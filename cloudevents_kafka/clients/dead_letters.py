@@ -89,7 +89,7 @@ def _read(field: str, value: bytes | None) -> Any:
 
 
 class RecordSender(Protocol):
-    """An `EventProducer`, or an `AsyncEventProducer`, whose ``send_record`` is awaited."""
+    """A producer whose ``send_record`` is a coroutine function, such as an `AsyncEventProducer`."""
 
     async def send_record(self, record: RecordInput, topic: str | None = ..., /) -> Any:
         """Send a record and return its delivery."""

@@ -97,8 +97,8 @@ def seconds_of(settings: Mapping[str, Any]) -> float:
 def is_unknown(error: Exception, *, by_guid: bool) -> bool:
     """Return whether a registry has answered that a schema does not exist.
 
-    A server that is not a schema registry also answers 404, but without the error code of a registry. A
-    registry does not send this error code for an unknown GUID, either.
+    A server that is not a schema registry also answers 404, but without the error code of a registry. For an
+    unknown GUID, a registry does not send this error code either.
     """
     status, code = (getattr(error, name, None) for name in ("http_status_code", "error_code"))
     return status == _NOT_FOUND and (by_guid or (type(code) is int and code // 100 == _NOT_FOUND))

@@ -440,5 +440,5 @@ raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, b
 )
 """A function that returns the stored attributes of an event, and the ``encoded`` pair of `unchecked_event`.
 
-Encoders use this function, and do not change the dictionary.
+Encoders that use this function do not change the returned dictionary.
 """

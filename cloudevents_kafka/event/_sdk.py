@@ -107,7 +107,7 @@ class _Event(Protocol):
 
 
 class SdkMethods:
-    """The methods of the SDK's protocol ``BaseCloudEvent``, which `Event` inherits."""
+    """The methods of the SDK's protocol ``BaseCloudEvent``; `Event` inherits these methods."""
 
     __slots__ = ()
 

@@ -1,10 +1,10 @@
 """Lenient reading of headers whose names nearly match header names of the binding.
 
-Such names differ from the exact name in case, begin with the prefix of another binding (``ce-``,
-``cloudEvents:``), or contain ``-``, ``_`` or ``.`` in the name of an extension. A header with the exact name
-takes precedence. If no header has the exact name of an attribute, a header with nearly this name is read
-instead. If several such headers have different values, none of them is read; if the attribute is REQUIRED,
-the record is refused.
+A nearly matching name differs from the exact name in case, begins with the prefix of another binding
+(``ce-``, ``cloudEvents:``), or contains ``-``, ``_`` or ``.`` in the name of an extension. A header with the
+exact name takes precedence. If no header has the exact name of an attribute, a header with nearly this name
+is read instead. If several such headers have different values, none of them is read; if the attribute is
+REQUIRED, the record is refused.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def _split_exact(
 ) -> tuple[dict[str, bytes], dict[str, list[tuple[str, bytes]]]]:
     """Return two dictionaries of headers.
 
-    The first maps exact names to values. The second maps an exact name to the headers whose names nearly
-    match this name.
+    The first dictionary maps exact names to values. The second dictionary maps an exact name to the headers
+    whose names nearly match this name.
     """
     values: dict[str, bytes] = {}
     misspelled: dict[str, dict[tuple[str, int], bytes]] = {}
@@ -221,7 +221,7 @@ def _earlier(name: str, value: bytes) -> LeftOut:
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
-    """Return whether a content type is of structured mode although all required ``ce_`` headers exist."""
+    """Return whether a content type means structured mode although all required ``ce_`` headers exist."""
     media = media_type(_bare_content_type(content_type).decode("utf-8", "replace"))
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 
@@ -330,7 +330,7 @@ def add_headers(event: Event, values: dict[str, bytes], report: Leniency) -> Eve
 def _select_valid(
     attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
 ) -> dict[str, Any]:
-    """Return the attributes in ``more`` that keep the event valid, and report the attributes that do not."""
+    """Return the attributes in ``more`` that keep the event valid, and report the remaining attributes."""
     broken = {problem.attribute: problem for problem in validate({**attributes, **more})[1]}
     if not (more and broken):
         return more

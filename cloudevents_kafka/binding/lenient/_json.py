@@ -62,7 +62,7 @@ class _Renamings(dict[tuple[str, ...], _Renaming | None]):
 
 
 class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
-    """A cache that maps a content-type without an event format to a problem and the type of the data."""
+    """A cache that maps a content-type without an event format to a problem and the data's content type."""
 
     def __missing__(self, content_type: bytes | None) -> tuple[Problem, str | None]:
         if content_type is None:

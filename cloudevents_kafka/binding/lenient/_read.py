@@ -62,7 +62,7 @@ def lenient_format(headers: Headers) -> str | None:
 
 
 def marked_type(headers: dict[str, bytes]) -> MediaType | None:
-    """Return the media type in the result of `normalize_headers` if it is a CloudEvents media type."""
+    """Return the media type of normalized headers if it is a CloudEvents media type, otherwise None."""
     content_type = headers.get(CONTENT_TYPE)
     media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
     return media if media is not None and media.cloudevents else None

@@ -37,7 +37,7 @@ _MOST_TEXTS: Final = 256  # corrections that are cached for an attribute
 
 
 def is_right(texts: dict[str, Any], report: Leniency) -> bool:
-    """Return whether all attributes are valid; texts of known types are replaced by values."""
+    """Return whether all attributes are valid; replace the texts of attributes with known types by values."""
     return not (report.refused or _find_corrections(texts, current.table)) and accept(texts)
 
 

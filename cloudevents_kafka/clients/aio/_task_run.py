@@ -71,7 +71,7 @@ class TaskRun:
         await perform(steps, self._source.answer)
 
     async def _wait_for_handlers(self) -> None:
-        """Wait for handlers of an earlier run that still run; their records could be handled twice."""
+        """Wait for handlers that an earlier run has left running; their records could be handled twice."""
         if self._before is not None:
             schedule = self._before.schedule
             if not await self._before.wait(lambda: not schedule.in_work, self._policy.stop_timeout):

@@ -61,7 +61,7 @@ class TokenCommand:
         self._lock: Final = threading.Lock()
         self._kept: tuple[Token, float] | None = None
         self.error: TokenError | None = None
-        """Why the last run of the command failed, or None; the client's own error does not say this."""
+        """The error of the last run of the command, or None; the client's own error hides the reason."""
 
     def token(self) -> Token:
         """Return the token; run the command if there is no token, or most of the token's lifetime has passed.

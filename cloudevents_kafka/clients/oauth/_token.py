@@ -59,7 +59,7 @@ class Token(msgspec.Struct, frozen=True):
 
     @property
     def is_jwt(self) -> bool:
-        """Whether the token is a JWT, which clients with a token endpoint expect."""
+        """Whether the token is a JWT; clients that use a token endpoint expect a JWT."""
         return bool(_claims(self.value))
 
     def __repr__(self) -> str:
