@@ -185,7 +185,7 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
 
 
 def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
-    """Yield the text of each member of a JSON object that was not read as an attribute."""
+    """Yield the text of each JSON member that was not read as an attribute."""
     members: list[tuple[str, bytes]] = []
     unread: set[int] = set()
     before_name = 0

@@ -86,7 +86,7 @@ def _read_structured(value: bytes | None, media: MediaType) -> Event | Unread:
 
 
 def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
-    """Return whether the attributes with checks obey their rules; replace texts of known types by values."""
+    """Return whether attributes pass all checks; replace texts by values if an attribute's type is known."""
     for check in checks:  # noqa: SIM110  # a generator would take longer
         if not check(attributes):
             return False

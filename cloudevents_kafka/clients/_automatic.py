@@ -8,8 +8,9 @@ any record is unfinished. If a new committed offset is after an unfinished recor
 does not show that a run committed this offset, the group's offset is set back at once. If the group accepts
 the earlier offset, the partition belongs to this member, and an error is raised. The error may be wrong in
 one case: another member owned the partition for less than a second, and the client was not subscribed with
-this library. A run logs a warning about such a subscription. Before the error is raised, the client's
-partitions are assigned again, so that the client forgets the offsets that it would commit next.
+this library. A run logs a warning if the client was not subscribed with this library. Before the error is
+raised, the client's partitions are assigned again, so that the client forgets the offsets that it would
+commit next.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ class Automatic:
     def check(self, committed: list[TopicPartition]) -> Steps[None]:
         """Yield the calls that set the group's offset back if the client has committed an unfinished record.
 
-        Raises `ConsumeError` after the group's offset was set back. If the client cannot set the offset back,
-        the client's error is raised.
+        Raises `ConsumeError` after the group's offset was set back. An error that this commit raises is
+        passed on. If the group refuses the commit of a partition, nothing is raised, and the next check
+        repeats the commit.
         """
         if not self.may_commit:
             return

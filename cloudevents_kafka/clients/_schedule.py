@@ -21,10 +21,10 @@ no clock: the current time is an argument of each method that depends on it. The
    a row, twice as many commits omit the list.
 7. A partition becomes full when its unfinished records reach the high mark. The partition stays full until
    its unfinished records have fallen to the low mark. A full partition is not read. The high mark is the
-   partition's share of ``max_bytes``. The low mark is half of this share, and half of ``max_ahead`` records.
-   A partition without unfinished records is not full. While every partition is full or has ``max_ahead``
-   records after its oldest unfinished record, no record is read. So if handlers are slow for all partitions,
-   no partition is paused, and the client drops none of its fetched records.
+   partition's share of ``max_bytes``. The low mark has two parts: half of this share, and half of
+   ``max_ahead`` records. A partition without unfinished records is not full. While every partition is full or
+   has ``max_ahead`` records after its oldest unfinished record, no record is read. So if handlers are slow
+   for all partitions, no partition is paused, and the client drops none of its fetched records.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ class Schedule:
         ]
 
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
-        """Remember that these offsets of `done` are being committed, or that the commit has ``failed``."""
+        """Remember that these offsets are being committed or, with ``failed``, that their commit failed."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed

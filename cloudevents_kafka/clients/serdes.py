@@ -3,8 +3,8 @@
 A serializer for a schema registry writes five bytes with the id of the schema before the data;
 ``datacontenttype`` does not describe these bytes. With ``schema.id.serializer``, the serializer writes the
 GUID of the schema to a header of the record instead. This header, ``__value_schema_id``, is not a header of
-the event. Data with an id and data with a GUID are both read, except for data of up to five bytes, which
-confluent-kafka 2.16 rejects as too short.
+the event. A deserializer reads both data with an id and data with a GUID. But confluent-kafka 2.16 rejects
+data of up to five bytes as too short.
 
 ``AvroDeserializer`` passes data to fastavro without limits. If the schema is recursive, or contains arrays of
 nulls or decimals, a few bytes can crash or block the process. For untrusted data, use `codecs.avro`, which

@@ -147,7 +147,7 @@ class AiokafkaSource(Source):
         ]
 
     async def answer(self, ask: Ask) -> Any:
-        """Return the result of a run's client call; raise its errors as errors of confluent-kafka."""
+        """Return the result of a run's client call; raise the client's errors as ``KafkaException``."""
         from confluent_kafka import KafkaError, KafkaException
 
         try:

@@ -102,7 +102,7 @@ class Source(ABC):
 
     @abstractmethod
     async def answer(self, ask: Ask) -> Any:
-        """Return the result of a run's client call; raise its errors as errors of confluent-kafka."""
+        """Return the result of a run's client call; raise the client's errors as ``KafkaException``."""
 
     @abstractmethod
     async def commit(self, offsets: list[TopicPartition]) -> None:

@@ -4,8 +4,8 @@ These rules are true for all calls:
 
 1. After each call of ``sending``, either ``delivered`` or ``failed`` is called once for the same record.
 2. Each record that a consumer returns is passed to one call of ``received``. In a run, the last call for a
-   record is the end of ``handling``, or ``skipped`` or ``dead_lettered``. ``retried`` is called before each
-   further try of the record.
+   record is the end of ``handling``, a call of ``skipped``, or a call of ``dead_lettered``. ``retried`` is
+   called before each further try of the record.
 3. An error of an observer is logged. Such an error does not change what a client returns, raises or sends.
 4. Each partition that was assigned to a consumer is passed to one call of ``revoked``: when the partition is
    revoked or lost, when the client finds that the partition is not assigned any more, or at ``close``. After

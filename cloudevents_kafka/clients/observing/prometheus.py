@@ -181,7 +181,7 @@ class PrometheusObserver(Observer):
         registry.register(self._lags)
 
     def _of(self, name: str, *labels: str | None) -> Any:
-        """Return the metric's child for a set of labels, or else the child for all other sets of labels."""
+        """Return the metric's child for a set of labels, or a common child if there are too many sets."""
         known, texts = self._known[name], tuple(map(_short, labels))
         if texts not in known and len(known) >= MOST_LABELS - 1:
             texts = (OTHERS,) * len(texts)
