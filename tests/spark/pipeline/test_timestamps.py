@@ -13,6 +13,8 @@ from confluent_kafka import Producer
 from deltalake import DeltaTable
 
 from cloudevents_kafka import Event, to_record
+from cloudevents_kafka.spark.pipeline import PipelineFailed
+from cloudevents_kafka.spark.pipeline.batches import _out_of_range
 from cloudevents_kafka.testing.local.clients import create_topic
 from tests.spark.pipeline.lake import Lake
 from tests.support.header_names import BAD_NAME, event_record, write_batches
@@ -60,8 +62,10 @@ def test_microseconds(lake: Lake, to: str) -> None:
     assert read(lake, to, "events") == expected
 
 
-def test_nanoseconds(lake: Lake) -> None:
+@pytest.mark.parametrize("most_between", [1 << 20, -1], ids=["one part", "many parts"])
+def test_nanoseconds(lake: Lake, monkeypatch: pytest.MonkeyPatch, most_between: int) -> None:
     """Timestamps that Spark cannot convert become null, others stay; a warning has the first place."""
+    monkeypatch.setattr(_out_of_range, "_MOST_BETWEEN", most_between)
     nanos = MILLIS * 1_000_000
     send(lake, MILLIS, nanos, MILLIS + 1, nanos + 1, MILLIS + 2, -1)
     summary = lake.run(max_records=5)
@@ -71,6 +75,16 @@ def test_nanoseconds(lake: Lake) -> None:
     assert read(lake, "parquet", "events")[:5] == list(zip(range(5), dates, times, strict=True))
     (warning,) = lake.warnings
     assert warning.startswith(f"{lake.topic}[0]@1 must have a timestamp in milliseconds, got {nanos}; ")
+
+
+def test_more_than_the_driver_has_room_for(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many of these records end the run; the same batch lands if the driver has more memory."""
+    send(lake, MILLIS * 1_000_000)
+    with monkeypatch.context() as patch:
+        patch.setattr(_out_of_range, "_SHARE", -1)
+        with pytest.raises(PipelineFailed, match=r"@0 must have .* -?\d+ MB in all.*spark\.driver\.memory"):
+            lake.run()
+    assert lake.run().total.events == 1
 
 
 def test_unread_headers(lake: Lake) -> None:

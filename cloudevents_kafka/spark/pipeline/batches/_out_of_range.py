@@ -3,19 +3,20 @@
 If a batch contains such a record, Spark's source cannot read any record of the batch. Spark converts
 milliseconds to microseconds in 64 bits, so timestamps beyond `_MOST` milliseconds overflow. For example, a
 producer may send nanoseconds instead of milliseconds; brokers before Kafka 4.0 accept such records. So
-librdkafka reads these records. In each partition, librdkafka also reads all records between the first and the
-last of these records.
+librdkafka reads these records, and the records between two of them if these are at most `_MOST_BETWEEN`
+bytes. Spark reads the other records of the batch.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudevents_kafka.message_headers import UnreadHeaders, headers_of
+from cloudevents_kafka.spark._java import java_of
 from cloudevents_kafka.spark.kafka_settings import NoCounterpart, librdkafka_settings
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges, iter_partitions
@@ -25,22 +26,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MOST: Final = (2**63 - 1) // 1000
-_MOST_BYTES: Final = 64 << 20  # of records that this process reads
+_MOST_BYTES: Final = 64 << 20  # of records that this process passes to Spark at once
+_MOST_BETWEEN: Final = 1 << 20  # from a record to the next one that is read with it
+_SHARE: Final = 8  # the records that librdkafka reads may fill an eighth of the driver's heap
 _SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.1
 _OVERFLOW: Final = re.compile(r"ArithmeticException: long overflow")
 
 
-class _Found(NamedTuple):
-    """The records of a partition from the first to the last record whose timestamp is out of range."""
+class _Part(NamedTuple):
+    """Records of a partition that librdkafka has read, with their offsets."""
 
     topic: str
     partition: str
-    messages: list[Message]
-
-    @property
-    def offsets(self) -> OffsetRange:
-        return OffsetRange(self.messages[0].offset() or 0, (self.messages[-1].offset() or 0) + 1)
+    offsets: OffsetRange
+    records: DataFrame
 
 
 def is_out_of_range(error: Exception) -> bool:
@@ -57,27 +57,51 @@ def read_out_of_range(
     """Return the records of a batch, with a null timestamp where Spark cannot convert the timestamp.
 
     The argument of the function ``options`` is offsets; the function returns the options with which Spark
-    reads these offsets. Raises `PipelineFailed` if librdkafka cannot read the records. Also raises
-    `PipelineFailed` if the records of one partition, from the first timestamp out of range on, are too large
-    together.
+    reads these offsets. Raises `PipelineFailed` if librdkafka cannot read the records, or if the records are
+    too large together for the memory of the driver.
     """
-    found = list(_find(offsets, options(offsets)))
-    for part in found:
-        first = part.messages[0]
-        warn(
-            f"{part.topic}[{part.partition}]@{first.offset()} must have a timestamp in milliseconds, got "
-            f"{first.timestamp()[1]}; the column timestamp is null for such records"
-        )
-    frames = [_frame(spark, part.messages, warn) for part in found]
-    sides = filter(None, (side(offsets, found) for side in (_before, _after)))
-    frames += [spark.read.format("kafka").options(**options(ranges)).load() for ranges in sides]
+    parts = list(_read_parts(spark, offsets, options(offsets), warn))
+    others = _others(offsets, parts)
+    frames = [part.records for part in parts]
+    frames += [spark.read.format("kafka").options(**options(ranges)).load() for ranges in others]
     records, *more = frames
     for frame in more:
         records = records.unionByName(frame)
     return records
 
 
-def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[_Found]:
+def _read_parts(
+    spark: SparkSession, offsets: OffsetRanges, options: Mapping[str, str], warn: Callable[[str], None]
+) -> Iterator[_Part]:
+    """Yield the records that librdkafka must read; warn once for each partition."""
+    size, most = 0, _most_bytes(spark)
+    warned: set[tuple[str, str]] = set()
+    for topic, partition, messages in _find(offsets, options):
+        first, last = messages[0], messages[-1]
+        if (topic, partition) not in warned:
+            warned.add((topic, partition))
+            warn(
+                f"{topic}[{partition}]@{first.offset()} must have a timestamp in milliseconds, got "
+                f"{first.timestamp()[1]}; the column timestamp is null for such records"
+            )
+        size += sum(map(len, messages))
+        if size > most:
+            raise PipelineFailed(
+                f"{topic}[{partition}]@{first.offset()} must have a timestamp in milliseconds, got "
+                f"{first.timestamp()[1]}: such records of a batch must have at most {most >> 20} MB in all, "
+                "got more; raise this limit, an eighth of the driver's memory (-X spark.driver.memory=4g)"
+            )
+        range_ = OffsetRange(first.offset() or 0, (last.offset() or 0) + 1)
+        yield _Part(topic, partition, range_, _frame(spark, messages, warn))
+
+
+def _most_bytes(spark: SparkSession) -> int:
+    most: int = java_of(spark).java.lang.Runtime.getRuntime().maxMemory()
+    return most // _SHARE
+
+
+def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[tuple[str, str, list[Message]]]:
+    """Yield topics, partitions and the records that Spark cannot read, with records between them."""
     from confluent_kafka import Consumer, KafkaException
 
     try:
@@ -94,8 +118,8 @@ def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[_Found]
         )
         with closing(consumer):
             for topic, partition, range_ in iter_partitions(offsets):
-                if messages := _between(consumer, topic, partition, range_):
-                    yield _Found(topic, partition, messages)
+                for messages in _parts(_read(consumer, topic, partition, range_)):
+                    yield topic, partition, messages
     except (NoCounterpart, KafkaException) as error:
         raise PipelineFailed(
             "a record of the batch has a timestamp that Spark cannot convert, so librdkafka must read the "
@@ -103,24 +127,24 @@ def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[_Found]
         ) from error
 
 
-def _between(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) -> list[Message]:
-    """Return the records from the first to the last record whose timestamp is out of range."""
-    kept: list[Message] = []
-    last = size = 0
-    for message in _read(consumer, topic, partition, offsets):
+def _parts(messages: Iterable[Message]) -> Iterator[list[Message]]:
+    """Yield lists of records of a partition; each list begins and ends with a timestamp out of range."""
+    part: list[Message] = []
+    length = size = between = 0
+    for message in messages:
+        part.append(message)
         if abs(message.timestamp()[1]) > _MOST:
-            last = len(kept) + 1
-        elif not kept:
-            continue
-        kept.append(message)
+            length, between = len(part), 0
+        elif length:
+            between += len(message)
         size += len(message)
-        if size > _MOST_BYTES:
-            raise PipelineFailed(
-                f"{topic}[{partition}]@{kept[0].offset()} and later records must have timestamps in "
-                f"milliseconds, got {kept[0].timestamp()[1]}, with more than {_MOST_BYTES >> 20} MB between "
-                "the first and the last in one batch. Read fewer records at a time (--max-records)"
-            )
-    return kept[:last]
+        if not length or between > _MOST_BETWEEN or size > _MOST_BYTES:
+            if length:
+                yield part[:length]
+            part.clear()
+            length = size = between = 0
+    if length:
+        yield part[:length]
 
 
 def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) -> Iterator[Message]:
@@ -147,27 +171,18 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
             yield message
 
 
-def _before(offsets: OffsetRanges, found: list[_Found]) -> OffsetRanges:
-    """Return the offsets before the records that were found."""
-    firsts = {(part.topic, part.partition): part.offsets.start for part in found}
-    return _ranges(offsets, lambda place, range_: OffsetRange(range_.start, firsts.get(place, range_.end)))
-
-
-def _after(offsets: OffsetRanges, found: list[_Found]) -> OffsetRanges:
-    """Return the offsets after the records that were found."""
-    ends = {(part.topic, part.partition): part.offsets.end for part in found}
-    return _ranges(offsets, lambda place, range_: OffsetRange(ends.get(place, range_.end), range_.end))
-
-
-def _ranges(
-    offsets: OffsetRanges, change: Callable[[tuple[str, str], OffsetRange], OffsetRange]
-) -> OffsetRanges:
-    changed: dict[str, dict[str, OffsetRange]] = {}
+def _others(offsets: OffsetRanges, parts: Iterable[_Part]) -> list[OffsetRanges]:
+    """Return the offsets that are in none of the parts, as Spark reads them: once for each partition."""
+    reads: list[dict[str, dict[str, OffsetRange]]] = []
     for topic, partition, range_ in iter_partitions(offsets):
-        new = change((topic, partition), range_)
-        if new.start < new.end:
-            changed.setdefault(topic, {})[partition] = new
-    return changed
+        own = [part.offsets for part in parts if (part.topic, part.partition) == (topic, partition)]
+        starts = [range_.start, *(part.end for part in own)]
+        ends = [*(part.start for part in own), range_.end]
+        gaps = [OffsetRange(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+        reads += [{} for _ in gaps[len(reads) :]]
+        for read, gap in zip(reads, gaps, strict=False):
+            read.setdefault(topic, {})[partition] = gap
+    return list(reads)
 
 
 def _frame(spark: SparkSession, messages: list[Message], warn: Callable[[str], None]) -> DataFrame:

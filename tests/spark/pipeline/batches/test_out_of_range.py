@@ -1,0 +1,89 @@
+"""Of the records of a batch, librdkafka reads those that Spark cannot read, and few others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.spark.pipeline.batches import _out_of_range
+from cloudevents_kafka.spark.pipeline.notes import OffsetRange, iter_partitions
+
+MILLIS = 1_790_000_000_000
+BETWEEN, MOST = 10, 30
+
+
+@dataclass
+class Record:
+    """A message of librdkafka, as far as this module reads it."""
+
+    number: int
+    millis: int
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, self.millis
+
+    def offset(self) -> int:
+        return self.number
+
+    @property
+    def is_bad(self) -> bool:
+        return self.millis != MILLIS
+
+
+TOPICS = st.dictionaries(
+    st.sampled_from(["0", "1"]),
+    st.lists(st.tuples(st.sampled_from([MILLIS, MILLIS * 10**6]), st.integers(0, 20)), max_size=30),
+    min_size=1,
+)
+
+
+def parts_of(records: Sequence[Record]) -> list[list[Record]]:
+    return cast("Any", list(_out_of_range._parts(cast("Any", records))))
+
+
+@given(TOPICS)
+def test_each_record_is_read_once(partitions: dict[str, list[tuple[int, int]]]) -> None:
+    """Each record that Spark cannot read is in a part; all others are in a part or in what Spark reads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_out_of_range, "_MOST_BETWEEN", BETWEEN)
+        patch.setattr(_out_of_range, "_MOST_BYTES", MOST)
+        found, bad = [], set()
+        for partition, drawn in partitions.items():
+            records = [Record(5 + number, millis, size) for number, (millis, size) in enumerate(drawn)]
+            bad |= {(partition, record.number) for record in records if record.is_bad}
+            for part in parts_of(records):
+                assert part[0].is_bad
+                assert part[-1].is_bad
+                assert sum(map(len, part[:-1])) <= MOST
+                range_ = OffsetRange(part[0].number, part[-1].number + 1)
+                found.append(_out_of_range._Part("t", partition, range_, cast("Any", None)))
+    ranges = {"t": {name: OffsetRange(5, 5 + len(drawn)) for name, drawn in partitions.items()}}
+    by_spark = [
+        (partition, offset)
+        for read in _out_of_range._others(ranges, found)
+        for _, partition, range_ in iter_partitions(read)
+        for offset in range(range_.start, range_.end)
+    ]
+    by_us = [
+        (part.partition, offset) for part in found for offset in range(part.offsets.start, part.offsets.end)
+    ]
+    expected = [
+        (name, offset) for name, range_ in ranges["t"].items() for offset in range(range_.start, range_.end)
+    ]
+    assert sorted(by_spark + by_us) == sorted(expected)
+    assert bad <= set(by_us)
+
+
+def test_records_after_the_last_one_are_not_kept() -> None:
+    """One timestamp before many records does not make this process read them into its memory."""
+    records = [Record(0, -(2**60), 1), *(Record(number, MILLIS, 1 << 20) for number in range(1, 200))]
+    assert parts_of(records) == [records[:1]]
