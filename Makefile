@@ -29,7 +29,7 @@ WORKERS := 6
 .PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready classes rewritten lint-and-rewrite legacy clean
 
 help:
-	@echo "make check        lint, types, and the tests that need no broker and no Spark: 2 minutes"
+	@echo "make check        lint, types, and most tests that need no broker and no Spark: 2 minutes"
 	@echo "make test         lint, types and all tests but the longest, with a real Kafka and Spark: 6 minutes"
 	@echo "make report       write spec-conformance/report.md and records.json, after make test"
 	@echo "make release      what takes too long for each change: long tests and fuzzing, the newest PySpark,"
@@ -77,9 +77,15 @@ report: $(INSTALLED)
 	@$(PY) spec-conformance clauses --results $(RESULTS) \
 	    --report spec-conformance/report.md --records spec-conformance/records.json
 
+# Tests of the project's tools and of whole programs, a third of the time; `make test` runs them.
+LATER_TESTS := tests/cli/terminal/test_streams.py tests/cli/test_terminal.py tests/conformance/test_command.py \
+    tests/conformance/test_dataset.py tests/conformance/test_report.py tests/conformance/test_results.py \
+    tests/fuzz tests/primitives/redaction/test_linear.py tests/protocol/records/test_unpacked.py \
+    tests/test_distribution.py tests/test_linear_work.py tests/test_slow_path.py tests/test_typing.py
+
 # As many examples of each property as `make test` tries.
 check: $(CHECKED) lint-and-rewrite
-	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist worksteal \
+	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist worksteal $(LATER_TESTS:%=--ignore=%) \
 	    -m "not broker and not spark and not legacy and not peer and not release" $(PYTEST_FLAGS)
 
 # mypy uses one core.
