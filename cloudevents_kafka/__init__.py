@@ -5,13 +5,13 @@ module imports neither a Kafka client, nor asyncio, nor Spark. Read the package 
 
 * `record` and `problems`: a Kafka record, and the errors for events that break rules;
 * `attributes`, `codecs`, `event` and `formats`: an event, its parts, and the event formats;
-* `errors` and `binding`: functions that read a record as an event and write an event as a record, and the
-  errors of these functions;
+* `errors` and `binding`: the library's exceptions, and functions that decode records to events and encode
+  events to records;
 * `registry`: functions that register event formats, codecs and extension types; `extensions`: functions for
   the documented extensions;
 * `sdk`: the functions of the official SDK, under their original names;
-* `clients`: producers, consumers and services that wrap Kafka clients, also for asyncio, and observers for
-  traces and metrics;
+* `clients`: producers, consumers and services that wrap synchronous and asyncio Kafka clients, and observers
+  for traces and metrics;
 * `protocol`: Kafka's protocol and a client; `testing`: a local Kafka broker and fake clients for tests;
 * `spark`: DataFrames and a pipeline; `cli`: the command-line program;
 * `primitives`: small modules, such as a module that masks secrets; `jvm`: functions that find Java and
@@ -126,7 +126,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Return a class for asyncio, which is imported only at its first use because the import is slow."""
+    """Import a class for asyncio at its first use, because the import is slow, and return the class."""
     if name in _ASYNCIO:
         from cloudevents_kafka.clients import aio
 

@@ -1,8 +1,9 @@
 """The documented extensions of CloudEvents: the types and rules of their attributes.
 
 Each extension is described in its own document, next to the core specification. This module contains the
-rules that a single event can break: the types, and the constraints at the level MUST. The package
-`extensions` contains functions for the rules that programs must follow, and for recommendations.
+rules that a single event can break: the types of attributes, and the constraints that the documents state
+with MUST. The package `extensions` contains functions for the rules that programs must follow, and for
+recommendations.
 """
 
 from __future__ import annotations

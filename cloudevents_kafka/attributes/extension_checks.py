@@ -1,4 +1,4 @@
-"""The checks of extension attributes, which are functions that are built once for each attribute."""
+"""Checks of extension attributes; each check is a function that is built once for its attribute."""
 
 from __future__ import annotations
 

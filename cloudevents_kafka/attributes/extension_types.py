@@ -37,12 +37,13 @@ _DOCUMENTED_CHECKS: Final = {
 class ExtensionTable(msgspec.Struct, frozen=True):
     """The known extensions at one moment; each registration creates a new table.
 
-    An event is validated with a single table, because other threads may register extensions at the same time.
-    ``constrained`` contains the names of the extensions that have rules; ``checks`` maps these names to
-    checks. The table also caches names; a new table starts with empty caches. ``header_names`` maps the
-    header of an attribute without rules to the attribute, and other headers to None. ``header_checks`` maps
-    the header of an attribute with rules to the attribute and its check. ``corrections`` maps the name of an
-    attribute to a dictionary, which maps invalid texts of this attribute to their corrections.
+    The validation of an event uses one table from start to end, because other threads may register extensions
+    at the same time. ``constrained`` contains the names of the extensions that have rules; ``checks`` maps
+    these names to checks. The table also caches names; a new table starts with empty caches. ``header_names``
+    maps a header to its attribute if the attribute has no rules, and otherwise to None. ``header_checks``
+    maps a header to its attribute and the attribute's check if the attribute has rules. ``corrections`` maps
+    the name of an attribute to a dictionary. This dictionary maps invalid texts of the attribute to their
+    corrections.
     """
 
     extensions: Mapping[str, Extension]
@@ -76,11 +77,12 @@ def register_extension(
 ) -> None:
     """Register the type of an extension attribute in this process.
 
-    ``event[name]`` then has that type in every mode and format. An event is invalid if the value has another
-    type, if the function ``accepts`` returns false or raises an exception, or if one of the attributes in
-    ``needs`` is missing. In error messages, the text ``rule`` describes the values that ``accepts`` allows.
-    Registering a name again replaces the earlier registration of the name. Raises `ValueError` if the name or
-    a name in ``needs`` is invalid, and `TypeError` if an argument has a wrong type.
+    In events of every mode and format, ``event[name]`` then has the registered type. An event is invalid if
+    the value has a different type, if the function ``accepts`` returns false or raises an exception, or if
+    one of the attributes in ``needs`` is missing. In error messages, the text ``rule`` describes the values
+    that ``accepts`` allows. Registering a name again replaces the earlier registration of the name. Raises
+    `ValueError` if the name or a name in ``needs`` is invalid, and `TypeError` if an argument has a wrong
+    type.
 
     Examples:
         >>> from cloudevents_kafka import AttributeType, Event, InvalidEvent, register_extension
@@ -155,9 +157,10 @@ def find_extension(name: str) -> Extension | None:
 
 
 def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None = None) -> AttributeValue:
-    """Return the value of a known Boolean, Integer or Binary from its canonical text.
+    """Return the value that the canonical text of an attribute stands for.
 
-    Other texts are returned unchanged, and `find_problems` reports them.
+    A malformed text of a Boolean, an Integer or a Binary is returned unchanged, and `find_problems` reports
+    this text. Values that are not texts are also returned unchanged.
     """
     if not isinstance(value, str):
         return value
@@ -170,7 +173,7 @@ def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None =
 def parse_values(
     attributes: dict[str, AttributeValue], table: ExtensionTable | None = None
 ) -> dict[str, AttributeValue]:
-    """Return attributes with values of their types; return the same dictionary if all values are texts."""
+    """Return attributes with values of their types; return the same dictionary if no attribute has rules."""
     table = table or current.table
     constrained = table.constrained & attributes.keys()
     if not constrained:

@@ -31,7 +31,7 @@ def accept(  # a call by position is faster
     joined: str | None = None,
     valid_time: bool = False,  # noqa: FBT001, FBT002
 ) -> bool:
-    """Return whether attributes obey all rules; replace texts of known types by their values.
+    """Return whether attributes obey all rules; replace texts of Booleans, Integers and Binaries by values.
 
     ``joined`` is the concatenation of all texts; it is empty if all texts are known to be valid Strings
     (T-06). ``valid_time`` says whether ``time`` is known to be a valid timestamp. If the result is False,
@@ -85,7 +85,7 @@ def are_valid_texts(  # a call by position is faster
 
 
 def join_texts(attributes: dict[str, Any]) -> str | None:
-    """Return the concatenation of all texts, or None if a value of another type breaks a rule."""
+    """Return the concatenation of all texts, or None if a value that is not a text breaks a rule."""
     try:
         return "".join(attributes.values())
     except TypeError:
@@ -99,7 +99,7 @@ def join_texts(attributes: dict[str, Any]) -> str | None:
 
 
 def is_scalar(name: str, value: Any) -> bool:
-    """Return whether a value is valid for the attribute; the value is not a text."""
+    """Return whether a value that is not a text is valid for an attribute."""
     if name in _CORE or type(value) not in _SCALARS:
         return False
     extension = current.table.extensions.get(name)

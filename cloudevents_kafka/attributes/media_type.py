@@ -73,7 +73,7 @@ class MediaType(msgspec.Struct, frozen=True):
 def python_codec(media: MediaType) -> str:
     """Return the name of Python's codec for a media type's charset; the default charset is UTF-8.
 
-    Raises `LookupError` if the charset is unknown or names a codec that is not a charset.
+    Raises `LookupError` if the charset is unknown, or if it is the name of a codec that does not encode text.
     """
     if media.charset is None:
         return "utf-8"

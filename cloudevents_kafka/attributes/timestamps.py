@@ -55,7 +55,7 @@ def to_datetime(text: str) -> datetime:
 
 
 def instant(text: str) -> tuple[datetime, str]:
-    """Return a key that is equal for all texts of the same instant, and whose order is the order in time.
+    """Return a sort key: texts of the same instant have equal keys, and earlier instants have smaller keys.
 
     The key consists of the datetime and the parts of the instant that a datetime cannot express: digits below
     a microsecond, a leap second, or a time in the year 0. Raises `ValueError` if the text is not a timestamp.
@@ -105,7 +105,7 @@ def to_utc_seconds(text: str) -> str:
 
 
 def to_epoch(text: str) -> tuple[int, int]:
-    """Return a timestamp as the seconds since the epoch and the nanoseconds.
+    """Return a timestamp as two numbers: the seconds since the epoch, and the nanoseconds of the second.
 
     Raises `ValueError` with the reason if these two numbers cannot express the instant. Such an instant is a
     leap second, has digits below a nanosecond, or lies before the year 1 or after the year 9999 in UTC.
@@ -143,13 +143,13 @@ def from_epoch(seconds: int, nanos: int) -> str:
 
 
 def _utc_minute(moment: datetime) -> int:
-    """Return the minute of the day in UTC; `astimezone` overflows in the first and last year."""
+    """Return the minute of a day in UTC without `astimezone`, which overflows in the first and last year."""
     offset = moment.utcoffset() or timedelta(0)
     return (moment.hour * 60 + moment.minute - offset // timedelta(minutes=1)) % _MINUTES
 
 
 def _parse(text: str) -> tuple[datetime, str] | None:
-    """Return the instant of a timestamp and a text, or None if the timestamp is invalid.
+    """Return a datetime and a text for a timestamp, or None if the timestamp is invalid.
 
     The text contains the parts of the timestamp that a datetime cannot express.
     """

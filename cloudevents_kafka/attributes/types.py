@@ -69,7 +69,7 @@ def is_name(text: str) -> bool:
 
 
 def is_string(text: str) -> bool:
-    """Return whether a text is a valid String, without control characters, surrogates and noncharacters."""
+    """Return whether a text is a valid String: no control characters, surrogates or noncharacters."""
     return text.isprintable() or _STRING.fullmatch(text) is not None
 
 
@@ -214,7 +214,7 @@ def to_attribute(value: object) -> AttributeValue:
 def _to_base_class(value: AttributeValue) -> AttributeValue:
     """Return a value of a subclass, such as an enum, as a value of its base class.
 
-    For an enum, ``str()`` may return another text than its value.
+    For a member of an enum, ``str()`` may return a text that differs from the member's value.
     """
     if isinstance(value, str):
         return str.__str__(value)

@@ -58,7 +58,7 @@ def validate(
     form_problems: Sequence[Problem] = (),
     unreadable: Iterable[str | None] = (),
 ) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return attributes with values of their types, and a list of all problems of an event.
+    """Convert an event's attributes to values of their types; return the values and a list of all problems.
 
     ``form_problems`` are problems in the form of the record or value, such as a repeated name; these problems
     come first in the result. An absent attribute is not reported as missing if ``form_problems`` or
@@ -173,7 +173,7 @@ def _core_problem(name: str, value: AttributeValue) -> Problem | None:
 
 
 def native_type(value: object) -> AttributeType:
-    """Return the type of attributes whose values have this Python type: String for text and for times."""
+    """Return the attribute type for values of a Python type; for texts and times, the result is String."""
     row = NATIVE_TYPES.get(type(value))
     return AttributeType.STRING if row is None else row.kind
 

@@ -50,7 +50,7 @@ _CORE_NAMES: Final = {  # wrong names of core attributes, with only letters, in 
 
 
 def find_class_problem(name: str, value: Any) -> Problem | None:
-    """Return a problem if no value of this class can be the value of the attribute, else None."""
+    """Return a problem if values of this class are never valid for the attribute, else None."""
     is_core = name in CORE_CLAUSES
     if isinstance(value, str | datetime) or (
         not is_core and isinstance(value, int | bytes | bytearray | memoryview)

@@ -1,10 +1,11 @@
 """A codec for Avro data with any schema, with limits for untrusted bytes.
 
 fastavro does not limit untrusted data. First, fastavro recurses in C, and deep recursion can end the process.
-Second, fastavro creates any number of values that take no bytes, which exhaust the memory. Examples are the
-nulls of an array, and nested records whose number doubles at each level. Third, fastavro converts the bytes
-of a decimal to digits; for a megabyte, the conversion takes minutes. So, if the schema contains recursion,
-decimals, or values that take no bytes, `AvroLimits` checks the data before fastavro decodes it.
+Second, fastavro creates an unlimited number of values that take no bytes, and these values can exhaust the
+memory. Examples are the nulls of an array, and nested records whose number doubles at each level. Third,
+fastavro converts the bytes of a decimal to digits; for a megabyte, the conversion takes minutes. So, if the
+schema contains recursion, decimals, or values that take no bytes, `AvroLimits` checks the data before
+fastavro decodes it.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ _Step = Callable[[_Datum, int, int], int]
 
 
 class _Compiled(NamedTuple):
-    """The step function of a schema, which skips one value, and the size of the schema's values.
+    """The step function of a schema, and the size of values; the step function skips one value.
 
     ``size`` is the size of a value in bytes if all values of the schema have the same size. One value of the
     schema contains ``empties`` values that take no bytes. Values in arrays, maps and unions are not counted.
@@ -109,7 +110,7 @@ class _Compiled(NamedTuple):
 
 
 class AvroLimits:
-    """The limits for the data of a schema that fastavro has parsed; ``named`` contains its named schemas."""
+    """Limits for data of a schema that fastavro has parsed; ``named`` contains the schema's named types."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any]) -> None:
         self._named = named
@@ -215,8 +216,8 @@ def _fixed(size: int, empties: int | None = None) -> _Compiled:
 def _paid(branch: _Compiled) -> _Step:
     """Return the step function for a branch of a union.
 
-    A null in a union is not counted as a value that takes no bytes, because the number of its branch takes a
-    byte.
+    A null in a union is not counted as a value that takes no bytes, because the index of the union's branch
+    takes a byte.
     """
     return (lambda _, at, __: at) if branch.size == 0 and branch.empties == 1 else branch.step
 

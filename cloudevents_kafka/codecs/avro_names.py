@@ -4,8 +4,8 @@ The specification says: "If the name specified contains a dot, then it is assume
 empty string may also be used as a namespace to indicate the null namespace". So ``.Order`` and ``Order`` both
 name the type ``Order`` without a namespace (AVRO-3830). Earlier versions of the Python library avro have
 written names with a leading dot into schema registries. fastavro treats ``.Order`` and ``Order`` as different
-names. Java does so, too, if a type is defined with one of the names and a schema refers to the type by the
-other name.
+names. Java also treats the names as different if a type is defined with one of the names and a schema refers
+to the type by the other name.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 A schema may contain an invalid default or an invalid logical type, and topics may contain data that was
 written with this schema. Defaults matter only in the schemas of readers. About invalid logical types, Avro's
-specification ("Logical Types") says: "implementations must ignore the logical type when reading". So invalid
-logical types are removed, and the defaults of writers, too, and the data is readable.
+specification ("Logical Types") says: "implementations must ignore the logical type when reading". So this
+module removes invalid logical types from all schemas, and defaults from writers' schemas. The data is then
+readable.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _without(schema: Any, *left_out: str) -> Any:
 
 
 def _kept(schema: dict[str, Any], left_out: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a schema, except ``left_out`` and ``logicalType`` if its value is invalid."""
+    """Yield the members of a schema without ``left_out``, and without ``logicalType`` if it is invalid."""
     if not _is_logical(schema):
         left_out = (*left_out, "logicalType")
     yield from (pair for pair in schema.items() if pair[0] not in left_out)

@@ -36,11 +36,11 @@ _CANNOT: Final = "data cannot be written as JSON: "
 
 
 def _to_builtin(value: Any) -> Any:
-    """Return a value of a class that msgspec does not know as a value that msgspec can encode.
+    """Convert a value of a class that msgspec does not know; return a value that msgspec can encode.
 
-    The value is a pydantic model, or of a subclass of str, int or float, such as ``numpy.float64``. For other
-    values, `TypeError` is raised. The member names are the model's aliases, because pydantic also reads the
-    model by its aliases.
+    The value must be a pydantic model, or an instance of a subclass of str, int or float, such as
+    ``numpy.float64``. For other values, `TypeError` is raised. The fields of a model are written under their
+    aliases, because pydantic reads them under their aliases.
     """
     for base, convert in _SUBCLASSED:
         if isinstance(value, base):
@@ -121,7 +121,7 @@ def is_parsable(text: bytes) -> bool:
 
 
 def is_json(text: bytes) -> bool:
-    """Return whether the bytes are one JSON text in UTF-8, even one that has no Python value."""
+    """Return whether the bytes are one JSON text in UTF-8; the text may have no Python value."""
     return is_parsable(text) or (is_utf8(text) and is_json_text(text))
 
 

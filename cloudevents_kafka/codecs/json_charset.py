@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def encode_json_text(text: str, codec: str) -> bytes:
-    r"""Return a JSON text with the same value, encoded in the charset of one of Python's codecs.
+    r"""Return a JSON text, encoded with one of Python's codecs; the JSON value stays the same.
 
     A character is escaped as ``\uXXXX`` if the charset does not contain the character, or if its bytes would
     be decoded as another character. For example, Shift JIS encodes a yen sign as the byte of a backslash.

@@ -1,4 +1,4 @@
-"""Checks of texts that parsers refuse, according to the grammar of JSON (RFC 8259).
+"""Grammar checks (RFC 8259) for texts that JSON parsers refuse.
 
 A parser refuses texts that it cannot represent: texts with an escaped lone surrogate (RFC 8259 8.2), and
 texts that are nested too deeply for the parser's stack (RFC 8259 9). Such texts are nevertheless valid JSON.
@@ -58,7 +58,7 @@ def find_lone_surrogate(text: bytes) -> int | None:
 
 
 def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | None:
-    """Return a JSON object in which 0 replaces the values of members, and the replaced values by name.
+    """Replace the values of the named members by 0; return the JSON object and the old values by name.
 
     The length of the text does not change. If a name is repeated, the last of its values is returned. The
     result is None if the text is not a JSON object according to the grammar.
@@ -123,7 +123,7 @@ def _value_end(text: bytes, at: int) -> int | None:
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
     """Return the start of the next value, or the end of the outermost value, or None for invalid JSON.
 
-    Removes the brackets that were closed from ``closers``.
+    Remove the brackets that are closed from the list ``closers``.
     """
     while closers:
         in_object = closers[-1] == _IN_OBJECT

@@ -70,12 +70,12 @@ def to_payload(
 ) -> tuple[bytes | None, DataKind]:
     """Return the payload bytes for a Python value, and the kind of the payload.
 
-    None means no data, and bytes are the payload. Other values are encoded by the codec that is registered
-    for ``attributes`` and the content type. If the content type is None, a codec for ``application/json`` is
-    used. If no codec is registered, a Protobuf message becomes a ``google.protobuf.Any``, a str becomes a
-    JSON string or text, and other values become JSON. A str becomes a JSON string if the content type is JSON
-    or None, and otherwise text in the charset of the content type. Raises `DataError` if the value cannot be
-    encoded.
+    None means no data, and bytes are used unchanged as the payload. Other values are encoded by the codec
+    that is registered for ``attributes`` and the content type. If the content type is None, a codec for
+    ``application/json`` is used. If no codec is registered, a Protobuf message becomes a
+    ``google.protobuf.Any``, a str becomes a JSON string or text, and other values become JSON. A str becomes
+    a JSON string if the content type is JSON or None, and otherwise text in the charset of the content type.
+    Raises `DataError` if the value cannot be encoded.
     """
     if data is None or type(data) is bytes:
         return data, _BYTES
@@ -112,7 +112,7 @@ def json_payload(data: Any, content_type: str | None) -> bytes:
 
 
 def _in_charset(text: bytes, content_type: str | None) -> bytes:
-    """Return JSON in UTF-8 as JSON in the charset of a content type, even if the charset is US-ASCII."""
+    """Return JSON, converted from UTF-8 to the charset of a content type, which may be US-ASCII."""
     if content_type is None:
         return text
     media = media_type(content_type)
@@ -122,11 +122,11 @@ def _in_charset(text: bytes, content_type: str | None) -> bytes:
 
 
 def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> str | msgspec.Raw:
-    """Return JSON text in the form of the argument ``data`` of `to_payload`.
+    """Return JSON text as a value for the argument ``data`` of `to_payload`.
 
-    If the content type is JSON, the result is a `msgspec.Raw`, which `to_payload` copies; otherwise, it is
-    the text. If a registered codec encodes such data, the result is the text itself, so that the codec
-    receives a str.
+    If the content type is JSON, the result is a `msgspec.Raw`, which `to_payload` copies. Otherwise, the
+    result is the unchanged text. If a registered codec encodes such data, the result is also the unchanged
+    text, so that the codec receives a str.
     """
     if not (content_type is None or isinstance(content_type, str)) or not implies_json(content_type):
         return text
@@ -198,7 +198,10 @@ def json_in_utf8(payload: bytes, content_type: str | None) -> bytes:
 
 
 def to_utf8(payload: bytes, content_type: str | None) -> bytes:
-    """Return text in the charset of a content type as UTF-8. Raises `DataError` for invalid bytes."""
+    """Return text, converted from the charset of a content type to UTF-8.
+
+    Raises `DataError` if the bytes are not text in this charset.
+    """
     if content_type is None or media_type(content_type).utf8:
         return payload
     try:

@@ -29,10 +29,10 @@ from cloudevents_kafka.problems import DataError
 class Codec(msgspec.Struct, frozen=True):
     """Two functions: one converts payload bytes to a value, and one converts a value to payload bytes.
 
-    If one of the functions is None, the conversion in this direction does not use the codec. If a function
-    raises an exception, a `DataError` is raised with that exception as its cause. The message contains the
-    text of this exception only if the exception is itself a `DataError`. So a codec should not raise a
-    `DataError` whose text contains data.
+    If ``decode`` is None, decoding does not use the codec; if ``encode`` is None, encoding does not use the
+    codec. If a function raises an exception, a `DataError` is raised with that exception as its cause. The
+    message contains the text of this exception only if the exception is itself a `DataError`. So a codec
+    should not raise a `DataError` whose text contains data.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec
@@ -90,7 +90,7 @@ def register_codec(
 
 
 def find(content_type: str | None, attributes: Mapping[str, Any]) -> Codec | None:
-    """Return the codec for data with a content type in an event with these attributes, or None."""
+    """Return the codec for a content type and the attributes of an event, or None."""
     if not by_key or content_type is None:
         return None
     essence = parsed(content_type).essence

@@ -1,7 +1,7 @@
 """Counts for a bounded number of labels, since labels such as event types are untrusted input.
 
-The following rules are true for counts that are limited to ``most`` labels, in any order of adding, limiting
-and merging:
+If counts are limited to ``most`` labels, the following rules are true for any order of additions, limits and
+merges:
 
 1. The counts of all labels, plus ``others``, add up to the sum of all numbers that were added.
 2. The count of a label is never larger than the exact count, and is at most ``others / (most + 1)`` smaller
@@ -74,7 +74,7 @@ def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str,
 
 
 def limit_nested(labels: _Nested, most: int = MAX_LABELS) -> dict[str, dict[str, int]]:
-    """Return at most ``most`` labels, each with at most ``most`` counts; the total does not change."""
+    """Return at most ``most`` labels, each with at most ``most`` inner labels; the total does not change."""
     limited = {outer: limit_labels(inner, most) for outer, inner in labels.items()}
     if len(limited) <= most:
         return limited

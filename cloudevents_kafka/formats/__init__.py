@@ -1,7 +1,7 @@
 """The event formats, which write a complete event as one value for structured content mode.
 
 Read the module `registry` first: it finds a format by the suffix of the format's media type, such as ``json``
-in ``application/cloudevents+json``. The function `register_format` of this module adds a format. The module
+in ``application/cloudevents+json``. The function `register_format` in `registry` adds a format. The module
 `base` contains the code that the built-in formats share. The modules `json`, `avro` and `protobuf` implement
 the formats of the specification. The module `avro_compact` implements two experimental formats:
 ``avro-compact``, and ``avrocompact``, a variant that the Java SDK writes and that this library reads but does

@@ -108,7 +108,7 @@ def _read_time(name: str, epoch: tuple[int, int]) -> tuple[str | None, Problem |
 
 
 def allowed_types(name: str) -> tuple[AttributeType, ...]:
-    """Return the types of fields that may contain an attribute; an empty result allows any type.
+    """Return the field types that may contain an attribute; an empty result allows all field types.
 
     A URI may be stored in the field for URI-references, because the Java SDK does not distinguish the two
     types.

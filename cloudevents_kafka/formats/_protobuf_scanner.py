@@ -84,8 +84,8 @@ def _read_entries(
 ) -> tuple[dict[str, AttributeType], int]:
     """Read the attributes in the map, and add these attributes to ``attributes``.
 
-    Return the types of extensions by name, and the index after the map. Extensions in the field ce_string are
-    not among them.
+    Return the types of extensions by name, and the index after the map. The types do not include extensions
+    in the field ce_string.
     """
     typed: dict[str, AttributeType] = {}
     count, end = len(attributes), len(value)
@@ -150,7 +150,8 @@ def _read_entry(value: bytes, at: int, text_at: int) -> tuple[str, AttributeType
     """Return the name and type of the entry at an index, and the start and end of the entry's text.
 
     For a number, the returned start is the index after the first byte of the number. The type is None if the
-    text is the value of the attribute. The entry is cached only if its text starts at the index ``text_at``.
+    text itself is the value of the attribute. The entry is cached only if its text starts at the index
+    ``text_at``.
     """
     entry_at = at
     size, at = varint.decode(value, at + 1)

@@ -191,7 +191,7 @@ def _read_fields(datum: bytes) -> tuple[_Datum, int]:
 
 
 def _double(datum: bytes, at: int, _: int) -> tuple[float, int]:
-    """Return a number; an integral number is an int, because 1 in JSON must not become 1.0."""
+    """Return a double; an integral double is returned as an int, because 1 in JSON must not become 1.0."""
     number: float = _read_double(datum, at)[0]
     return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT else number, at + 8
 

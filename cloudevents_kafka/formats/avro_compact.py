@@ -2,9 +2,9 @@
 
 The document of the format is a working draft. So a later version of this library may be unable to read the
 events that this version writes. A value is one datum of the record
-``io.cloudevents.v1.avro.compact.CloudEvent``. The specversion is 1.0 and is not written. Data is always
-written, as bytes or null: the schema's default for data is a string, which is a mistake in the schema
-(AC-04).
+``io.cloudevents.v1.avro.compact.CloudEvent``. The specversion is 1.0 and is not written. The field for data
+is always written, as bytes or null, because the default of this field is a string. This default is a mistake
+in the schema (AC-04).
 
 If a changed event is written, the UTC offset of a Timestamp is lost, and a Timestamp with digits below a
 microsecond raises `EncodeError`. Data is written as bytes, so its kind is lost. The types URI and
@@ -115,7 +115,7 @@ class JavaAvroCompactFormat(BaseFormat):
 
 
 def _branch(name: str, value: AttributeValue) -> bytes:
-    """Return an extension's value in the schema's union (AC-02): boolean, int, time, string or bytes."""
+    """Return an extension's value, encoded as a boolean, int, time, string or bytes of a union (AC-02)."""
     if isinstance(value, bool):
         return b"\x00\x01" if value else b"\x00\x00"
     if isinstance(value, int):
@@ -136,7 +136,7 @@ def _micros(name: str, text: str) -> bytes:
 
 
 class _Time(str):
-    """The text of a Timestamp; the class differs from str because a str is read as a String."""
+    """The text of a Timestamp; a plain str would be read as a String."""
 
     __slots__ = ()
 

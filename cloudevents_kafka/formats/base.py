@@ -1,4 +1,4 @@
-"""The base of the built-in formats, which handles unchanged events, bytes-like values, times and problems."""
+"""The code that built-in formats share, for unchanged events, bytes-like values, times and problems."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class BaseFormat(ABC):
 class InvalidAttributes(InvalidEvent):
     """The value is well-formed, but attributes break rules; ``event`` is the event with these attributes.
 
-    Attributes that ``form_problems`` name are not in ``event``, but in ``received``, as they were received. A
-    value in ``received`` is None if the attribute has no value.
+    ``received`` contains the attributes that ``form_problems`` name, as they were received; ``event`` does
+    not contain these attributes. A value in ``received`` is None if the attribute has no value.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ def build_event(
 ) -> Event:
     """Return the event in a structured value; ``wire`` contains the format's name and the value.
 
-    ``received`` contains optional attributes whose form is wrong, as they were received. Raises
-    `InvalidEvent`, or its subclass `InvalidAttributes` if only attributes in ``received`` or values of
-    attributes are wrong. The error lists all problems.
+    ``received`` contains the optional attributes whose form is wrong, as they were received. Raises
+    `InvalidEvent` if the event is invalid. The subclass `InvalidAttributes` is raised if only attributes in
+    ``received`` or values of attributes are wrong. The error lists all problems.
     """
     if not form_problems and accept(attributes):
         return unchecked_event(attributes, payload, kind, wire)

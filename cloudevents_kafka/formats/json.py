@@ -38,9 +38,9 @@ _write: Final = msgspec.json.Encoder().encode
 class JsonFormat:
     """The JSON format, in UTF-8 (RFC 8259).
 
-    With ``text_data=True``, textual data is written as a JSON string: the content type is ``text/*`` or XML,
-    or has a charset, and the bytes are text in the charset of the content type. Other bytes are written as
-    base64. ``read`` and ``members`` are the methods of the format's `JsonReader`.
+    With ``text_data=True``, textual data is written as a JSON string. Data is textual if its content type is
+    ``text/*``, is XML, or has a charset. The bytes must also be text in the charset of the content type.
+    Other bytes are written as base64. ``read`` and ``members`` are the methods of the format's `JsonReader`.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -90,7 +90,7 @@ class JsonFormat:
         return b'"data_base64":"%b"' % b2a_base64(payload, newline=False)
 
     def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
-        """Return JSON that is read as the same payload, or None if the payload must be written as base64."""
+        """Return JSON that decodes to the same payload, or None if the payload must be written as base64."""
         media = media_type(content_type)
         if media.is_utf8_json:
             return payload if is_json(payload) else None

@@ -98,7 +98,8 @@ def _split_members(value: bytes) -> Envelope:
 def member_value(text: bytes) -> Any:
     """Return the value of a member.
 
-    If a number in the value is out of range, the result is infinity, an empty dict or an empty list instead.
+    If a number in the value is out of range, the result is infinity for a number, an empty dict for an
+    object, and an empty list for an array.
     """
     try:
         return _parse(text)
@@ -110,8 +111,8 @@ def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, byte
     """Return each member that a later member of the same name replaces (N-05), with its JSON text.
 
     If no name is repeated and no name contains escapes, the document contains the quotation marks of the
-    values, and two more for each name. If the document contains another number of quotation marks, a slower
-    parser reads the document.
+    values, and two more for each name. If the number of quotation marks differs, a slower parser reads the
+    document.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []

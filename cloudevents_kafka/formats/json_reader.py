@@ -2,7 +2,7 @@
 
 The reader accepts any order of members, and any white space, escapes, types and data; it returns the JSON
 text of ``data``. One pass of the parser reads the members whose names are known, and skips ``data``. After
-the reader has read other names, these names are known too. If the reader does not return an event,
+the reader has read an unknown name, this name is known too. If the reader does not return an event,
 `json_decoder` finds the problems.
 """
 
@@ -171,7 +171,7 @@ class JsonReader:
         return attributes, attributes.pop("data_base64", None)
 
     def _know(self, members: dict[str, Any]) -> None:
-        """Add these members to the expected members; forget the earlier ones if there are too many.
+        """Add members to the expected members; forget the earlier members if too many are expected.
 
         A change of the expected names is slow: tens of events can be read in the same time. So changes become
         rarer: after many changes, only every nth call of this method changes the names, and n grows with each
@@ -196,7 +196,7 @@ class JsonReader:
 
 
 def _envelope(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> Envelope | None:
-    """Return an `Envelope`, or None if there is data_base64.
+    """Return an `Envelope`, or None if the object has the member data_base64.
 
     An `Envelope` contains the JSON text of data_base64, but this reader only knows the decoded value.
     """
@@ -261,7 +261,7 @@ def read_payload(
 
 
 def _without(value: bytes, data: bytes) -> bytes:
-    """Return a JSON object after removing the text of its data, or another text that is equal."""
+    """Remove the text of the data, or an equal text, from a JSON object, and return the object."""
     if value.endswith(data, 0, -2):  # indented
         return value[: -2 - len(data)]
     start = value.find(_DATA) + len(_DATA)

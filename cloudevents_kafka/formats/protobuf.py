@@ -1,8 +1,8 @@
 """The Protobuf event format, ``application/cloudevents+protobuf``.
 
-A value is one message ``io.cloudevents.v1.CloudEvent``. The declaration of the message has precedence over
-the document of the format, which lists other field names and numbers. The package protobuf, which the extra
-``protobuf`` installs, writes messages. Reading does not need this package.
+A value is one message ``io.cloudevents.v1.CloudEvent``. The document of the format lists different field
+names and numbers; the declaration of the message has precedence over this document. The package protobuf,
+which the extra ``protobuf`` installs, writes messages. Reading does not need this package.
 
 If the data is a Protobuf message, the payload of the event is the serialized ``google.protobuf.Any``
 (`DataKind.PROTO`), as in the Java SDK. ``Any.FromString(event.data)`` decodes the payload. Text data with a

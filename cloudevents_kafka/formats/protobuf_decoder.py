@@ -3,8 +3,9 @@
 Code that the Protobuf compiler generates drops parts of a message silently: one of two attributes with the
 same name, all but one of the fields in a oneof, and the high bits of a number. The message is small and
 fixed, so this module decodes it without generated code, and returns every field. The message has four levels,
-and every length is checked, so depth and memory are bounded. Unknown fields and fields of another wire type
-are ignored, as Protobuf demands. Groups raise `MalformedMessage`, because proto3 does not have groups.
+and every length is checked, so depth and memory are bounded. Unknown fields and fields with an unexpected
+wire type are ignored, as Protobuf demands. Groups raise `MalformedMessage`, because proto3 does not have
+groups.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class MalformedMessage(ValueError):
 def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], list[tuple[str, bytes]]]:
     """Return three lists of fields: the required attributes, the attributes in the map, and the data fields.
 
-    A list contains a repeated field several times. Raises `MalformedMessage` if the bytes are not a valid
-    message.
+    If a field is repeated, its list contains every occurrence. Raises `MalformedMessage` if the bytes are not
+    a valid message.
     """
     required: list[tuple[str, str]] = []
     optional: list[AttributeField] = []

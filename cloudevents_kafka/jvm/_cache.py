@@ -52,7 +52,7 @@ def check_cache() -> None:
 
 @contextmanager
 def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Lock an entry, yield, and unlock it; if another process has locked it, first call ``waiting``.
+    """Yield while an entry is locked; call ``waiting`` first if another process has locked the entry.
 
     Raises `CacheNotWritable` if the lock cannot be created.
     """

@@ -81,8 +81,8 @@ class Java:
 def find_java() -> Java:
     """Return a suitable Java, from JAVA_HOME, from PATH, or from the usual folders.
 
-    The first suitable Java in this order is returned. Raises `NoJava`, which lists every Java that was found,
-    with its problem.
+    The first suitable Java in this order is returned. Raises `NoJava` if no Java is suitable; the error lists
+    every Java that was found, with its problem.
     """
     searched: dict[Path, str] = {}
     for origin, home in _homes():

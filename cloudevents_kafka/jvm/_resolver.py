@@ -96,7 +96,7 @@ class _Project(Project):
 
 
 class _Context(MavenContext):
-    """A subclass of jgo's context that limits the number of parents."""
+    """A subclass of jgo's context that limits the number of parent POM files."""
 
     _steps = 0
 

@@ -1,4 +1,4 @@
-"""Copy a file in a Maven repository from an http, https or file URL; errors say what to do."""
+"""Copy a file from a Maven repository at an http, https or file URL; errors say what to do."""
 
 from __future__ import annotations
 
