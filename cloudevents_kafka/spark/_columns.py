@@ -1,4 +1,4 @@
-"""Checks the columns of a DataFrame that a function uses, before any job runs.
+"""Checks, before any job runs, the columns that a function reads from a DataFrame.
 
 All problems are collected, so that one `ValueError` can report all of them.
 """
@@ -106,5 +106,5 @@ def is_headers(data_type: DataType) -> bool:
 
 
 def internal(name: str) -> Column:
-    """Return the intermediate column that belongs to a name."""
+    """Return the column whose name is `PREFIX` followed by ``name``."""
     return F.col(PREFIX + name)

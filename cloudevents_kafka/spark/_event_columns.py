@@ -38,7 +38,7 @@ def _is_extension_value(data_type: DataType) -> bool:
 
 
 def _is_map(data_type: DataType, accepts: Callable[[DataType], bool]) -> bool:
-    """Return whether a type is a map from texts to values whose type is accepted."""
+    """Return whether a type is a map from texts to values of an accepted type."""
     return isinstance(data_type, MapType) and is_text(data_type.keyType) and accepts(data_type.valueType)
 
 
@@ -170,7 +170,7 @@ def _entries(field: StructField) -> Column:
 
 
 def _empty(of: StructType) -> Column:
-    """Return an empty list; ``of`` is the type of the items that such a list may contain.
+    """Return an empty list for items of the type ``of``.
 
     ``F.array()`` is not used, because the type of its result depends on the session's settings.
     """
@@ -201,7 +201,7 @@ def _time(present: dict[str, StructField]) -> Column:
 
 
 def _rfc3339(micros: Column) -> Column:
-    """Return an instant as text in UTC, as `from_datetime` does.
+    """Return an instant as text in UTC, in the form that `from_datetime` returns.
 
     Spark's own functions are not used, because they use the session's time zone.
     """

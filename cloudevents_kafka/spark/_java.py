@@ -64,7 +64,7 @@ def scala_seq(java: Any, items: Iterable[Any]) -> Any:
 
 
 def scala_option(java: Any, value: Any = None) -> Any:
-    """Return a Scala option with a value, or Scala's ``None`` without a value."""
+    """Return a Scala ``Some`` that contains the value, or Scala's ``None`` if the value is None."""
     return getattr(java.scala, "None$").__getattr__("MODULE$") if value is None else java.scala.Some(value)
 
 
@@ -86,8 +86,8 @@ def free_checkpoint(rows: DataFrame) -> None:
 def recent_reports(query: StreamingQuery) -> Iterator[Mapping[str, Any]]:
     """Yield Spark's reports on recent batches; the newest report comes first.
 
-    PySpark copies all reports field by field, with a thousand calls of Java; this function copies each report
-    as one text.
+    PySpark copies all reports field by field, and calls Java a thousand times. This function copies each
+    report as one text.
     """
     java: Any = query._jsq  # type: ignore[attr-defined]  # noqa: SLF001
     for report in reversed(java.recentProgress()):

@@ -1,4 +1,4 @@
-"""Names of columns as SQL. The command line loads this module, so it does not import PySpark."""
+"""Column names in SQL. This module does not import PySpark, because the command line loads the module."""
 
 from __future__ import annotations
 

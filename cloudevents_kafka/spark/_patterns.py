@@ -71,9 +71,8 @@ def _pattern_regex(pattern: str) -> str:
 def _regex(pattern: str) -> str:
     """Return a regular expression for Java and Python.
 
-    The time to match a type is linear in the length of the type.
-
-    The groups of the expression are atomic, so they do not backtrack.
+    The groups of the expression are atomic, so they do not backtrack. The time to match a type is linear in
+    the length of the type.
     """
     first, *middle, last = pattern.split("*")
     groups = "".join(f"(?>.*?{re.escape(part)})" for part in middle if part)

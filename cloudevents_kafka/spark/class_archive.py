@@ -2,9 +2,9 @@
 
 With the archive, a pipeline starts its first batch in about two thirds of the usual time. The archive has 170
 MB, and writing it takes half a minute, so it is written only on request. The archive is written into the
-cache folder. Java checks whether the archive matches Java itself and the jars (names, sizes and times), and
-ignores an archive that does not match. A damaged archive would crash Java, so the name of the file contains
-the checksum of its content. If the content has another checksum, the file is not used.
+cache folder. Java compares the archive with its own version and with the names, sizes and times of the jars.
+Java ignores an archive that does not match. A damaged archive would crash Java, so the name of the file
+contains the checksum of its content. If the content has another checksum, the file is not used.
 """
 
 from __future__ import annotations

@@ -37,14 +37,14 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
 
     ``df`` is a batch or a stream with the columns ``value`` and ``headers`` (option ``includeHeaders``). The
     result has the columns of `event_schema`, followed by the columns of ``df`` that ``keep`` names. By
-    default, these are the columns in `KEPT_COLUMNS` that exist. A row that is not an event has nulls in the
-    columns of the event, and an ``error``; no row makes the job fail. Headers that are null or have no name
-    are ignored.
+    default, ``keep`` names the columns in `KEPT_COLUMNS` that ``df`` has. A row that is not an event has
+    nulls in the columns of the event, and an ``error``; no row makes the job fail. Headers that are null or
+    have no name are ignored.
 
     With ``lenient``, deviations of known producers are accepted, such as JSON without a content-type. The
-    function `cloudevents_kafka.decode` accepts the same deviations with ``lenient=True``. Then the result
-    also has the column ``tolerated`` of `event_schema`, before the kept columns. This column lists the
-    accepted deviations of a row; it is null if the row has no deviation or is not an event.
+    function `cloudevents_kafka.decode` accepts the same deviations with ``lenient=True``. With ``lenient``,
+    the resulting DataFrame also has the column ``tolerated`` of `event_schema`, before the kept columns. This
+    column lists the accepted deviations of a row; it is null if the row has no deviation or is not an event.
 
     The verdicts and values are the same as in the results of `cloudevents_kafka.decode`. Inside Spark, a Java
     function reads valid events in binary mode and in JSON. `decode` reads all other rows in Python workers.
@@ -58,25 +58,26 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     * with ``lenient``, events with deviations that no producer in ``spec-conformance/lenient.md`` has, such
        as headers that contradict each other.
 
-    A time may be an instant that Spark can represent and Python's datetime cannot, such as
-    ``0001-01-01T00:00:00+14:00``, which is in the year 0. If ``time`` has such a value, ``collect()`` raises
-    `ValueError`. So select ``time_text`` instead of ``time``, or filter with ``year(time) between 1 and
-    9999``, before you collect rows.
+    The ``time`` of an event may be an instant that Spark can represent but that Python's datetime cannot
+    represent. An example is ``0001-01-01T00:00:00+14:00``, which is in the year 0 in UTC. If ``time`` has
+    such a value, ``collect()`` raises `ValueError`. So select ``time_text`` instead of ``time``, or filter
+    with ``year(time) between 1 and 9999``, before you collect rows.
 
-    Filters on kept columns run before rows are decoded, or in the source if the source allows this. A query
-    that only counts rows does not decode rows. A query that selects only kept columns does not decode rows
-    either. A filter on event columns runs after each row was decoded once. A query that selects some event
-    columns decodes all event columns. All rows of such a query pass through the Python step of the plan. If
-    Java has read a row, this step only receives a null for the row.
+    Filters on kept columns run before rows are decoded. If the source supports such filters, they run in the
+    source. A query that only counts rows does not decode rows. A query that selects only kept columns does
+    not decode rows either. A filter on event columns runs after the rows are decoded, and each row is decoded
+    only once. A query that selects some event columns decodes all event columns. All rows of such a query
+    pass through the Python step of the plan. If Java has decoded a row, the Python step receives a null
+    instead of the row.
 
-    If the session cannot use Java classes, `decode` reads all records. A warning about the missing Java
-    function is logged once. With Spark Connect, the jar of the Java function is sent to the server. If the
-    setting ``spark.sql.catalog.cloudevents_kafka.jar`` is the path of a jar, that jar is sent instead; see
-    ``cloudevents-kafka spark-jar``.
+    If the session cannot use Java classes, `decode` reads all records in Python workers. A warning about the
+    missing Java function is logged once. With Spark Connect, the jar of the Java function is sent to the
+    server. If the setting ``spark.sql.catalog.cloudevents_kafka.jar`` is the path of a jar, that jar is sent
+    instead; see ``cloudevents-kafka spark-jar``.
 
-    Raises `ValueError` with all problems, before any job runs. A column is a problem if it is missing, has a
-    wrong type, or has the same name as another column. A name in ``keep`` is a problem if ``df`` has no such
-    column, or if it is the name of an event column.
+    Raises `ValueError` before any job runs; the error lists all problems. A column is a problem if it is
+    missing, has a wrong type, or has the same name as another column. A name in ``keep`` is a problem if
+    ``df`` has no such column, or if it is the name of an event column.
 
     Examples:
         >>> from cloudevents_kafka.spark import decode_events
@@ -116,10 +117,10 @@ def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
     """Make Spark compute a column before it runs filters on this column, and return the rows.
 
     Otherwise, Spark's optimizer would copy the computation of the column into the filter, and decode each row
-    twice. A function that is declared as not deterministic would prevent this, but then filters on kept
-    columns would also run after the function. Spark runs ``unpivot`` of one column as its Expand operator,
-    which stores the column under a new name. Filters on other columns run before this operator, and the
-    column is not computed if it is not used.
+    twice. A function that is declared as not deterministic would prevent this copy, but filters on kept
+    columns would then also run after the function. Spark runs ``unpivot`` of one column as its Expand
+    operator, which stores the column under a new name. Filters on other columns run before this operator, and
+    the column is not computed if it is not used.
     """
     value = PREFIX + name
     columns: list[Column | str] = [F.col(quote_name(column)) for column in kept]
@@ -157,8 +158,8 @@ def cloudevent(value: Column, headers: Column, *, lenient: bool = False) -> Colu
 
     ``lenient`` means the same as in `decode_events`.
 
-    `decode` reads every row in a Python worker. This takes about ten times as long as `decode_events`, whose
-    Java function cannot be part of one column expression.
+    `decode` reads every row in a Python worker. This takes about ten times as long as `decode_events`,
+    because a single column expression cannot contain the Java function of `decode_events`.
 
     Examples:
         >>> from cloudevents_kafka.spark import cloudevent

@@ -1,4 +1,4 @@
-"""`deduplicate` drops events that Spark has read before, in a batch or in a stream."""
+"""`deduplicate` drops repeated events from a batch or a stream."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _READ: Final = f"{PREFIX}read"
 
 
 def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
-    """Return events without duplicates: one row for each combination of ``source`` and ``id``.
+    """Return events without duplicates, so that each combination of ``source`` and ``id`` has one row.
 
     ``events`` is a batch or a stream with these two columns, such as the result of `decode_events`. Rows with
     a null in one of these columns, such as records that are not events, stay unchanged.
 
-    In a stream, a row is a duplicate if Spark has read another row with the same source and id at most
-    ``within`` earlier. ``within`` is a span such as "90m", "1h" or "7 days". Spark's state contains the keys
-    of all rows that Spark has read during this span. The time of a row is the time of the batch in which
-    Spark reads the row. So a wrong timestamp of a producer cannot move the watermark, and no row is late. In
-    a batch, all rows are compared, and ``within`` has no effect.
+    In a stream, a row is a duplicate if Spark has already read a row with the same source and id, and the
+    time between the two rows is at most ``within``. ``within`` is a span such as "90m", "1h" or "7 days".
+    Spark's state contains the keys of all rows that Spark has read during this span. The time of a row is the
+    time of the batch in which Spark reads the row. So a wrong timestamp of a producer cannot move the
+    watermark, and no row is late. In a batch, all rows are compared, and ``within`` has no effect.
 
-    Spark counts the rows that it has dropped in ``numDroppedDuplicateRows``, in the ``customMetrics`` of the
-    ``stateOperators`` in ``query.lastProgress``. The option ``deduplicate`` of the pipeline works in another
-    way: the pipeline compares events with the rows in their table, and needs no state.
+    ``query.lastProgress`` contains the number of dropped rows: ``numDroppedDuplicateRows`` in the
+    ``customMetrics`` of ``stateOperators``. The option ``deduplicate`` of the pipeline works in another way:
+    the pipeline compares events with the rows in their table, and needs no state.
 
     Raises `ValueError` for a span that is not a number with a unit, and for columns that are missing.
 

@@ -50,16 +50,16 @@ def encode_events(
     ``key``, ``value`` and ``headers``, and also ``topic`` and ``partition`` if ``df`` has these columns.
 
     Each row becomes the record that `to_record` returns for the event of the row. An extension is a text,
-    unless the type of the map's values or ``extension_types`` names another type: Integer, Boolean, Binary or
-    timestamp. Data is bytes, or a value of the kind in ``data_kind``. So JSON data without a content type
-    stays JSON data, because its kind implies the content type.
+    unless the type of the map's values or ``extension_types`` specifies an Integer, a Boolean, a Binary or a
+    timestamp. Data is bytes, or a value of the kind in ``data_kind``. JSON data without a content type stays
+    JSON data, because the kind ``json`` implies a JSON content type.
 
     ``key`` is a column, or the name of a column or of an extension; the default is the column ``key``.
     ``keep`` names further columns of ``df``, which are copied unchanged to the result. ``format`` is the
     event format for structured mode; the default is json.
 
-    A row that is not a valid event makes the job fail. With ``errors="column"``, the job continues, and a
-    separate column contains an ``error`` for such a row. This column is null for all other rows. Write only
+    A row that is not a valid event makes the job fail. With ``errors="column"``, the job continues, and the
+    column ``error`` describes the problem of such a row. This column is null for all other rows. Write only
     rows whose error is null.
 
     Inside Spark, a Java function writes valid events in binary mode and in JSON. The Python converters write

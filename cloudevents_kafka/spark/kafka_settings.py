@@ -1,7 +1,8 @@
 """Translates settings of librdkafka to options of Spark's Kafka source, and back.
 
 Spark's Kafka source uses the Java client. `to_java_settings` translates settings that a user has written for
-librdkafka. With `librdkafka_settings`, a librdkafka client in this process connects in the same way as Spark.
+librdkafka. `librdkafka_settings` returns the settings with which a librdkafka client in this process connects
+in the same way as Spark.
 """
 
 from __future__ import annotations
@@ -117,8 +118,7 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
 def _read(name: str, path: str) -> str:
     """Return the content of a file.
 
-    The text of an error does not contain the path, because a user may have written the key itself instead of
-    its path.
+    Error messages do not contain the path, because a user may have passed a key instead of the path of a key.
     """
     try:
         return Path(path).expanduser().read_text("utf-8")

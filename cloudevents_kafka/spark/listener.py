@@ -16,10 +16,10 @@ class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without 
 
     The metrics have the same form as the metrics of a pipeline. Pass the listener to
     ``spark.streams.addListener``, and call `close` at the end. The metrics are the values that Spark reports:
-    batches, records, seconds by step, and the lag of Kafka's partitions. Only `EventPipeline` counts types
-    and quarantined records. A pipeline needs no listener. Use one listener for each query, because the
-    metrics do not contain the name of the query. The arguments are the same as the options of
-    `PipelineOptions`. Raises `PipelineFailed` if the file or the port cannot be used.
+    batches, records, seconds by step, and the lag of Kafka's partitions. Counts of event types and
+    quarantined records are available only from `EventPipeline`. A pipeline needs no listener. Use one
+    listener for each query, because the metrics do not contain the name of the query. The arguments are the
+    same as the options of `PipelineOptions`. Raises `PipelineFailed` if the file or the port cannot be used.
 
     Examples:
         >>> from cloudevents_kafka.spark import MetricsListener

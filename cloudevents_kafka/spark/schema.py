@@ -30,7 +30,7 @@ FROM_JSON: Final = {
 
 
 def error_schema() -> StructType:
-    """Return the type of ``error``, a struct of the texts verdict, attribute, reason and clause.
+    """Return the type of ``error``, a struct of four texts: verdict, attribute, reason and clause.
 
     The verdict is ``not-an-event``, ``broken-event``, ``unsupported-format`` or ``batch``. The attribute and
     the clause describe the first problem, or are null. The reason names all problems.
@@ -59,16 +59,16 @@ def event_schema(*, lenient: bool = False) -> StructType:
     ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``.
     ``extension_types`` contains extensions whose value is not a text, unless the type of the value is
     registered for the extension. If the event has no such extension, ``extension_types`` is null.
-    ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as such a value (see
-    `Event.kind`). ``data_kind`` is null if the data is bytes. In binary mode, the data is always bytes.
-    `encode_events` reads ``extension_types`` and ``data_kind``. In each row, either ``error`` is null, or all
-    other columns are null.
+    ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as a JSON value, a text or a
+    Protobuf message (see `Event.kind`). ``data_kind`` is null if the data is bytes. In binary mode, the data
+    is always bytes. `encode_events` reads ``extension_types`` and ``data_kind``. In each row, either
+    ``error`` is null, or all other columns are null.
 
     If ``lenient`` is true, there is one more column, ``tolerated``. This column lists the problems that
     lenient reading has accepted, in the order of `Decoded.tolerated`. Each problem contains the name of the
     attribute or header, the rule, and the clause of the rule. If the event does not contain the value of the
-    attribute or header, the problem contains this value. Then ``value`` is the value as a text, or
-    ``value_bytes`` is a value that is not UTF-8. The column is null if there are no problems.
+    attribute or header, the problem contains this value: as a text in ``value``, or as bytes in
+    ``value_bytes`` if the value is not UTF-8. The column is null if there are no problems.
 
     Examples:
         >>> from cloudevents_kafka.spark import event_schema

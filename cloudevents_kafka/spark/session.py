@@ -26,11 +26,11 @@ def configure_session(
 
     ``spark.jars`` is set to the jars of the connector, the jars of ``formats``, and ``jars``. The builder's
     earlier value of ``spark.jars`` is replaced. The function also sets the extensions and the catalog of
-    ``formats``, and a setting for exact times in Parquet. Settings in ``conf`` override these settings;
-    extensions and jars in ``conf`` are added. The jars are downloaded into the cache at the first use. Call
-    `configure_session` before ``getOrCreate()``, because Spark ignores jars that are set later. Raises
-    `ValueError` for an unknown format, and `CloudEventsKafkaError` if there are no jars for the installed
-    PySpark, or if the download fails.
+    ``formats``, and a setting for exact times in Parquet. Settings in ``conf`` override these settings, but
+    extensions and jars in ``conf`` are added to the other extensions and jars. The jars are downloaded into
+    the cache at the first use. Call `configure_session` before ``getOrCreate()``, because Spark ignores jars
+    that are set later. Raises `ValueError` for an unknown format, and `CloudEventsKafkaError` if there are no
+    jars for the installed PySpark, or if the download fails.
 
     Examples:
         >>> from pyspark.sql import SparkSession

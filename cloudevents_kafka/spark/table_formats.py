@@ -28,10 +28,10 @@ EXTENSIONS: Final = "spark.sql.extensions"
 class Format(NamedTuple):
     """The jars and settings that a session needs for a format, and facts about tables in this format.
 
-    ``releases`` contains Maven coordinates by the minor version of PySpark, because each of these versions
-    has different interfaces for tables. ``in_pyspark`` lists dependencies that PySpark already contains.
-    ``mark`` is the path of a file or folder that each table in this format contains, or None for a data
-    format. ``renames`` is true if each commit to a table in a folder renames a file.
+    ``releases`` maps minor versions of PySpark to Maven coordinates, because the interfaces for tables differ
+    between these versions. ``in_pyspark`` lists dependencies that PySpark already contains. ``mark`` is the
+    path of a file or folder that each table in this format contains, or None for a data format. ``renames``
+    is true if each commit to a table in a folder renames a file.
     """
 
     releases: Mapping[str, str]

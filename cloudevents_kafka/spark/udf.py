@@ -54,7 +54,7 @@ class PackedRecord(msgspec.Struct):
 
 
 def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
-    """Return the JSON of decoded events for the JSON of `PackedRecord`; a null stays null."""
+    """Decode records in JSON of `PackedRecord`, and return events in JSON; a null stays null."""
     return records.map(decode_packed, na_action="ignore")
 
 
@@ -203,7 +203,7 @@ class PackedRow(Row):
 
 
 def encode_batch(rows: pd.Series) -> pd.Series:
-    """Return the JSON of records for the JSON of `PackedRow`; a null stays null."""
+    """Encode rows in JSON of `PackedRow`, and return records in JSON; a null stays null."""
     return rows.map(encode_packed, na_action="ignore")
 
 

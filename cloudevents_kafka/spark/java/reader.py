@@ -58,7 +58,7 @@ def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -
     The SQL returns null for rows that the Java function leaves to `encode`.
 
     ``columns`` contains the names of an event's columns. If the session cannot use Java classes, return None,
-    as `reader_sql` does.
+    and log a warning once for each session.
     """
     if not _has_function(df.sparkSession):
         return None
@@ -164,7 +164,8 @@ def _is_ready(spark: SparkSession) -> bool:
     """Return whether this session is known to have the Java function.
 
     Each batch of a stream has a new Python object for the same Java session. So the number of the Java
-    session is stored in a setting of this session. A cloned session has the same setting, but another number.
+    session is stored in a setting of this session. A cloned session has the same setting, but a different
+    number.
     """
     number = _session_number(spark)
     return spark in _ready if number is None else spark.conf.get(_READY, None) == number

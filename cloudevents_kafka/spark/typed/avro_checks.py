@@ -1,8 +1,8 @@
-"""Checks an Avro datum in Python, to find the value of a payload that does not fit its schema.
+"""Checks an Avro datum in Python, to find the value that does not fit the schema.
 
-Python checks payloads that the Java function (``java/AvroShape.java``) cannot decide. The checks in Python
-have the same rules and the same budget of work for a whole datum as the checks in Java. A schema is compiled
-once into functions; each function returns the index after a value.
+Python checks the payloads that the Java function (``java/AvroShape.java``) does not accept. Python and Java
+check by the same rules, and limit the work for a datum by the same budget. A schema is compiled once into
+functions; each function returns the index after a value.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ _Read = Callable[[bytes, int, Where], int]
 class Compiled(NamedTuple):
     """The function that checks a value, and returns the index after the value.
 
-    If the value has 0 bytes, ``empties`` is the number of values inside it. Otherwise, ``empties`` is 0.
+    If the value has 0 bytes, ``empties`` is the number of values in it, including the value itself.
+    Otherwise, ``empties`` is 0.
     """
 
     step: Step
@@ -79,7 +80,7 @@ def named_schemas(schema: Any) -> Mapping[str, Any]:
 
 
 def find_schema(schema: Any, named: Mapping[str, Any]) -> Any:
-    """Return the schema to which a name refers, or the schema inside the key ``type`` of a schema."""
+    """Return a schema; a name, or a schema in the key ``type``, is resolved first."""
     while True:
         kind = schema["type"] if isinstance(schema, Mapping) else schema
         if isinstance(kind, Mapping | list) and kind is not schema:
@@ -133,7 +134,7 @@ class AvroChecks:
         return Checked(payload)
 
     def compile(self, schema: Any) -> Compiled:
-        """Return the function that checks a value of ``schema``, the whole schema or a part of it."""
+        """Return the function that checks a value of ``schema``, which is the whole schema or a part."""
         schema = find_schema(schema, self._named)
         if isinstance(schema, list):
             return Compiled(_union([self.compile(branch) for branch in schema]))

@@ -1,4 +1,4 @@
-"""Encodes the defaults of Avro's fields, which are JSON, as the bytes of a datum."""
+"""Encodes the default values of Avro fields, which schemas contain as JSON, to Avro bytes."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Resolution:
         return self._records[key]
 
     def _default(self, field: Mapping[str, Any]) -> bytes | None:
-        """Return the default of a reader's field, or None if the default is missing or has another type."""
+        """Return the default of a reader's field, or None if the default is missing or has a wrong type."""
         try:
             return encode_default(field["type"], field["default"], self._readers)
         except (NoDefault, KeyError):

@@ -1,6 +1,6 @@
 """Reads a JSON payload with a `Shape` in Python, or finds the reason why the payload does not fit.
 
-Python reads payloads that the Java function cannot decide. If a payload fits, it is written again in a form
+Python reads payloads that the Java function does not accept. If a payload fits, it is written again in a form
 that Spark can read. Members that the schema does not have are left out.
 """
 
@@ -44,8 +44,8 @@ class Misfit(Exception):
     def reason(self, root: Shape | None = None) -> str:
         """Return the reason as text.
 
-        In the rule, ``*`` stands for any item of an array and any key of a map, so that there are few
-        different rules.
+        In front of the rule, the JSON pointer of the value contains ``*`` in place of each index of an array
+        and each key of a map, so that there are few different rules.
         """
         place = self.where if root is None else _known_place(root, self.where)
         at = "" if place == self.where else f" at {_shown(self.where)}"
@@ -69,9 +69,9 @@ class _Repeated(dict[str, Any]):
 class _Payload:
     """A payload that is being read: its budget of work, and the members that are rescued.
 
-    A few bytes could stand for many members that are absent: each has a place in Spark's row. The pointer of
-    each rescued member contains all keys around this member, so that a payload with a long key could have any
-    number of them.
+    The number of members is limited, because a few bytes could stand for many absent members, and each absent
+    member has a field in Spark's row. The length of all pointers of rescued members is limited, because each
+    pointer contains all keys around its member, and a long key could be repeated in many pointers.
     """
 
     __slots__ = ("_characters", "_members", "_size", "rescued")
@@ -81,7 +81,7 @@ class _Payload:
         self._members = self._characters = 0
 
     def spend_members(self, count: int) -> None:
-        """Count the members of an object's schema; raise `Misfit` if the objects have too many."""
+        """Count the members of an object's schema; raise `Misfit` if the payload has too many members."""
         self._members += count
         most = FREE_STEPS + STEPS_PER_BYTE * self._size
         if self._members > most:
@@ -89,7 +89,7 @@ class _Payload:
             raise Misfit("", rule, "more")
 
     def rescue(self, where: Where, value: Any) -> None:
-        """Keep a member; raise `Misfit` if the pointers of all these members are too long."""
+        """Add a rescued member; raise `Misfit` if the pointers of all rescued members are too long."""
         name = place(where)
         self._characters += len(name)
         most = FREE_BYTES + STEPS_PER_BYTE * self._size

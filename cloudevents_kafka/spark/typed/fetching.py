@@ -49,7 +49,7 @@ class RegistryFailed(CloudEventsKafkaError):
 
 
 class SchemaFetcher:
-    """Fetches schemas from a registry, and each schema only once."""
+    """Fetches schemas from a registry, and caches these schemas."""
 
     def __init__(self, registry: Any, schemas: Mapping[str, DataSchema], most: int = MOST_NEW) -> None:
         """Create a fetcher; ``schemas`` maps patterns of types to the schemas of readers.

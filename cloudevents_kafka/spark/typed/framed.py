@@ -2,11 +2,11 @@
 
 Serializers of a schema registry write framed payloads. A framed payload is read with the schema that it
 names, and converted to the reader's schema. If this is not possible, the payload does not fit, and the reason
-contains the name of the schema. A name is an id, or a GUID in hexadecimal digits, and is in front of the data
-or in the header `HEADER`. A registry never changes the schema of a name, but new names may be added to a
-registry at any time. So the schemas for one batch (`Writers`) are fetched only once, and are stored in the
-folder ``OUT/_batches``. If the batch is read again, the stored schemas are used. Python reads all framed
-payloads, and writes them again with the reader's schema, so that Spark can read them.
+contains the name of the schema. The name of a schema is an id, or a GUID in hexadecimal digits. The name is
+in front of the data or in the header `HEADER`. In a registry, the schema that a name stands for never
+changes, but new names may be added at any time. So the schemas for one batch (`Writers`) are fetched only
+once, and are stored in the folder ``OUT/_batches``. If the batch is read again, the stored schemas are used.
+Python reads all framed payloads, and writes them again with the reader's schema, so that Spark can read them.
 """
 
 from __future__ import annotations
@@ -149,9 +149,9 @@ def name_sql(data: str, header: str) -> str:
 
 
 def check_reader(schema: DataSchema) -> None:
-    """Raise `ValueError` if a reader's schema has a union of several types, apart from null.
+    """Raise `ValueError` if a reader's schema has a union of several types other than null.
 
-    With such a schema, it is not defined which type of the union a value has.
+    Such a union does not define which of its types a value has.
     """
     waiting: list[Any] = [msgspec.json.decode(schema.avro)] if schema.avro else []
     while waiting:

@@ -36,18 +36,18 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     path of a file). Avro needs a session with ``spark-avro``: see `configure_session`.
 
     If the data does not fit the schema, ``value`` is null, and ``data_error`` says why and where. Data does
-    not fit if it has another type, a required member is missing, a member occurs twice, something follows the
-    value, or a number does not fit. Both columns are null for rows that are not events. Members that the
-    schema does not have are dropped. With ``rescue``, the text ``value._rescued`` contains the members that
-    the schema does not have, and the members whose values do not fit. This text is a JSON object, whose names
-    are the JSON pointers of the members. Avro data has no such members, and no ``_rescued``.
+    not fit if it has a wrong type, a required member is missing, a member occurs twice, bytes follow the
+    value, or a number does not fit its type. Both columns are null for rows that are not events. Members that
+    the schema does not have are dropped. With ``rescue``, the text ``value._rescued`` contains the members
+    that the schema does not have, and the members whose values do not fit. This text is a JSON object, whose
+    names are the JSON pointers of the members. Avro data has no such members, and no ``_rescued``.
 
-    ``registry`` is for JSON or Avro data that serializers of a schema registry have framed. Such data has the
-    id of its schema in front of it or in a header. ``registry`` is the client of the registry
+    ``registry`` is for JSON or Avro data that serializers of a schema registry have framed. The id of the
+    schema is in front of such data or in a header. ``registry`` is the client of the registry
     (confluent-kafka's ``SchemaRegistryClient``), the settings of such a client, or the URL of the registry.
     The schemas of all ids are fetched during this call. Data is read with the schema of its writer, and
     converted to ``schema``. If the ids are GUIDs in headers, the column ``headers`` is needed: name it in
-    ``keep`` of `decode_events`. If such data is in a stream, use a pipeline or ``foreachBatch``.
+    ``keep`` of `decode_events`. For framed data in a stream, use a pipeline or ``foreachBatch``.
 
     Raises `ValueError` if a part of the schema has no type in Spark; the error names this part.
 
@@ -73,9 +73,9 @@ def data_by_type(
     """Return the events with the columns of `data_as`; the type of an event selects the schema of the data.
 
     ``schemas`` maps patterns of types to schemas; in a pattern, ``*`` stands for any text. The first pattern
-    that matches a type selects the schema of this type. ``value`` is a struct with a field for each pattern,
-    and the pattern is the name of the field; at most one field is not null. If no pattern matches, the data
-    is not read, and both columns are null.
+    that matches a type selects the schema of this type. ``value`` is a struct with one field for each
+    pattern. The name of the field is the pattern, and at most one field is not null. If no pattern matches,
+    the data is not read, and both columns are null.
 
     Examples:
         >>> from cloudevents_kafka.spark import data_by_type
@@ -168,7 +168,7 @@ def refuse_misfits(
 
 
 def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
-    """Return SQL for the columns ``data``, ``data_kind`` and `VALUE` of events whose data may have been read.
+    """Return SQL for the columns ``data``, ``data_kind`` and `VALUE` of events that may have a value.
 
     The rows must have the columns of `value_names`. If there are several schemas, each schema has a separate
     column instead of `VALUE`, and `rows_of_table` selects one of these columns. The column ``data`` is null

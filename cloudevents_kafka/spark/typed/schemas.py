@@ -1,4 +1,4 @@
-"""`DataSchema` is the schema of a payload, of any kind that `data_as` and a pipeline accept.
+"""`DataSchema` is a payload's schema, which may be of any kind that `data_as` and a pipeline accept.
 
 A schema contains the shape for the Java function, SQL for Spark, and the check in Python. A pipeline stores
 its schemas in the folder ``OUT/_batches``.
@@ -107,7 +107,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         return "\n".join(["json", *self.shape.words(closed=rescue)])
 
     def parsed_sql(self, payload: str, *, rescue: bool = False) -> str:
-        """Return SQL for the result of Spark's parser for a payload; `whole_sql` reads the value from it."""
+        """Return SQL for the result of Spark's parser for a payload; `whole_sql` extracts the value."""
         if self.refused:
             return f"CAST(NULL AS {self.refused[1]})"
         if self.shape is None:
@@ -380,7 +380,7 @@ def _struct_of(type_: StructType, where: str, *, nullable: bool = False) -> Shap
 
 
 def _with_type(shape: Shape, path: tuple[str, ...], type_: DataType, where: str) -> Shape:
-    """Return a shape with another type at a path; the path consists of Spark's names of fields."""
+    """Return a shape with a new type at a path; the path consists of names of Spark's fields."""
     if not path:
         return _shape_of_type(type_, where, nullable=shape.nullable)
     name, rest = path[0], path[1:]

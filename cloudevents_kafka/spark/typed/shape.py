@@ -75,9 +75,9 @@ RESERVED: Final = (RESCUED, "__ce_corrupt")
 class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     """The type of a value. ``spark`` is one of `TYPES`, such as ``BIGINT`` or ``DECIMAL(10,2)``.
 
-    ``item`` is the shape of the items of an array or the values of a map. ``values`` contains the texts that
-    are allowed, if only some texts are allowed. If ``closed`` is true, the object must not have members other
-    than ``members``.
+    ``item`` is the shape of the items of an array or the values of a map. If only some texts are allowed,
+    ``values`` contains these texts. If ``closed`` is true, the object must not have members other than
+    ``members``.
     """
 
     spark: str

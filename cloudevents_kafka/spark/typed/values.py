@@ -1,9 +1,9 @@
 """Reads values from payloads with schemas: Spark reads most payloads, and Python reads all others.
 
-In each row, there is either the whole value of the payload, or a reason why the payload does not fit. A
-payload never makes a job fail, and never silently becomes null. First, the Java function finds payloads that
-Spark's parsers would read wrongly or only in part. Then Spark's parsers read the other payloads, and report
-whether they have read the whole payload. Python checks all payloads that Spark has not read; if such a
+Each row contains either the whole value of the payload, or a reason why the payload does not fit its schema.
+A payload never makes a job fail, and never silently becomes null. First, the Java function finds payloads
+that Spark's parsers would read wrongly or only in part. Then Spark's parsers read the other payloads, and
+report whether they have read the whole payload. Python checks all payloads that Spark has not read; if such a
 payload fits, Python writes it in a form that Spark can read.
 
 Each schema has its own column of values, whose name `value_names` returns. This column is null for events of
@@ -123,7 +123,7 @@ def decide_values(
 
 
 def _in_utf8_sql(rows: DataFrame, event: str) -> str:
-    """Return SQL that is false if the content type of an event may name another charset than UTF-8."""
+    """Return SQL that is false if the content type of an event may name a charset other than UTF-8."""
     if not event and _CONTENT_TYPE not in rows.columns:
         return "true"
     type_ = f"lower({event}`{_CONTENT_TYPE}`)"
@@ -131,7 +131,7 @@ def _in_utf8_sql(rows: DataFrame, event: str) -> str:
 
 
 def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, *, rescue: bool) -> DataFrame:
-    """Add the column `FOUND` with the results of Python's checks; the column is null for other rows."""
+    """Add the column `FOUND` with the results of Python's checks, or null for rows without a check."""
     frame = "" if writers is None else f", {header_sql(rows.columns)} AS header"
     type_ = f", `{_CONTENT_TYPE}` AS type" if _CONTENT_TYPE in rows.columns else ""
     suspect = f"to_json(struct({_NUMBER} AS n, `data`{frame}{type_}))"
@@ -146,7 +146,7 @@ def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, 
 def _read(
     rows: DataFrame, schemas: Schemas, payloads: Mapping[DataSchema, str], *, rescue: bool
 ) -> DataFrame:
-    """Add the values that Spark's parsers read completely; values that the rows already contain stay."""
+    """Add the values that Spark's parsers read completely to the rows that have no values yet."""
     raw, values = [], {}
     for n, (schema, name) in enumerate(value_names(schemas).items()):
         parsed = schema.parsed_sql(payloads[schema], rescue=rescue)

@@ -17,7 +17,7 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema
 class _Suspect(msgspec.Struct):
     """A payload to check, the number of its schema, its content type, and the header with its frame.
 
-    In its JSON, bytes are written in base64.
+    In the JSON of a `_Suspect`, bytes are written in base64.
     """
 
     n: int
@@ -31,7 +31,7 @@ def payload_checker(
 ) -> Callable[[pd.Series], pd.Series]:
     """Return a function that checks payloads: it converts JSON of `_Suspect` to JSON of `Checked`.
 
-    A null stays null.
+    If the input is null, the result is null.
     """
 
     def check_batch(suspects: pd.Series) -> pd.Series:  # PySpark reads these types
