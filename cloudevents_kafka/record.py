@@ -279,5 +279,5 @@ def _to_milliseconds(timestamp: Any) -> int | None:
 
 
 def _field(content: bytes | None) -> int:
-    """Return the size of an encoded field, which consists of its length (-1 for null) and its bytes."""
+    """Return the size of an encoded field: its length prefix (-1 for null) and the bytes of its value."""
     return 1 if content is None else zigzag.size(len(content)) + len(content)

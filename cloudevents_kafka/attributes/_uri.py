@@ -1,4 +1,4 @@
-"""URIs and URI-references (RFC 3986), in which the non-ASCII characters of IRIs (RFC 3987) are allowed."""
+"""URIs and URI-references (RFC 3986) that may also contain the non-ASCII characters of IRIs (RFC 3987)."""
 
 from __future__ import annotations
 

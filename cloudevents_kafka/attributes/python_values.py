@@ -1,4 +1,4 @@
-"""Attributes from the Python values that users pass: canonical forms, problems and equality of values."""
+"""Converts Python values that users pass to attributes, finds problems of the values, and compares values."""
 
 from __future__ import annotations
 

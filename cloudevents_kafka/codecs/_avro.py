@@ -78,7 +78,7 @@ def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
 
 
 class _Datum(bytes):
-    """The bytes of a datum, with two counters: records, and values that take no bytes."""
+    """The bytes of a datum, with counters for records and for values that take no bytes."""
 
     empty_items = records = 0
 

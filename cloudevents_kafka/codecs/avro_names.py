@@ -1,4 +1,4 @@
-"""Avro names that begin with a dot, which are names without a namespace.
+"""Avro names that begin with a dot; such names have no namespace.
 
 The specification says: "If the name specified contains a dot, then it is assumed to be a fullname", and "The
 empty string may also be used as a namespace to indicate the null namespace". So ``.Order`` and ``Order`` both
@@ -20,7 +20,7 @@ _TYPES: Final = frozenset(
 
 
 def with_one_name(schemas: Iterable[Any]) -> list[Any]:
-    """Return schemas in which names without a namespace are written alike: all with a leading dot, or none.
+    """Return schemas in which either all or none of the names without a namespace have a leading dot.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_names import with_one_name

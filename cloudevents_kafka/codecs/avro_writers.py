@@ -1,4 +1,4 @@
-"""Schemas of Avro without the parts that do not matter for reading data.
+"""Avro schemas without the parts that are not needed for reading data.
 
 A schema may contain an invalid default or an invalid logical type, and topics may contain data that was
 written with this schema. Defaults matter only in the schemas of readers. About invalid logical types, Avro's
@@ -27,7 +27,7 @@ _DATES_AND_TIMES: Final = {
 
 
 def writer_schema(schema: Any) -> Any:
-    """Return a schema, which is decoded JSON, without its defaults and without invalid logical types.
+    """Return a schema (decoded JSON) without defaults and without invalid logical types.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_writers import writer_schema
@@ -39,7 +39,7 @@ def writer_schema(schema: Any) -> Any:
 
 
 def reader_schema(schema: Any) -> Any:
-    """Return a schema, which is decoded JSON, without invalid logical types.
+    """Return a schema (decoded JSON) without invalid logical types.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_writers import reader_schema

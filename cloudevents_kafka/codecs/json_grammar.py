@@ -123,7 +123,7 @@ def _value_end(text: bytes, at: int) -> int | None:
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
     """Return the start of the next value, or the end of the outermost value, or None for invalid JSON.
 
-    Remove the brackets that are closed from the list ``closers``.
+    Remove closed brackets from the list ``closers``.
     """
     while closers:
         in_object = closers[-1] == _IN_OBJECT

@@ -1,4 +1,4 @@
-"""A histogram of times by label, whose bins become wider if the times are far apart.
+"""A histogram of times by label; its bins become wider if the times are far apart.
 
 Producers may write any timestamps. The total count of a bin is exact, and the counts by label obey the rules
 of `Labels`. At most `MAX_BINS` bins are not empty; the width of the bins is the smallest width in `WIDTHS`

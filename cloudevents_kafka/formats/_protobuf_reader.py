@@ -1,4 +1,4 @@
-"""Functions that read Protobuf events: the attributes and the data in the fields of a message.
+"""Functions that read the attributes and the data of an event from the fields of a Protobuf message.
 
 The function `read` uses `protobuf_decoder`, and finds every problem of an event. The module
 `_protobuf_scanner` reads valid events.

@@ -1,4 +1,4 @@
-"""A decoder of JSON envelopes, which returns the members, the repeated members, and the data.
+"""A decoder of JSON envelopes; it returns the members, the repeated members, and the data.
 
 msgspec splits an envelope according to the strict grammar of RFC 8259. This module refuses envelopes that
 msgspec accepts but the format does not allow, and reads data that msgspec refuses.
@@ -28,7 +28,7 @@ _NULL: Final = b"null"
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """The members of a JSON object, which are not validated.
+    """The members of a JSON object, without validation.
 
     ``attributes`` contains the values of all members that are not null, except ``data`` and ``data_base64``.
     ``texts`` contains the JSON texts of the same members. ``data`` is the JSON text of the member ``data``,

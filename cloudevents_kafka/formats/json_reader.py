@@ -1,4 +1,4 @@
-"""A reader of valid events in JSON, which is faster than `json_decoder`.
+"""A reader of valid events in JSON; this reader is faster than `json_decoder`.
 
 The reader accepts any order of members, and any white space, escapes, types and data; it returns the JSON
 text of ``data``. One pass of the parser reads the members whose names are known, and skips ``data``. After

@@ -11,8 +11,8 @@ JSON, it is read as bytes.
 
 When a changed event is written, these parts are lost:
 
-* the UTC offset of a Timestamp. The instant does not change: if seconds and nanoseconds cannot express the
-  instant, such as a leap second, `EncodeError` is raised;
+* the UTC offset of a Timestamp. The instant does not change: `EncodeError` is raised for an instant, such as
+  a leap second, that seconds and nanoseconds cannot express;
 * the types URI, URI-reference and Timestamp of unregistered extensions: such values are read as text, and
   written as a String;
 * unknown fields, which Protobuf ignores.

@@ -1,4 +1,4 @@
-"""Java and jar files, which the local Kafka and Spark need.
+"""Finds Java and downloads jar files for the local Kafka and for Spark.
 
 The function `find_java` returns a suitable Java on this machine. The function `resolve` returns the jars for
 Maven coordinates from the user's cache; each jar is downloaded once and compared with a checksum. The

@@ -1,7 +1,7 @@
-"""The cache folder, which processes share; at any moment, each entry is either complete or absent.
+"""The cache folder that several processes share; at any moment, each entry is either complete or absent.
 
-An entry is a folder. The folder is built under a lock and a temporary name, and is renamed when it is
-complete. So Ctrl-C or a power cut does not leave a partial entry.
+An entry is a folder. A process locks the entry, builds the folder under a temporary name, and then renames
+the complete folder. So Ctrl-C or a power cut does not leave a partial entry.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Jar files for Maven coordinates, which are downloaded once into the cache and checked on each use."""
+"""Jar files for Maven coordinates; each file is downloaded once into the cache and checked on each use."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class FileMissing(FetchFailed):
 
 
 class Login(msgspec.Struct, frozen=True):
-    """A user name and a password, which are not percent-encoded."""
+    """A user name and a password, both without percent-encoding."""
 
     user: str
     password: str
@@ -178,7 +178,7 @@ def _next_block(url: str, answer: Answer) -> bytes:
 
 
 def status_error(status: int, url: str) -> FetchFailed:
-    """Return the error for an HTTP status other than 200 in answer to a request for ``url``."""
+    """Return the error for a response from ``url`` whose HTTP status is not 200."""
     if status == HTTPStatus.NOT_FOUND:
         reason = f"the Maven repository has no file {mask_url(url)} (404 Not Found)"
         return FileMissing(reason, _MISSING_HINT)

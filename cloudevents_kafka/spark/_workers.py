@@ -1,4 +1,4 @@
-"""`with_registry` prepares functions for Python workers, which import this package only if a row needs it.
+"""`with_registry` prepares functions for Python workers; a worker imports this package only if necessary.
 
 PySpark pickles the code of the functions in this module, rather than their names. So a job runs on workers
 without this package as long as no row needs the package. If a row needs the package, the job fails with

@@ -47,7 +47,7 @@ class Datum:
     __slots__ = ("budget", "raw", "where")
 
     def __init__(self, raw: bytes, size: int | None = None) -> None:
-        """Create a datum; the budget is for ``size`` bytes, by default for the length of ``raw``."""
+        """Create a datum with a budget for ``size`` bytes; by default, the size is the length of ``raw``."""
         self.raw, self.where = raw, None
         self.budget = Budget(len(raw) if size is None else size)
 
@@ -123,7 +123,7 @@ class AvroChecks:
     def check(self, payload: bytes | None, size: int | None = None) -> Checked:
         """Return the payload if it is exactly one valid datum, or else the reason why the payload is invalid.
 
-        The budget of work is for ``size`` bytes, by default for the length of the payload.
+        The budget of work is for ``size`` bytes; the default of ``size`` is the length of the payload.
         """
         if payload is None:
             return Checked(None, Misfit("", "must be one datum of Avro", "no data").reason())

@@ -1,7 +1,7 @@
-"""Converts numbers of an Avro logical type to another unit, exactly or not at all.
+"""Converts numbers of an Avro logical type to another unit, and refuses inexact conversions.
 
-Avro's specification ignores logical types when it resolves schemas: 5 milliseconds would become 5
-microseconds, and 1.50 with a scale of 2 would become 0.150 with a scale of 3. After a conversion with this
+The schema resolution of Avro's specification ignores logical types. For example, 5 milliseconds would become
+5 microseconds, and 1.50 with a scale of 2 would become 0.150 with a scale of 3. After a conversion with this
 module, the time or the number is still the same.
 """
 

@@ -1,12 +1,13 @@
 """Framed payloads: payloads that name the schema of their writer.
 
 Serializers of a schema registry write framed payloads. A framed payload is read with the schema that it
-names, and converted to the reader's schema. If this is not possible, the payload does not fit, and the reason
-contains the name of the schema. The name of a schema is an id, or a GUID in hexadecimal digits. The name is
-in front of the data or in the header `HEADER`. In a registry, the schema that a name stands for never
-changes, but new names may be added at any time. So the schemas for one batch (`Writers`) are fetched only
-once, and are stored in the folder ``OUT/_batches``. If the batch is read again, the stored schemas are used.
-Python reads all framed payloads, and writes them again with the reader's schema, so that Spark can read them.
+names, and converted to the reader's schema. If the payload cannot be read or converted, the payload does not
+fit, and the reason contains the name of the schema. The name of a schema is an id, or a GUID in hexadecimal
+digits. The name is in front of the data or in the header `HEADER`. In a registry, the schema that a name
+stands for never changes, but new names may be added at any time. So the schemas for one batch (`Writers`) are
+fetched only once, and are stored in the folder ``OUT/_batches``. If the batch is read again, the stored
+schemas are used. Python reads all framed payloads, and writes them again with the reader's schema, so that
+Spark can read them.
 """
 
 from __future__ import annotations

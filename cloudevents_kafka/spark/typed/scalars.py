@@ -1,7 +1,7 @@
 """Scalars in JSON: each function checks a value with a `Shape`, and returns a value that Spark can read.
 
-A function raises `ValueError`, whose text describes the value, or `TypeError` for a value of another type.
-Numbers are texts (`msgspec.Raw`), so that they are not rounded before they are checked.
+A function raises `ValueError` with a text that describes the value, or `TypeError` if the value has a wrong
+type. Numbers are texts (`msgspec.Raw`), so that they are not rounded before they are checked.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def raw_number(text: str) -> msgspec.Raw:
 
 
 def check_type(value: Any, type_: type) -> Any:
-    """Return a value of a type; raise `TypeError` for a value of another type."""
+    """Return the value if it has the type; otherwise, raise `TypeError`."""
     if not isinstance(value, type_):
         raise TypeError
     return value
@@ -64,7 +64,7 @@ def _string(value: Any, shape: Shape) -> str:
 
 
 def _digits(value: Any, *, or_text: bool = False) -> str:
-    """Return a number as JSON writes it; raise `ValueError` for other texts.
+    """Return the text of a number; raise `ValueError` if the text is not a JSON number.
 
     The check is necessary because Python also reads numbers that JSON does not allow, such as 1_0.
     """

@@ -332,7 +332,7 @@ def _check_size(schema: Any) -> None:
 
 
 def _check_parts(schema: Any, where: str = "") -> None:
-    """Raise `ValueError` if an Avro schema has an array of doubles, or names that Spark cannot have.
+    """Raise `ValueError` if an Avro schema has an array of doubles, or names that Spark does not allow.
 
     Spark rounds the doubles of an array to 32 bits.
     """

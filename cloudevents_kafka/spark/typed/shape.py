@@ -1,4 +1,4 @@
-"""`Shape` is the type of a JSON value for which Spark has a type; `TYPES` is the table of these types.
+"""`Shape` is the type of a JSON value that Spark can represent; `TYPES` is the table of all types.
 
 A shape can be written in three forms: DDL for Spark, words for the Java function, and JSON for the files that
 a pipeline writes to ``OUT/_batches``.
@@ -154,7 +154,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def struct(members: tuple[Member, ...], where: str, *, nullable: bool = False, closed: bool = False) -> Shape:
-    """Return the shape of an object; raise `ValueError` for names that fields in Spark cannot have.
+    """Return the shape of an object; raise `ValueError` for names that Spark does not allow for fields.
 
     ``where`` is the JSON pointer of the object in the schema.
     """
@@ -165,7 +165,7 @@ def struct(members: tuple[Member, ...], where: str, *, nullable: bool = False, c
 
 
 def check_names(names: Iterable[str], where: str) -> None:
-    """Raise `ValueError` for names that fields of one struct in Spark cannot have."""
+    """Raise `ValueError` for names that Spark does not allow for the fields of one struct."""
     seen: dict[str, str] = {}
     for name in names:
         if not name.isprintable() or not name:

@@ -53,7 +53,7 @@ def value_names(schemas: Schemas) -> dict[DataSchema, str]:
 
 
 def by_type(type_: str, values: Mapping[str, str], otherwise: str = "NULL") -> str:
-    """Return SQL for the value that belongs to the first pattern that a type matches."""
+    """Return SQL that selects the value of the first pattern that matches a type."""
     cases = (f"WHEN {matches_sql(type_, pattern)} THEN {value}" for pattern, value in values.items())
     return f"CASE {' '.join(cases)} ELSE {otherwise} END"
 
@@ -87,10 +87,10 @@ def read_values(
 
 
 def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool, unread: str | None = None) -> DataFrame:
-    """Return rows with their values.
+    """Return rows with the values of their payloads.
 
-    Spark can read all data in the rows, because Spark has read the same data before, or Python has written
-    the data for Spark.
+    Spark can read all payloads in the rows, because Spark has already read the same payload, or Python has
+    written the payload for Spark.
     """
     payloads = dict.fromkeys(value_names(schemas), "`data`")
     rows = _with_number(rows, schemas, "`type`", unread)
