@@ -97,7 +97,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             raise
 
     def __repr__(self) -> str:
-        """Return a text of all fields except the bytes of the value, which may be confidential."""
+        """Return a text of all fields, but without the value's bytes, because they may be confidential."""
         size = "None" if self.value is None else f"<{pluralize(len(self.value), 'byte')}>"
         where = f", where={self.where!r}" if self.where else ""
         return f"Record(key={self.key!r}, value={size}, headers={self.headers!r}{where})"
@@ -113,7 +113,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def next_offset(self) -> int:
-        """The offset after this record, which a consumer group commits after it has processed the record.
+        """The offset after this record; a consumer group commits this offset after processing the record.
 
         Raises `ValueError` if the record has no offset because the record was not read from a topic.
         """
@@ -123,7 +123,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def position(self) -> TopicPartition:
-        """The position after this record, which ``commit(offsets=[…])`` and ``store_offsets`` accept.
+        """The position after this record, as an argument for ``commit(offsets=[…])`` and ``store_offsets``.
 
         Raises `ValueError` if the record has no topic, partition or offset.
         """

@@ -41,7 +41,7 @@ _adopted: Final[list[dict[str, Any]]] = [{}, {}]  # extensions and formats that 
 
 
 def register_all(others: Registered) -> None:
-    """Register the extensions and formats of another process, except names that are registered already.
+    """Register the extensions and formats of another process; replace registrations of the same names.
 
     A Python worker of Spark may serve several drivers, so each call removes the registrations of the previous
     call.

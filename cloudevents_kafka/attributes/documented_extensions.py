@@ -20,7 +20,7 @@ Attributes = Mapping[str, AttributeValue]
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A constraint on a value, alone or together with other attributes of the same event.
+    """A constraint on an attribute's value, which may depend on other attributes of the same event.
 
     ``check`` is called with the typed value and all attributes of the event, and returns whether the value
     obeys the rule that ``text`` describes.

@@ -1,4 +1,4 @@
-"""Converts Python values that users pass to attributes, finds problems of the values, and compares values."""
+"""Converts users' Python values to attributes, finds problems of the values, and compares values."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def to_attribute(value: object) -> AttributeValue:
 
 
 def _to_base_class(value: AttributeValue) -> AttributeValue:
-    """Return a value of a subclass, such as an enum, as a value of its base class.
+    """Convert a value whose class is a subclass, such as an enum, to the base class; return the result.
 
     For a member of an enum, ``str()`` may return a text that differs from the member's value.
     """

@@ -1,4 +1,4 @@
-"""Codecs, which convert the payload bytes of an event to a Python value, and back.
+"""Codecs convert the payload bytes of an event to a Python value, and back.
 
 The module `registry` stores the codecs that users register. The function `avro` (in `_avro`) returns a codec
 for a schema, and the function `typed_json` returns a codec for a type. The module `payload` encodes and

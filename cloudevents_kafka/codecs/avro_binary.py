@@ -1,4 +1,4 @@
-"""Decoders of Avro's binary encoding for untrusted bytes, for the types in the schemas of events.
+"""Decoders of Avro's binary encoding; they read untrusted bytes, and know the types in event schemas.
 
 A reader is a function with three arguments: a datum, an index and a depth. The reader returns the value at
 the index, and the index after the value. Most readers do not use the depth. A reader raises `MalformedDatum`
@@ -60,7 +60,7 @@ def read_count(datum: bytes, at: int) -> tuple[int, int]:
 
 
 def read_bytes(datum: bytes, at: int, _: int = 0) -> tuple[bytes, int]:
-    """Return bytes that follow the encoding of their length."""
+    """Return the bytes that follow an encoded length."""
     # Decoded here instead of by `zigzag`: measured, an event is read in 10 % less time.
     size = datum[at]
     if size & 0x81:  # longer than one byte, or negative

@@ -1,4 +1,4 @@
-"""The registry of codecs, which finds a codec by media type, event type and schema.
+"""The registry of codecs; it finds a codec by media type, event type and schema.
 
 If no codec is registered, the module `payload` decodes JSON and text, and other data stays bytes. A
 registered codec has precedence over `payload`. If several codecs match, a codec for the whole media type is

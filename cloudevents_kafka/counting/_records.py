@@ -45,12 +45,12 @@ class RecordCounts:
 
     Labels are cut to `MAX_KEY_LENGTH` characters.
 
-    ``errors`` counts the records that are not events. Its labels are a verdict and the first clause, such as
-    ``broken-event R-02``. ``samples`` contains a few records for each of these labels. ``tolerated`` counts
-    the broken rules of events that were read leniently. Its labels are clauses. ``sizes`` counts records by
-    the number of bits in their size, and ``size`` is the sum of all sizes. The size of an event is the size
-    of the event's data. For all other records, the size of the value is counted. ``times`` counts the
-    timestamps of records by event type.
+    ``errors`` counts the records that are not events. Each label consists of a verdict and the first clause,
+    such as ``broken-event R-02``. ``samples`` contains a few records for each of these labels. ``tolerated``
+    counts the broken rules of events that were read leniently. Its labels are clauses. ``sizes`` counts
+    records by the number of bits in their size, and ``size`` is the sum of all sizes. The size of an event is
+    the size of the event's data. For all other records, the size of the value is counted. ``times`` counts
+    the timestamps of records by event type.
     """
 
     events: int = 0

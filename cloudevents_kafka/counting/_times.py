@@ -52,7 +52,7 @@ class TimeHistogram:
         self._widen()
 
     def bins(self) -> Iterator[tuple[int, Labels[str]]]:
-        """Yield, in order, the first millisecond and the counts of each bin that is not empty."""
+        """For each bin that is not empty, yield its first millisecond and its counts; bins are in order."""
         yield from ((number * self.width, labels) for number, labels in sorted(self._bins.items()))
 
     def _bin(self, number: int) -> Labels[str]:
@@ -83,7 +83,7 @@ class TimeHistogram:
 
 
 def _span(times: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first and the last of the sorted ``times``, without a few times far from all other times."""
+    """Return the first and last of the sorted ``times``; ignore a few times far from all other times."""
     if not times:
         return 0, -1
     sums = list(accumulate(count for _, count in times))

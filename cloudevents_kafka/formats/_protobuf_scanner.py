@@ -1,4 +1,4 @@
-"""A reader of ``io.cloudevents.v1.CloudEvent`` messages with the field order that serializers use.
+"""A reader of ``io.cloudevents.v1.CloudEvent`` messages whose fields are in the order of serializers.
 
 Serializers write first the required attributes in the order of their field numbers, then the entries of the
 map, and then the data. The function `read_valid` reads such a message in one pass; the function
@@ -64,7 +64,7 @@ def _scan(value: bytes, text: str) -> Event | None:
 
 
 def _read_required(value: bytes, text: str) -> tuple[dict[str, Any], int]:
-    """Return the required attributes, and the index after the last one."""
+    """Return the required attributes, and the index after the last required attribute."""
     start, id_end = _text_at(value, 1)
     source_start, source_end = _text_at(value, id_end + 1)
     type_at = source_end + len(_SPECVERSION_AND_TYPE)
@@ -211,7 +211,7 @@ def _read_timestamp(value: bytes, start: int, end: int) -> str:
 
 
 def _read_seconds(value: bytes, start: int, end: int) -> tuple[str, int]:
-    """Return the seconds of a Timestamp as text, and the index after them."""
+    """Return the seconds of a Timestamp as text, and the index after the seconds."""
     if start == end or value[start] != _SECONDS:
         return from_epoch(0, 0), start
     seconds, at = varint.decode(value, start + 1)

@@ -1,7 +1,7 @@
 """A decoder of JSON envelopes; it returns the members, the repeated members, and the data.
 
-msgspec splits an envelope according to the strict grammar of RFC 8259. This module refuses envelopes that
-msgspec accepts but the format does not allow, and reads data that msgspec refuses.
+msgspec splits an envelope according to the strict grammar of RFC 8259. This module refuses envelopes that the
+format does not allow, even if msgspec accepts them. This module also reads data that msgspec refuses.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def member_value(text: bytes) -> Any:
 def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, bytes]]:
     """Return each member that a later member of the same name replaces (N-05), with its JSON text.
 
-    If no name is repeated and no name contains escapes, the document contains the quotation marks of the
-    values, and two more for each name. If the number of quotation marks differs, a slower parser reads the
-    document.
+    If no name is repeated and no name contains escapes, the document contains only the quotation marks of the
+    values, and two quotation marks for each name. If the number of quotation marks differs, a slower parser
+    reads the document.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []

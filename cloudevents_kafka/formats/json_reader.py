@@ -87,8 +87,8 @@ class JsonReader:
     def read(self, value: bytes) -> Event | Envelope | None:
         """Return the event in a JSON object, or the object's members if the members break rules.
 
-        The result is None if the value is not an object, or if only a slower reader can read the value.
-        Members that have a known type may be Python values instead of texts.
+        The result is None if the value is not an object, or if only a slower reader can read the value. The
+        values of members with a known type may be Python values, such as an int, instead of texts.
         """
         try:
             attributes, data, encoded, joined = self.split(value)

@@ -1,4 +1,4 @@
-"""The registry of event formats, which finds a format by the suffix of its media type."""
+"""The registry of event formats; it finds a format by the suffix of the format's media type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cloudevents_kafka.primitives.plural import with_article
 
 @runtime_checkable
 class Format(Protocol):
-    """An event format, which consists of two functions without side effects.
+    """An event format: two functions without side effects.
 
     The method ``encode`` raises `EncodeError` if the format cannot represent the event. The method ``decode``
     raises `InvalidEvent` for bytes that are not a valid event, and no other exception. If a registered format
@@ -48,7 +48,7 @@ class Format(Protocol):
 
 
 def _create_built_in(module: str, name: str) -> Format:
-    """Return a format from a module that is imported only now, since fastavro is slow to import."""
+    """Import a built-in format only now, because fastavro is slow to import, and return the format."""
     created: Format = getattr(import_module(f"cloudevents_kafka.formats.{module}"), name)()
     return created
 

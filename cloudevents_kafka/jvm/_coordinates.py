@@ -70,7 +70,7 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
 
 
 class JarRequest(msgspec.Struct, frozen=True):
-    """The sorted coordinates of jars, and the sorted dependencies that are excluded."""
+    """The sorted coordinates of the requested jars, and the sorted excluded dependencies."""
 
     coordinates: tuple[str, ...]
     exclude: tuple[str, ...] = ()
@@ -100,8 +100,8 @@ class JarRequest(msgspec.Struct, frozen=True):
 def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
     """Return the jars for each request in ``jar_sets.toml``, with their SHA-256 checksums.
 
-    The file lists the jars for each version of Kafka, Spark's Kafka connector, Delta and Iceberg that the
-    package offers. ``tests/support/pin_jars.py`` writes the file.
+    The package offers some versions of Kafka, Spark's Kafka connector, Delta and Iceberg. The file lists the
+    jars for these versions. ``tests/support/pin_jars.py`` writes the file.
     """
     text = (files("cloudevents_kafka.jvm") / FILE_NAME).read_text(encoding="utf-8")
     return {

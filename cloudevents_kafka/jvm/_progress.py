@@ -26,7 +26,7 @@ class Progress:
             self._write("\r\x1b[K")
 
     def update(self, text: str) -> None:
-        """Show a step; on a terminal, show every step, and elsewhere, one step every two seconds."""
+        """Show a step: every step on a terminal, and elsewhere one step every two seconds."""
         if self._is_terminal:
             self._write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
         elif time.monotonic() - self._last_line_at >= _INTERVAL:

@@ -26,7 +26,7 @@ _SCOPES: Final = frozenset({None, "compile", "runtime"})
 
 
 def resolve_request(request: JarRequest, repository: Repository, progress: Progress) -> list[Coordinate]:
-    """Return the requested jars and all jars that they need at run time, sorted.
+    """Return the requested jars and all their runtime dependencies, in sorted order.
 
     Raises `FetchFailed` if a POM file is missing or invalid.
     """

@@ -123,7 +123,7 @@ class Repository(msgspec.Struct, frozen=True):
     login: Login | None = None
 
     def read(self, path: str) -> bytes:
-        """Return the content of a small file; raise `FetchFailed`, as `copy` does."""
+        """Return the content of a small file; raise `FetchFailed` in the same cases as `copy`."""
         buffer = io.BytesIO()
         self.copy(path, buffer, limit=TEXT_LIMIT)
         return buffer.getvalue()

@@ -2,7 +2,7 @@
 
 `decode_events` and `encode_events` convert between the columns of Spark's Kafka source and the columns of
 events. `cloudevent` is a column expression that decodes records, and `register` adds functions for SQL.
-`event_schema` is the type of an event. `data_as` and `data_by_type` read the data of events with schemas.
+`event_schema` is the type of an event. `data_as` and `data_by_type` use schemas to read the data of events.
 `deduplicate` drops repeated events. `configure_session` adds the jars and settings for Kafka's source and for
 table formats to the builder of a session.
 
@@ -11,7 +11,7 @@ workers), then `encode` (with `_event_columns`, which prepares the input of `enc
 use the functions in `java`, and check their input with `_columns`. `sql` contains the functions for SQL.
 `connector` finds the jars of Spark's Kafka source, `table_formats` finds the jars of Delta and Iceberg, and
 `session` uses both modules. `pipeline` is the job that writes tables, and `listener` writes metrics for other
-queries. `typed` reads data with schemas.
+queries. `typed` uses schemas to read data.
 
 PySpark is imported when the first function that needs PySpark is imported. `configure_session` and the code
 of Python workers do not need PySpark. If a package is missing, the import raises `ModuleNotFoundError`, whose

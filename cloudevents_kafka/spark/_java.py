@@ -2,8 +2,9 @@
 
 PySpark has no public functions for Hadoop's file systems, Kafka's AdminClient and Delta's snapshots. PySpark
 also has no public functions that free the rows of a local checkpoint, or forget a Java process that has
-ended. PySpark's public function for the reports of a query is slow. The internal names are the same in the
-versions in `TRIED_WITH`, with which the tests run. Sessions of Spark Connect do not have these names.
+ended. PySpark's public function for the reports of a query is slow. The internal names are the same in all
+versions in `TRIED_WITH`; the tests run with these versions. Sessions of Spark Connect do not have these
+names.
 """
 
 from __future__ import annotations

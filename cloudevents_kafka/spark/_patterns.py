@@ -10,7 +10,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
 
 
 def literal(text: str) -> str:
-    """Return SQL for a text, independent of how the session reads backslashes in literals."""
+    """Return SQL for a text; its value does not depend on how the session reads backslashes."""
     if _PLAIN.fullmatch(text):
         return f"'{text}'"
     return f"CAST(X'{text.encode().hex()}' AS STRING)"

@@ -54,9 +54,9 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     * records that are not valid events, because only the Python code contains the error messages;
     * events in other formats, and events in JSON if a user has registered another format with the name json;
     * JSON with data in a charset other than UTF-8 and US-ASCII, because Python contains the codecs;
-    * events with an extension that a user registered together with a function that checks its values;
+    * events with an extension whose registration contains a user's function to check values;
     * with ``lenient``, events with deviations that no producer in ``spec-conformance/lenient.md`` has, such
-       as headers that contradict each other.
+      as headers that contradict each other.
 
     The ``time`` of an event may be an instant that Spark can represent but that Python's datetime cannot
     represent. An example is ``0001-01-01T00:00:00+14:00``, which is in the year 0 in UTC. If ``time`` has
@@ -128,7 +128,7 @@ def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
 
 
 def _read_in_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
-    """Add the columns ``read``, an event that Java has read, and ``packed``, a record that Java has not read.
+    """Add two columns: ``read`` for events that Java has read, and ``packed`` for all other records.
 
     In each row, one of the two columns is null.
     """
@@ -154,7 +154,7 @@ def _decoded_field(name: str) -> str:
 
 
 def cloudevent(value: Column, headers: Column, *, lenient: bool = False) -> Column:
-    """Return a struct of `event_schema` for a record: an event, or its ``error``.
+    """Return a struct of `event_schema` with the event of a record, or with the ``error`` of the record.
 
     ``lenient`` means the same as in `decode_events`.
 

@@ -53,7 +53,7 @@ def tolerated_schema() -> ArrayType:
 
 
 def event_schema(*, lenient: bool = False) -> StructType:
-    """Return the type of an event, whose fields are the first columns of `decode_events`.
+    """Return the type of an event; its fields are the first columns of a result of `decode_events`.
 
     ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
     ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``.

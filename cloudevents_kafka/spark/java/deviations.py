@@ -1,4 +1,4 @@
-"""The deviations that the Java function accepts: their ids in Java, and the texts of Python's rules."""
+"""The ids of the deviations that the Java function accepts, and the texts of the rules in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The jar of the Java function, which is a file of the package.
+"""The jar of the Java function; the jar is a file in the package.
 
 ``make jar`` compiles the jar from the sources in the folder ``java`` of the repository. The same jar works
 with all versions of Spark 4. The name of the jar contains a hash of the sources, because Spark Connect

@@ -1,4 +1,4 @@
-"""Adds the Java function to a Spark session, which may be a session of Spark Connect, and calls it in SQL.
+"""Adds the Java function to a Spark session, including a Spark Connect session, and calls it in SQL.
 
 A session has the function as soon as the jar was added to the session and three settings are set. If a
 session has the function already, nothing is added; for example, a server may have been started with the jar
@@ -104,9 +104,9 @@ def few_sql(text: str, most_bytes: int) -> str:
 
 
 def is_new_sql(kind: int, code: str, most: int) -> str:
-    """Return SQL that is true if a task sees this code of this kind for the first time.
+    """Return SQL that is true if a task sees a code of a kind for the first time.
 
-    The SQL is false after a task has seen ``most`` codes of this kind.
+    The SQL is false after a task has seen ``most`` codes of the same kind.
     """
     return f"{_CATALOG}.is_new({kind}, {code}, {most})"
 

@@ -1,4 +1,4 @@
-"""Reads the payloads of events with schemas: `data_as`, `data_by_type`, and functions for the pipeline.
+"""Uses schemas to read payloads of events: `data_as`, `data_by_type`, and functions for the pipeline.
 
 A payload never silently becomes null, and never silently loses some of its values. Either the whole payload
 is read, or a reason says why the payload does not fit its schema. These are the reasons: the payload has a

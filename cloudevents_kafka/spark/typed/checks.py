@@ -1,4 +1,4 @@
-"""Reads a JSON payload with a `Shape` in Python, or finds the reason why the payload does not fit.
+"""Uses a `Shape` to read a JSON payload in Python, or finds the reason why the payload does not fit.
 
 Python reads payloads that the Java function does not accept. If a payload fits, it is written again in a form
 that Spark can read. Members that the schema does not have are left out.
@@ -44,8 +44,8 @@ class Misfit(Exception):
     def reason(self, root: Shape | None = None) -> str:
         """Return the reason as text.
 
-        In front of the rule, the JSON pointer of the value contains ``*`` in place of each index of an array
-        and each key of a map, so that there are few different rules.
+        The JSON pointer in front of the rule contains ``*`` instead of indexes of arrays and keys of maps, so
+        that there are few different rules.
         """
         place = self.where if root is None else _known_place(root, self.where)
         at = "" if place == self.where else f" at {_shown(self.where)}"

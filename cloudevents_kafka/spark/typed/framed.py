@@ -30,7 +30,7 @@ _LENGTHS: Final = {0: 5, 1: 17}  # the length of a frame, by its first byte
 
 
 class Writer(msgspec.Struct, frozen=True, dict=True):
-    """A schema in a registry, with which a payload was written.
+    """A registry's schema with which a payload was written.
 
     ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has no such schema. For Avro, the last of the
     ``texts`` is the schema, and the texts before it are the schemas to which this schema refers.

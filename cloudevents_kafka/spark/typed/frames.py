@@ -1,4 +1,4 @@
-"""`data_as` and `data_by_type` read the payloads of events in a DataFrame with schemas."""
+"""`data_as` and `data_by_type` use schemas to read the payloads of events in a DataFrame."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INPUT: Final = {
 
 
 def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: Any = None) -> DataFrame:
-    """Return the events with two more columns: ``value``, the data as a struct, and ``data_error``.
+    """Return the events with two more columns: ``value`` (the data as a struct) and ``data_error``.
 
     ``events`` is a batch or a stream that `decode_events` has returned. ``schema`` is DDL, a `StructType`, a
     dataclass, a msgspec Struct, a pydantic model, or a schema in JSON Schema or Avro (a text, a dict, or the
@@ -143,7 +143,7 @@ def refuse_misfits(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return the rows of ``decoded`` with the values of their data, or an error if the data does not fit.
+    """Return the rows of ``decoded`` with the values of their data, or with an error if data does not fit.
 
     ``unread`` is an SQL condition. If the condition is true for an event, the data of the event is not read,
     even if there is a schema for its type.

@@ -1,4 +1,4 @@
-"""Reads values from payloads with schemas: Spark reads most payloads, and Python reads all others.
+"""Uses schemas to read values from payloads: Spark reads most payloads, and Python reads all others.
 
 Each row contains either the whole value of the payload, or a reason why the payload does not fit its schema.
 A payload never makes a job fail, and never silently becomes null. First, the Java function finds payloads
@@ -6,8 +6,8 @@ that Spark's parsers would read wrongly or only in part. Then Spark's parsers re
 report whether they have read the whole payload. Python checks all payloads that Spark has not read; if such a
 payload fits, Python writes it in a form that Spark can read.
 
-Each schema has its own column of values, whose name `value_names` returns. This column is null for events of
-other types, and for payloads that Python must check.
+Each schema has its own column of values; `value_names` returns the name of this column. This column is null
+for events of other types, and for payloads that Python must check.
 """
 
 from __future__ import annotations
