@@ -1,9 +1,9 @@
 """The command-line program ``cloudevents-kafka``.
 
-Read `app` first: it contains the table of commands, which are loaded when they are used. Each command is a
-module in `commands`. The commands share three packages: `terminal` (errors and exit codes, safe output,
-signals, options from structs), `records` (JSON lines, text, explanations) and `kafka` (settings, reading,
-sending). The module `options_file` reads and writes options files.
+Read `app` first: it contains the table of commands, and loads each command when the command is used. Each
+command is a module in `commands`. The commands share three packages: `terminal` (errors and exit codes, safe
+output, signals, options from structs), `records` (JSON lines, text, explanations) and `kafka` (settings,
+reading, sending). The module `options_file` reads and writes options files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The root of the command line: it loads a command on use, and converts exceptions to exit codes."""
+"""The root command, which loads each subcommand on first use, and converts exceptions to exit codes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
         return list(self._summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # the same
-        """Load the module of a command and return the command; return None if there is no such command."""
+        """Return a command after importing its module; return None for an unknown name."""
         if cmd_name not in self._summaries:
             return None
         module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
@@ -75,7 +75,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(self._summaries.items()))
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Return the result of click's `main`, after replacing standard streams that are closed."""
+        """Open standard streams that are closed, run click's `main`, and return its result."""
         with standard_streams():
             return super().main(*args, **options)
 

@@ -1,4 +1,4 @@
-"""The settings of commands for the client of a schema registry."""
+"""The settings for the client of a schema registry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REGISTRY: Final = "schema.registry."
 
 
 def registry_settings(url: str | None, settings: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the client's settings, with the URL from an option; None if there are no settings."""
+    """Return the registry client's settings, with the URL of an option; None if there are no settings."""
     own = {
         name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)
     }

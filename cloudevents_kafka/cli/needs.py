@@ -23,8 +23,8 @@ class Finding(NamedTuple):
     """The result of a check.
 
     ``found`` describes the part that was checked, and ``problem`` says what is missing and what to do. Both
-    texts are empty if the part needs another part, and this other part is missing. If ``later`` is True, the
-    first command that needs this part downloads the part.
+    texts are empty if the part depends on another part that is missing. If ``later`` is True, the first
+    command that needs this part downloads the part.
     """
 
     found: str = ""
@@ -91,7 +91,7 @@ def _no_pyspark() -> bool:
 
 
 def java(_fetch: bool) -> Finding:  # noqa: FBT001
-    """Return the result of the check for the Java that Kafka and Spark would use."""
+    """Check which Java Kafka and Spark would use, and return the result."""
     from cloudevents_kafka.jvm import NoJava, find_java
 
     try:
@@ -102,7 +102,7 @@ def java(_fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return the result of the check for the jars of the local broker."""
+    """Check for the jars of the local broker, and return the result."""
     from cloudevents_kafka.jvm import resolve
     from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 
@@ -111,7 +111,7 @@ def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def connector(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return the result of the check for the jars of Spark's Kafka connector for the installed PySpark."""
+    """Check for the jars of the Kafka connector that fits the installed PySpark, and return the result."""
     from cloudevents_kafka.jvm import CacheNotWritable, cache_folder, check_cache
     from cloudevents_kafka.spark.connector import IN_PYSPARK, connector_jars, kafka_package
 
@@ -147,7 +147,7 @@ def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def table_format(name: str) -> Check:
-    """Return a function that checks the jars of ``delta`` or ``iceberg`` for the installed PySpark."""
+    """Return a function that checks for the jars of a table format that fit the installed PySpark."""
 
     def check(fetch: bool) -> Finding:  # noqa: FBT001
         from cloudevents_kafka.spark import table_formats as formats
@@ -201,7 +201,7 @@ def port(number: int) -> Check:
 
 
 def require(feature: str, *checks: Check) -> None:
-    """Run all checks of a feature and fetch jars; raise one `BadUsage` that lists each problem."""
+    """Run all checks of a feature, and fetch missing jars; raise one `BadUsage` that lists all problems."""
     problems = [finding.problem for check in checks if (finding := check(True)).problem]
     if len(problems) == 1:
         raise BadUsage(f"{feature} needs {problems[0]}")
@@ -210,5 +210,5 @@ def require(feature: str, *checks: Check) -> None:
 
 
 def as_list(texts: list[str]) -> str:
-    """Return texts as items of a list; the further lines of each text are indented."""
+    """Return texts as items of a list; in each text, the lines after the first one are indented."""
     return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)

@@ -1,9 +1,9 @@
 """Options files, which are TOML files with the options of a command under their Python names.
 
-The table ``settings`` contains the settings that ``-X`` sets on the command line. A secret, or any single
-value, may be a reference (see `references`). Names of files to read, such as a schema or the file of a
-reference, are relative to the folder of the options file. All other values have the same meaning as on the
-command line.
+The table ``settings`` contains the settings that ``-X`` sets on the command line. Any single value may be a
+reference (see `references`); a secret must be a reference. Names of files to read, such as a schema or the
+file of a reference, are relative to the folder of the options file. All other values have the same meaning as
+on the command line.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _in_folder(value: Any, field: Field, folder: Path) -> Any:
-    """Return a value with the path of ``folder`` in front of each name of a file to read."""
+    """Return a value in which each name of a file to read begins with the path of ``folder``."""
     if isinstance(value, Reference):
         return _moved(value, folder)
     if field.option.path != "reads":
@@ -138,7 +138,7 @@ def _join(folder: Path, name: str) -> str:
 def resolve(
     values: Mapping[str, Any], fields: Iterable[Field], path: str, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the values of fields except the settings; referenced texts replace the references."""
+    """Return the values of fields, without the settings; the text of a reference replaces the reference."""
     return {
         field.name: _resolved(field, values[field.name], path, environment)
         for field in fields

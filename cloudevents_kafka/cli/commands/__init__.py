@@ -1,4 +1,4 @@
-"""The commands, in one module each; each module contains a click command named `command`.
+"""The commands; the module of each command contains a click command named `command`.
 
 `app` contains the table of the commands. Read `consume` and `produce` first. The commands `broker`, `demo`
 and `pipeline` run other parts of the package; `protocol` is a group of commands.

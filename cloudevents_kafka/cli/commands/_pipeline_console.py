@@ -19,7 +19,7 @@ _HEARTBEAT_SECONDS: Final = 60.0
 
 
 class Console:
-    """The output of a run on stderr: lines for batches and warnings, or at least one line each minute."""
+    """Prints lines on stderr during a run: for each batch, each warning, and each minute without a line."""
 
     def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
         self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet
@@ -72,7 +72,7 @@ class Console:
 
 
 def _write_summary(summary: pipeline.Summary, path: Path) -> None:
-    """Write a summary in one step, so that a reader never sees only a part of it."""
+    """Write a summary; a file is replaced in one step, so no program reads an incomplete summary."""
     if not path.exists() or path.is_file():
         draft = path.with_name(f"{path.name}.part")
         draft.write_text(summary.to_json() + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The options of ``pipeline`` on the command line and in a file, and the options of the pipeline itself."""
+"""The options of ``pipeline`` on the command line and in a file, and their conversion to pipeline options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DECIDING: Final = ("to", "topic_pattern")
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """The options for the output of the command, which are not options of the pipeline."""
+    """The options for the output of the command; these options are not passed to the pipeline."""
 
     summary_json: Annotated[
         str | None,
@@ -57,10 +57,10 @@ FIELDS: Final = (*_OF_PIPELINE, *fields_of(SettingFiles), *fields_of(RunOptions)
 
 
 class ChosenOptions(msgspec.Struct, frozen=True):
-    """The options of a command line, and the options of its options file, whose path is ``path``.
+    """The options of a command line, and the options in the options file ``path``.
 
     ``line`` and ``file`` are dictionaries by field name. An option on the command line replaces the same
-    option in the file. Settings are replaced one by one.
+    option in the file. Each setting on the command line replaces the setting with the same name in the file.
     """
 
     line: Mapping[str, Any]
@@ -70,7 +70,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, ctx: click.Context) -> ChosenOptions:
-        """Return the options of a command line and of the file that it names. Raises `BadUsage`."""
+        """Return the options of a command line and of its options file. Raises `BadUsage`."""
         path, pairs = ctx.params["options_file"], ctx.params["options"]
         removed = {name: removed_text(name, name) for name in OPTIONS}
         file = read_options(path, FIELDS, removed) if path else {}
@@ -83,7 +83,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         return resolve({**self.file, **self.line}, FIELDS, self.path, environment)
 
     def settings(self, values: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
-        """Return the settings of all sources; the command line and the options file count as one source."""
+        """Return the settings of all sources, including the options file and the command line."""
         of_file = read_settings(self.file.get(SETTINGS, {}), self.path, environment)
         if "bootstrap_servers" in self.file and "bootstrap_servers" not in self.line:
             of_file["bootstrap.servers"] = values["bootstrap_servers"]
@@ -126,7 +126,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         return text
 
     def _place(self, error: str) -> str:
-        """Return an error with the name of the options file, if the wrong option is in that file."""
+        """Return an error text; if the wrong option is in the options file, the text names the file."""
         name = re.match(r"\w*", error)
         is_of_file = name is not None and name[0] in self.file.keys() - self.line.keys()
         return f"{self.path}: {error}" if is_of_file else error
@@ -142,7 +142,7 @@ def _starting(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[st
 
 
 def _check(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
-    """Raise `ValueError` for options that stay wrong, no matter what references and other sources contain."""
+    """Raise `ValueError` for options that references and other sources of settings cannot correct."""
     source, spark = _starting(settings, ("kafka.",)), _starting(settings, ("spark.",))
     _checked({"out": "-", **options}, "-", kafka_options=source, conf=spark)
 

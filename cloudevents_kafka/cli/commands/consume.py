@@ -115,7 +115,7 @@ def command(
 def _registry(
     settings: Settings, url: str | None, interrupts: Interrupts
 ) -> tuple[Settings, RegistryData | None]:
-    """Return the settings without settings of a schema registry, and the registry.
+    """Return the settings of the Kafka client, and the schema registry.
 
     The registry is None if neither the settings nor ``url`` name a registry.
     """

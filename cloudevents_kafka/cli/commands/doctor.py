@@ -116,7 +116,7 @@ def command(
 
 
 def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the requirements of the commands and of their options; by default, of all commands."""
+    """Return the requirements of commands and of their options; no command means all commands."""
     names = list(dict.fromkeys(map(_program, COMMAND_NEEDS)))
     for name in commands:
         if name not in COMMAND_NEEDS:
@@ -139,7 +139,7 @@ def _needs_of(names: Iterable[str]) -> set[str]:
 
 
 def _ask(server: Callable[[], str] | None, option: str) -> Finding:
-    """Return the answer of a server, or its error, so that the answers of other servers are still printed."""
+    """Return the answer of a server, or the error if the server does not answer."""
     try:
         return Finding(f"not asked; pass {option}" if server is None else server())
     except BrokerFailure as error:
@@ -180,12 +180,12 @@ def _state(finding: Finding) -> str:
 
 
 def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]:
-    """Return the requirements that are missing and that a command cannot download by itself."""
+    """Return the missing requirements, except those that a command downloads when it starts."""
     return [need for need in needs if findings[need].problem and not findings[need].later]
 
 
 def _outlook(findings: Mapping[str, Finding], needs: tuple[str, ...], silent: list[str]) -> str:
-    """Return whether a command would work, or why not; ``silent`` lists servers that do not answer."""
+    """Return a text that says whether a command would work; ``silent`` lists servers that do not answer."""
     if missing := [*silent, *_missing(needs, findings)]:
         return f"no: {', '.join(missing)}"
     later = [need for need in needs if findings[need].later]

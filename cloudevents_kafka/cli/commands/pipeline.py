@@ -49,7 +49,7 @@ _WRONG_USE: Final = (
 
 
 def _removed_option(name: str) -> Callable[[_Command], _Command]:
-    """Return a hidden option for an option that was removed; its error says what to use instead."""
+    """Return a hidden option whose error says what to use instead of an option that was removed."""
     option = f"--{name.replace('_', '-')}"
 
     def refuse(ctx: click.Context, param: click.Parameter, value: object) -> None:  # noqa: ARG001
@@ -129,7 +129,10 @@ def _require(values: dict[str, Any]) -> None:
 
 
 def _check_folder(options: pipeline.PipelineOptions) -> None:
-    """Raise `BadUsage` if a folder does not suit the tables; this check does not need a broker."""
+    """Raise `BadUsage` if the tables need a file system, but the folder is in an object store.
+
+    This check does not need a broker.
+    """
     try:
         check_renames(options)
     except pipeline.WrongStore as error:
@@ -139,11 +142,11 @@ def _check_folder(options: pipeline.PipelineOptions) -> None:
 def _refuse_unknown_topics(
     settings: Settings, options: pipeline.PipelineOptions, interrupts: Interrupts
 ) -> None:
-    """Raise `BadUsage` if a topic does not exist; Spark, whose start takes long, is not needed.
+    """Raise `BadUsage` if a topic does not exist; this check runs before the slow start of Spark.
 
-    Spark reports all other problems, since its client may use other settings. Topics are not checked here if
-    the pipeline's folder exists, because the files of earlier runs in the folder say more about a topic that
-    was deleted.
+    Spark reports all other problems, since the Kafka client of Spark may use other settings. If the
+    pipeline's folder exists, topics are not checked here: the files of earlier runs in the folder say more
+    about a topic that was deleted.
     """
     others, java = settings.split("kafka.")
     others = others.split("spark.")[0].split(REGISTRY)[0]
@@ -165,7 +168,7 @@ def _refuse_unknown_topics(
 
 
 def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Settings:
-    """Return settings with which Java fetches a command's tokens from an endpoint in this process."""
+    """Return settings with which Java fetches tokens from this process, which runs the token command."""
     command = token_command(settings)
     if command is None:
         return settings

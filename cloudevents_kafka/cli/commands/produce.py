@@ -39,7 +39,7 @@ _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is
 
 
 class _Options(msgspec.Struct, kw_only=True):
-    """The options of `produce` for records, without the options for one event and for the client."""
+    """The options of `produce`, except the options for one event and for the Kafka client."""
 
     files: tuple[str, ...]
     topic: str | None
@@ -214,7 +214,7 @@ def _run(
 def _send_lines(
     options: _Options, overrides: Overrides, sender: TopicSender, interrupts: Interrupts
 ) -> Iterator[tuple[str, Exception | None]]:
-    """Send the lines of files or stdin; yield the file and line of each bad line, with its error."""
+    """Send the record of each line in files or stdin; yield the line's position, and its error or None."""
     for line in read_lines(options.files, interrupts, while_waiting=sender.poll):
         try:
             sender.send(_place(resolve_line(read_line(line.text), overrides), options), line.where)

@@ -34,9 +34,9 @@ _MAX_NAME: Final = 60
 
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """Which dead letters are sent, and to which topic.
+    """The options that choose the dead letters to send, and the topic to which they are sent.
 
-    If ``errors`` contains globs, one of them must match the error of a dead letter.
+    If ``errors`` contains globs, at least one of these globs must match the error of a dead letter.
     """
 
     topic: str | None
@@ -142,7 +142,7 @@ def _print_failure(where: str, reason: str) -> None:
 
 
 class _Replay:
-    """Reads dead letters, sends the dead letters that match, and counts these by destination and error."""
+    """Reads dead letters, sends the matching dead letters, and counts them by destination and error."""
 
     def __init__(self, choice: _Choice, filter: Filter, resender: Resender | None) -> None:
         self._choice = choice
@@ -153,9 +153,9 @@ class _Replay:
         self._others = self._without_origin = self._without_value = 0
 
     def run(self, batches: Iterator[list[Record]]) -> Iterator[dict[Partition, int]]:
-        """Send each batch, and yield the offsets after the records that were sent or refused.
+        """Send each batch, and yield the offsets to commit.
 
-        Raises `BrokerFailure` after a batch with a record that was not sent but may be sent later.
+        Raises `BrokerFailure` after a batch with a record that was neither sent nor refused.
         """
         for batch in batches:
             offsets: dict[Partition, int] = {}
@@ -175,14 +175,14 @@ class _Replay:
     def _send(
         self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]
     ) -> dict[Partition, int]:
-        """Send records; return the offsets to commit, so that unsent records are read again later."""
+        """Send records; return the offsets to commit, with which a later run reads unsent records again."""
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0
             offsets[partition] = min(offset, offsets[partition])
         return offsets
 
     def _take(self, record: Record) -> Record | None:
-        """Return the record to send for a dead letter, or None if it is not chosen or cannot be sent."""
+        """Return the record to send for a dead letter; None if the letter is not chosen or cannot be sent."""
         self._read += 1
         letter = DeadLetter.of(record) or DeadLetter()
         if not self._matches(record, letter):
@@ -222,7 +222,7 @@ class _Replay:
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def print_passed(self, group: str) -> None:
-        """Print how many records did not match, since a later run with the group does not read them again."""
+        """Print how many records did not match; a later run with the group does not read them again."""
         if self._others:
             records = pluralize(self._others, "record does", "records do")
             print_message(
@@ -231,7 +231,7 @@ class _Replay:
             )
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if a matching record was refused, has no known topic, or has no value."""
+        """Raise `BadData` if a matching record was refused, has no other topic, or has lost its value."""
         if texts := [*self._stayed(group)]:
             raise BadData("\n".join(texts))
 

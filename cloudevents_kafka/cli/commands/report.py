@@ -173,7 +173,7 @@ def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> Page
 
 
 def _counts_of(summary: Summary) -> tuple[RecordCounts, dict[tuple[str, int], int]]:
-    """Return the counts of a run, and the next offsets; the counts contain no sizes, times or samples.
+    """Return the counts of a run, without sizes, times and samples, and the next offset of each partition.
 
     Raises `ValueError` if a partition is not a number.
     """

@@ -1,4 +1,4 @@
-"""A demo with local Kafka and Spark, which sends events, reads them back, writes tables and compares results.
+"""A demo that sends events to a local Kafka, reads them back, writes tables with Spark and compares results.
 
 Read `run` first: `run_demo` runs all steps, and `format_report` formats the result. The module `traffic`
 mixes events with invalid records, sends all these records and reads them back. The module `_shop` generates

@@ -55,7 +55,7 @@ def generate_events(seed: int, count: int) -> Iterator[Event]:
 
 
 def _order(random: Random, order: str) -> Iterator[_Draft]:
-    """Yield all events of an order, whose id is the partition key, and sometimes an event of a warehouse."""
+    """Yield all events of an order, with the order's id as partition key, and sometimes a warehouse event."""
     shop = {"source": "/shop/web", "subject": order, "partitionkey": order}
     for name, steps, data, attributes in _order_events(random, order):
         source = {"source": "/payments"} if name in {"order.paid", "payment.failed"} else {}

@@ -105,7 +105,7 @@ def _counter(progress: Progress, label: str) -> Callable[[int], None]:
 
 
 def _read_file(path: Path, invalid_lines: list[traffic.InvalidLine]) -> Iterator[traffic.Item]:
-    """Yield the events in a file; print the invalid lines, and append them to a list."""
+    """Yield the events in a file; print invalid lines, and append them to ``invalid_lines``."""
     with path.open("rb") as lines:
         for item in traffic.file_traffic(str(path), lines):
             if isinstance(item, traffic.InvalidLine):
@@ -121,7 +121,7 @@ def _read_file(path: Path, invalid_lines: list[traffic.InvalidLine]) -> Iterator
 def run_checks(
     sent: traffic.TrafficCounts, back: traffic.TrafficCounts, summary: Summary, folder: Path
 ) -> list[Check]:
-    """Return the checks of the records that were read back, of the pipeline's counts and of Parquet files."""
+    """Return checks that compare sent records with records read back, the pipeline's counts, and files."""
     counts = summary.counts
     sent_by_mode = Counter((type_, encoding.split()[0]) for type_, encoding in sent.events.elements())
     in_table = {(type_, mode): n for type_, modes in counts.by_type.items() for mode, n in modes.items()}

@@ -62,7 +62,7 @@ _WEIGHTS: Final = (6, 2, 2)  # how often each encoding is used
 
 
 class InvalidRecord(msgspec.Struct, frozen=True):
-    """A record that is not a valid event, with a name for it and the expected verdict of the reader."""
+    """A record that is not a valid event, with a name and with the verdict that the reader must return."""
 
     name: str
     verdict: str
@@ -123,7 +123,7 @@ def shop_traffic(seed: int, count: int) -> Iterator[Item]:
 
 
 def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLine]:
-    """Yield the events in JSON lines, in several encodings by turns; other lines become an `InvalidLine`."""
+    """Yield the events in JSON lines, each with the next encoding; yield an `InvalidLine` for other lines."""
     headers: Headers = [("content-type", content_type_of("json"))]
     turn = 0
     for number, line in enumerate(map(bytes.strip, lines), 1):
@@ -141,7 +141,7 @@ def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLi
 
 
 def _next_encoding(event: Event, turn: int) -> Encoding:
-    """Return the next encoding that can encode the event; the encodings are used in turn."""
+    """Return the first encoding that can encode the event; the search starts at number ``turn``."""
     start = turn % len(ENCODINGS)
     for encoding in (*ENCODINGS[start:], *ENCODINGS[:start]):
         with suppress(EncodeError):
@@ -154,7 +154,7 @@ def _next_encoding(event: Event, turn: int) -> Encoding:
 def send_traffic(
     servers: str, topic: str, items: Iterable[Item], on_progress: OnProgress = lambda _: None
 ) -> TrafficCounts:
-    """Send events with `EventProducer` and invalid records with the plain client; return the counts.
+    """Send events with `EventProducer`, and invalid records with the Kafka client; return the counts.
 
     The key of an event's record is the event's partition key. Raises `DeliveryError` unless all records are
     delivered.
@@ -221,7 +221,7 @@ def _count(counts: TrafficCounts, item: Decoded | Undecodable) -> None:
 
 
 def _binary(**changes: bytes | None) -> Record:
-    """Return a binary event with changed headers; the value None removes a header."""
+    """Return a record in binary mode with changed headers; the value None removes a header."""
     headers: Headers = [
         (name, text) for name, text in {**_VALID_HEADERS, **changes}.items() if text is not None
     ]

@@ -1,6 +1,6 @@
-"""The use of confluent-kafka by the commands: settings, sessions with a cluster, reading and sending.
+"""How the commands use confluent-kafka: settings, sessions with a cluster, reading and sending.
 
-Read `settings` and `references` (which refers to secrets) first, then `session`, `reader`, `sender` and
-`resending`. Importing the package does not import confluent-kafka, which is imported when a client is
-created.
+First read `settings`, and `references`, which reads secrets from files and variables. Then read `session`,
+`reader`, `sender` and `resending`. Importing the package does not import confluent-kafka, which is imported
+when a client is created.
 """

@@ -1,4 +1,4 @@
-"""The topics of a cluster with their offsets, and its groups with their members, from the admin client."""
+"""The topics of a cluster with offsets, and the consumer groups with members, from the admin client."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Group(NamedTuple):
 class ClusterView:
     """Lists the topics and groups of a cluster; the methods raise `BrokerFailure` if no broker answers.
 
-    ``session`` is the session with the cluster, which other clients may use, too.
+    ``session`` is the session with the cluster; other clients may share the session.
     """
 
     def __init__(self, session: BrokerSession) -> None:
@@ -68,7 +68,7 @@ class ClusterView:
         return topics[topic]
 
     def watermarks(self, partitions: Sequence[Partition]) -> dict[Partition, Watermarks]:
-        """Return the first and the end offset of each of these partitions."""
+        """Return the first offset and the end offset of each partition."""
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is documented
 
         low, high = (self._offsets(partitions, spec()) for spec in (OffsetSpec.earliest, OffsetSpec.latest))  # type: ignore[no-untyped-call]
@@ -132,7 +132,7 @@ class ClusterView:
         return partitions
 
     def _ask(self, call: Callable[..., Mapping[_Key, Future[Any]]], *arguments: object) -> dict[_Key, Any]:
-        """Return the results of a call of the client; wait until one of the brokers can be reached."""
+        """Return the results of a call of the client; first, wait until a broker can be reached."""
         self.topics()
         with self.session.client_errors():
             futures = call(*arguments, request_timeout=self.session.timeout)

@@ -39,7 +39,8 @@ _CHECK_ENDPOINT: Final = (
 def token_command(settings: Settings) -> TokenCommand | None:
     """Return the command that prints tokens, or None if no such command is set.
 
-    Raises `BadUsage` if the setting is not a valid command line, or if other settings contradict it.
+    Raises `BadUsage` if the setting is not a valid command line, or if other settings contradict this
+    setting.
     """
     effective = settings.effective
     if not effective.get(TOKEN_COMMAND):
@@ -74,7 +75,7 @@ def has_no_token(reason: str) -> bool:
 
 
 def explain_login(settings: Settings, command: TokenCommand | None, reason: str) -> tuple[str, str]:
-    """Return the reason of a failed login, with the token endpoint or the token command, and advice."""
+    """Return why a login failed, and advice; with tokens, the texts name the token endpoint or command."""
     if mechanism(settings.effective) != OAUTH and command is None:
         return reason, "check sasl.username, sasl.password and security.protocol (--show-config)"
     if not has_no_token(reason):
@@ -87,8 +88,8 @@ def explain_login(settings: Settings, command: TokenCommand | None, reason: str)
 def explain_silence(settings: Settings) -> str | None:
     """Return what to check if no broker was contacted and the client does not report an error.
 
-    If a token endpoint returns an internal error, librdkafka repeats the request for minutes. If no source of
-    tokens is configured, librdkafka waits.
+    In two cases, librdkafka reports no error for minutes: if a token endpoint returns an internal error,
+    librdkafka repeats the request; if no source of tokens is configured, librdkafka waits.
     """
     effective = settings.effective
     if effective.get("sasl.oauthbearer.method") != "oidc":

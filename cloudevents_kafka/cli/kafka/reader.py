@@ -49,14 +49,15 @@ _BATCH_SECONDS: Final = 0.1  # the time to collect a batch, and the longest dela
 class Position(msgspec.Struct, frozen=True):
     """A position that applies to any partition.
 
-    ``number`` is an offset, the number of records before the end, or a time in milliseconds since the epoch.
+    Depending on ``kind``, ``number`` is an offset, a number of records before the end, or a time in
+    milliseconds since the epoch.
     """
 
     kind: Literal["earliest", "latest", "offset", "last", "time", "stored"]
     number: int = 0
 
     def is_after(self, end: Position) -> bool:
-        """Return whether this position is after another position in every partition."""
+        """Return whether, in every partition, this position is after another position."""
         if self.kind == end.kind:
             return self.number < end.number if self.kind == "last" else self.number > end.number
         ranks = {"earliest": -1, "latest": 1}
@@ -75,7 +76,8 @@ def parse_position(text: str) -> Position:
     """Return the position for a text such as ``-10``.
 
     A time before 1970 becomes 0, because -1 and -2 would mean the last and the first offset. Raises
-    `ValueError`, which shows the grammar. A time of ten digits is refused, because such a time is in seconds.
+    `ValueError` for another text; the message shows the grammar. A time of ten digits is refused, too,
+    because such a time is in seconds.
     """
     if text in _NAMED:
         return Position(text)  # type: ignore[arg-type]  # one of the three
@@ -121,7 +123,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
         param: click.Parameter,  # noqa: ARG002  # the same
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the positions that are names; all other positions are numbers and times."""
+        """Return the named positions; positions that are numbers or times are not completed."""
         return [CompletionItem(name) for name in _NAMED if name.startswith(incomplete)]
 
 
@@ -198,8 +200,9 @@ def check_partitions(topic: str, wanted: Iterable[int], existing: Sequence[int])
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Topics, their partitions (all partitions if empty), and the start and end positions of reading.
 
-    Without ``begin``, reading starts at the offsets of the group, or at the start of each partition.
-    ``topics`` may contain globs. In addition, all topics whose names match ``topic_pattern`` are read.
+    Without ``begin``, reading starts at the offsets of the group; without a group, reading starts at the
+    start of each partition. ``topics`` may contain globs. In addition, all topics whose names match
+    ``topic_pattern`` are read.
     """
 
     topics: tuple[str, ...]
@@ -212,7 +215,7 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_request(request: ReadRequest) -> None:
-    """Raise `BadUsage` for ``stored`` without a group, for two ends, or for an end before the start."""
+    """Raise `BadUsage` for ``stored`` without a group, ``follow`` with an end, or an end before the start."""
     begin, end = request.begin, request.end
     if request.follow and end is not None:
         raise BadUsage("--follow and --until exclude each other")
@@ -252,7 +255,7 @@ class RangeReader:
             self._consumer.assign([_to_client(one, starts[one]) for one in self._stops])
 
     def assign_added(self) -> None:
-        """If the last look-up was long ago, look for added partitions, and read these from their start."""
+        """Look for new partitions from time to time, and read the new partitions from their start."""
         if self._request.partitions or time.monotonic() - self._looked_up < _LOOK_UP_SECONDS:
             return
         self._looked_up = time.monotonic()
@@ -314,7 +317,7 @@ class RangeReader:
                     raise self._session.failure(what, partition.error)
 
     def _record(self, message: Any) -> Record | None:
-        """Return the record in a message; None for a client event or for a record outside the range."""
+        """Return the record in a message; None for an error message, or for a record outside the range."""
         error = message.error()
         partition, offset = (message.topic(), message.partition()), message.offset()
         if error is not None:

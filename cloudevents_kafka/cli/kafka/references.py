@@ -1,4 +1,4 @@
-"""Settings as users write them; references to files or variables replace secrets.
+"""Settings as users write them, with references to files or variables in place of secrets.
 
 In TOML (profiles and options files), a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and a text that
 may be a secret is refused. In properties files, and with ``-X``, a reference is ``name@=file``.
@@ -47,7 +47,7 @@ _CONTAINER: Final = re.compile(r"\b(?:abfs|wasb)s?://[a-z0-9$-]{1,63}@")
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The source of a value's text: a file, whose final line end is removed, or an environment variable."""
+    """The file or environment variable with the text of a value; the final line end of a file is removed."""
 
     kind: Literal["file", "env"]
     name: str
@@ -62,7 +62,7 @@ class Reference(msgspec.Struct, frozen=True):
     def read(self, shown: str, where: str, environment: Mapping[str, str]) -> str:
         """Return the text in the file or in the variable.
 
-        An error message calls the reference ``shown``, and does not contain the file's name.
+        An error message contains ``shown`` in place of the name of the file or variable.
         """
         if self.kind == "file":
             return read_value(self.name, f"{where}: {shown}")
@@ -78,7 +78,7 @@ Written = Mapping[str, str | Reference]
 
 
 def read_settings(settings: Written, where: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return settings in which the referenced texts replace the references."""
+    """Return settings in which each reference is replaced by the text of its file or variable."""
     return {
         name: value if isinstance(value, str) else value.read(mask_name(name), where, environment)
         for name, value in settings.items()
@@ -88,7 +88,7 @@ def read_settings(settings: Written, where: str, environment: Mapping[str, str])
 def settings_of_table(
     table: Mapping[str, Any], where: str, prefix: str = ""
 ) -> Iterator[tuple[str, str | Reference]]:
-    """Yield the settings in a table; TOML reads a dotted name as nested tables. Raises `BadUsage`."""
+    """Yield the settings in a table and its nested tables (dotted names in TOML). Raises `BadUsage`."""
     for key, value in table.items():
         name = f"{prefix}{key}"
         what = f"{where}: {mask_name(name)}"
@@ -108,7 +108,7 @@ def settings_of_table(
 
 
 def settings_of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str | Reference]:
-    """Return the settings from pairs of a text (``name=value`` or ``name@=file``) and the text's source."""
+    """Return the settings in pairs of a text and its source; a text is ``name=value`` or ``name@=file``."""
     settings: dict[str, str | Reference] = {}
     for pair, where in pairs:
         name, equals, value = (part.strip() for part in pair.partition("="))
@@ -144,8 +144,8 @@ def check_name(name: str, where: str) -> None:
 def read_toml(path: str, failure: str) -> dict[str, Any]:
     """Return the content of a TOML file.
 
-    Raises `BadUsage` if the file is not TOML, or if it cannot be read; ``failure`` is the start of the
-    message in the second case.
+    Raises `BadUsage` if the file cannot be read, with a message that starts with ``failure``, or if the file
+    is not TOML.
     """
     try:
         return tomllib.loads(read_file(path, failure))

@@ -65,7 +65,7 @@ class Resender:
         self.failure: BrokerFailure | None = None
 
     def send(self, records: Iterable[tuple[Record, Record]]) -> list[Record]:
-        """Send the second record of each pair; return the first records of pairs that may be sent later.
+        """Send the second record of each pair; return the first record of each pair that may be sent later.
 
         The second record of such a pair was neither delivered nor refused, and ``failure`` says why.
         """

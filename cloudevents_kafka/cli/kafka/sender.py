@@ -40,8 +40,8 @@ _WAIT_SECONDS: Final = 0.2  # the maximum time of a client's call, which a signa
 def producer_settings(settings: Settings, command: str, defaults: Mapping[str, str]) -> Settings:
     """Return the settings for a command's producer, with defaults that the user's settings override.
 
-    The client keeps the order of records, and its retries write no record twice, unless one of the user's
-    settings excludes this.
+    By default, the client preserves the order of records, and a retry does not write a record twice. The
+    user's settings can exclude both guarantees.
     """
     chosen = settings.effective
     limited = chosen.keys() & _IDEMPOTENT
@@ -51,12 +51,12 @@ def producer_settings(settings: Settings, command: str, defaults: Mapping[str, s
 
 
 class TopicSender:
-    """A sender of records through a producer; ``sent``, ``delivered`` and ``failed`` are counts so far.
+    """A sender of records through a producer, with the counts ``sent``, ``delivered`` and ``failed``.
 
     ``report`` is called with the origin (file and line) of each undelivered record and the reason.
-    ``on_delivered`` is called with the position of each delivered record, such as ``orders[0]@17``. After an
-    `OSError` of one of these functions, neither is called again, and each method raises this error; `flush`
-    first waits for the answers.
+    ``on_delivered`` is called with the position of each delivered record, such as ``orders[0]@17``. If one of
+    these functions raises an `OSError`, neither function is called again. Then `send` and `poll` raise this
+    error, and `flush` raises it after waiting for the answers.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class TopicSender:
         return "".join(f"; {advice}" for advice in dict.fromkeys(known))
 
     def check_topic(self, topic: str, partition: int | None = None) -> None:
-        """Raise `BadUsage` for a bad or missing topic or partition, `BrokerFailure` for a refused topic.
+        """Raise `BadUsage` for an invalid or missing topic or partition, `BrokerFailure` for a refused topic.
 
         Each topic is looked up only once. If the user is not allowed to describe a topic, no error is raised,
         because sending to the topic may be allowed.
@@ -116,9 +116,9 @@ class TopicSender:
     ) -> None:
         """Send a record to its topic; if the client's queue is full, wait.
 
-        If ``on_answer`` is passed, it is called with the error of the record, or None; the record is then not
-        passed to ``report``. Raises `BadUsage` if the topic or the partition does not exist, and
-        `BrokerFailure` if no broker answers within the timeout.
+        If ``on_answer`` is passed, it is called with the error of the record, or with None after the
+        delivery. ``report`` is then not called for the record. Raises `BadUsage` if the topic or the
+        partition does not exist, and `BrokerFailure` if no broker answers within the timeout.
         """
         self.check_topic(record.topic or "", record.partition)
 

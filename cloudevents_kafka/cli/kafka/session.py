@@ -1,8 +1,8 @@
 """A session with a cluster: confluent-kafka's clients, their errors, and a limit for waiting.
 
-The clients do not write a log (``log_level`` 0). The clients pass their errors to a callback. The session
-combines these errors into one message with the broker's address, the cause and advice about what to check.
-Only the client's log says why a connection was closed, so the session reads the log.
+The clients do not print their logs, and pass their errors to a callback. The session combines these errors
+into one message with the broker's address, the cause and advice about what to check. The reason why a
+connection was closed is only in the client's log, so the session reads the log.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class BrokerSession:
 
     No request of the session's clients creates a topic, unless ``allow.auto.create.topics`` is set.
 
-    ``address`` contains the addresses of the brokers, without credentials. ``on_lost`` is called when all
-    brokers become unreachable; it is called again only after `mark_connected`. Raises `BadUsage` if the
+    ``address`` contains the addresses of the brokers, without credentials. ``on_lost`` is called once when
+    all brokers become unreachable; after `mark_connected`, it may be called again. Raises `BadUsage` if the
     address is missing.
     """
 
@@ -132,7 +132,7 @@ class BrokerSession:
         raise BadUsage(f"the client does not accept these settings: {self._settings.redact(reason)}")
 
     def _check_token(self) -> None:
-        """Run the token command once; if it fails, the client would wait, and would not report the reason."""
+        """Run the token command once, and raise its error; the client would wait without reporting it."""
         if self._tokens is None:
             return
         from cloudevents_kafka.clients.oauth import TokenError
@@ -251,7 +251,7 @@ class BrokerSession:
         raise self.no_answer()
 
     def _known_topics(self, client: AdminClient | Consumer | Producer) -> Iterable[str]:
-        """Return the topics that the user may see, as far as the broker lists these topics."""
+        """Return the topics that the user may see; return () if the broker does not list its topics."""
         with suppress(CommandError), self.client_errors():
             cluster = self.metadata(client)
             return tuple(cluster.topics) if cluster else ()
@@ -287,9 +287,9 @@ class BrokerSession:
     def ask(self, client: Consumer, call: Callable[..., _Answer]) -> _Answer:
         """Return the answer of a client's call that has the parameter ``timeout``.
 
-        Until the broker answers, the call is repeated, each time with twice the time, since a broker may be
-        slow. Between two calls, the method checks for signals. Raises `BrokerFailure` if the broker does not
-        answer within the session's timeout, or if the call fails.
+        The call is repeated until the broker answers. Each repetition has twice the timeout, since a broker
+        may be slow. Between two calls, the method checks for signals. Raises `BrokerFailure` if the broker
+        does not answer within the session's timeout, or if the call fails.
         """
         from confluent_kafka import KafkaException
 

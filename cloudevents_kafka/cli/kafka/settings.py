@@ -15,10 +15,10 @@ Any librdkafka setting is accepted under its own name. Later sources override ea
 In addition, the setting ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
 
 The value of a secret can be read from a file: write ``name@=path`` in a properties file or with -X, or set
-``CE_KAFKA_SASL_PASSWORD_FILE=path``. A line end at the end of the file with the secret is removed.
+``CE_KAFKA_SASL_PASSWORD_FILE=path``. A final line end of this file is removed.
 
-Output and errors contain only values that `redaction` lists as harmless. A user may write a secret by mistake
-as a setting without ``=``, or as the name of a file. So such texts are not shown either.
+Output and errors contain only values that `redaction` lists as harmless. By mistake, a user may write a
+secret as a setting without ``=``, or in place of a file name. So these texts are not shown either.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _WITH_UNDERSCORE: Final = {"log.level": "log_level"}
 
 
 class SettingFiles(msgspec.Struct, frozen=True):
-    """The files with settings, which the environment and the command line override."""
+    """The files with settings; the environment and the command line override these settings."""
 
     config: Annotated[
         str | None,
@@ -91,7 +91,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def effective(self) -> dict[str, str]:
-        """The settings in force, as a dictionary by name."""
+        """The effective settings, as a dictionary by name."""
         merged: dict[str, str] = {}
         for _, settings in self.sources:
             merged |= settings
@@ -99,7 +99,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The first brokers' addresses. Raises `BadUsage` if addresses are missing or have credentials."""
+        """The checked addresses of the first brokers. Raises `BadUsage` if addresses are missing or wrong."""
         servers = self.named_servers
         if not servers:
             raise BadUsage(_NO_BROKER)
@@ -120,13 +120,14 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def named_servers(self) -> str | None:
-        """The addresses of the first brokers, which are not checked; None if there are no addresses."""
+        """The unchecked addresses of the first brokers; None if there are no addresses."""
         return self.effective.get("bootstrap.servers") or self.effective.get("metadata.broker.list")
 
     def check(self, *, show: bool, broker: bool = True, **missing: object) -> None:
-        """Raise one `BadUsage` for all missing options, which by default include the broker.
+        """Raise one `BadUsage` for all missing options; by default, a missing broker is an error, too.
 
-        With ``show``, print the settings in force instead of raising an error, and end the command.
+        With ``show``, print the effective settings and end the command; then missing options are not an
+        error.
         """
         if show:
             click.echo(self.to_text(), nl=False)
@@ -158,7 +159,7 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return the settings whose names do not begin with ``prefix``, and a dictionary of all others.
+        """Return settings whose names do not begin with ``prefix``, and a dictionary of the other settings.
 
         The names in the dictionary do not contain the prefix.
         """
@@ -197,7 +198,10 @@ def load_settings(
     *,
     file: tuple[str, Mapping[str, str]] | None = None,
 ) -> Settings:
-    """Return the settings of all sources; ``file`` is an options file. Raises `BadUsage`."""
+    """Return the settings of all sources. Raises `BadUsage`.
+
+    ``file`` contains the name and the settings of an options file.
+    """
     path, profile = config or environment.get(_CONFIG_VARIABLE), profile or environment.get(_PROFILE_VARIABLE)
     sources = [(f"profile {profile}", _from_profile(profile, environment))] if profile else []
     sources += [(path, _from_file(path))] if path else []

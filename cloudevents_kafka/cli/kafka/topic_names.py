@@ -28,7 +28,7 @@ _VALID: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 
 
 def check_topic_name(topic: str) -> None:
-    """Raise `BadUsage` for a name that Kafka allows for no topic; a client would fail for some of these."""
+    """Raise `BadUsage` for an invalid topic name; with some of the invalid names, a client would fail."""
     if not _VALID.fullmatch(topic):
         rule = "a topic name must have 1 to 249 letters, digits, '.', '_' and '-' only"
         raise BadUsage(f"{rule}, got {topic[:100]!r}")
@@ -39,7 +39,7 @@ def choose_topics(
 ) -> list[str]:
     """Return the topics that names, globs or ``pattern`` select; ``pattern`` must match the whole name.
 
-    Each topic is returned once. Globs and patterns match Kafka's internal topics only if the glob or pattern
+    Each topic is returned once. A glob or pattern matches Kafka's internal topics only if the glob or pattern
     begins with ``__``. Raises `BadUsage` if a glob or the pattern matches no topic.
     """
     patterns = {name: re.compile(translate(name)) for name in names if _GLOB.search(name)}
@@ -73,12 +73,12 @@ class RegexType(click.ParamType):  # type: ignore[type-arg]  # older clicks have
 
 
 def complete_topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
-    """Return the topics whose names begin with a text, or none if no broker answers in time."""
+    """Return the topics whose names begin with a text; return [] if no broker answers in time."""
     return _complete(ctx, incomplete, lambda cluster: list(cluster.topics()))
 
 
 def complete_groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
-    """Return the consumer groups whose names begin with a text, or none if no broker answers in time."""
+    """Return the consumer groups whose names begin with a text; return [] if no broker answers in time."""
     return _complete(ctx, incomplete, ClusterView.group_names)
 
 

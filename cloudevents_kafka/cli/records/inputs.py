@@ -45,7 +45,7 @@ def read_lines(
     expected: str = "JSON lines",
     while_waiting: Callable[[], bool] = lambda: False,
 ) -> Iterator[InputLine]:
-    """Yield the non-empty lines of files, ``-`` for stdin; a signal ends a wait for input.
+    """Yield the non-empty lines of files, or of stdin for ``-``; a signal ends a wait for input.
 
     While there is no input, the function ``while_waiting`` is called repeatedly until it returns False.
     """
@@ -97,7 +97,7 @@ def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
 
 
 def _refuse_utf16(text: bytes, name: str) -> None:
-    """Raise one `BadData` for a file in UTF-16 (PowerShell writes it), instead of one for each line."""
+    """Raise a single `BadData` for a whole file in UTF-16, such as a file that PowerShell wrote."""
     if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise BadData(
             f"{name}:1: the file must be UTF-8, got UTF-16; save it as UTF-8, or convert it by iconv"
@@ -105,7 +105,7 @@ def _refuse_utf16(text: bytes, name: str) -> None:
 
 
 def _refuse_long_document(text: bytes, name: str, path: str) -> None:
-    """Raise one `BadData` for a JSON document of several lines, instead of one for each line."""
+    """Raise a single `BadData` for a whole JSON document of several lines."""
     start = text.strip()
     if start[:1] in (b"{", b"[") and start[-1:] in (b"{", b"[", b",") and not is_json(start):
         each = ".[]" if start[:1] == b"[" else "."

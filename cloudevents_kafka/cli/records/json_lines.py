@@ -19,22 +19,22 @@ since the epoch, or null.
 
 ``mode``, ``format`` and ``event`` represent the decoded event. The mode is ``binary`` or ``structured``;
 ``format`` is present if the mode is ``structured``. ``event`` is in the JSON event format; the text of its
-``data`` is unchanged, except that line ends between tokens become spaces. JSON data that parsers refuse (a
-lone surrogate, or nested too deeply) is written as ``data_base64``. With --lenient, ``tolerated`` lists the
-problems that were tolerated. ``left_out`` lists, in order, the names and the complete values of attributes
-that were left out of the event. Such a value is text, or ``{"base64": …}`` if it is not UTF-8. For a record
-that is not an event, the line contains ``error`` instead of these members::
+``data`` is unchanged, except that line ends between tokens become spaces. JSON data that parsers refuse,
+because of a lone surrogate or deep nesting, is written as ``data_base64``. With --lenient, ``tolerated``
+lists the problems that were tolerated. ``left_out`` lists, in order, the names and the complete values of
+attributes that were left out of the event. Such a value is text, or ``{"base64": …}`` if it is not UTF-8. For
+a record that is not an event, the line contains ``error`` instead of these members::
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
 
-With --schema-registry, ``decoded`` is the data, decoded with the registry's schema, or ``decode_error`` is
-the reason why the data cannot be decoded.
+With --schema-registry, the line also contains ``decoded``, the data as decoded with the registry's schema, or
+``decode_error``, the reason why the data cannot be decoded.
 
 The command `produce` sends the same bytes again, for any record. If the ``event`` of a line differs from the
-line's record, the event was edited. Then the edited event is sent, encoded like the record (mode, key, other
-headers). Tools such as jq convert numbers to doubles; this conversion alone does not count as an edit. A line
-without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as additional
-headers.
+line's record, the event was edited. Then the edited event is sent with the mode, the key and the other
+headers of the record. Tools such as jq convert numbers to doubles; this conversion alone does not count as an
+edit. A line without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as
+additional headers.
 
 The command `produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
 lines are safe to print: control characters are escaped.
@@ -81,7 +81,7 @@ _NOT_AN_OBJECT: Final = "the line must be a JSON object"
 
 
 def write_line(item: Decoded | Undecodable, more: Mapping[str, Any] = MappingProxyType({})) -> bytes:
-    """Return the line for a record of any kind, with additional members and a line end."""
+    """Return the line for an event or another record, with additional members and a line end."""
     decoded = _event_members(item) if isinstance(item, Decoded) else {"error": error_object(item.error)}
     return encode_json(record_object(item.record, {**decoded, **more})) + b"\n"
 
@@ -120,7 +120,7 @@ def _event_members(item: Decoded) -> dict[str, Any]:
 
 
 def _whole(problem: Problem) -> str:
-    """Return a problem as text, with the complete value that was left out."""
+    """Return a problem as text; if a value was left out of the event, the text contains the whole value."""
     if not isinstance(problem, LeftOut) or problem.value is None:
         return str(problem)
     return str(Problem(problem.attribute, problem.rule, problem.clause, repr(problem.value)))
@@ -134,7 +134,7 @@ def value_to_json(value: str | bytes | None) -> str | dict[str, str] | None:
 def event_json(event: Event) -> msgspec.Raw:
     """Return an event in the JSON event format, on one line.
 
-    JSON data that parsers refuse is encoded as base64, because other tools would fail on such data, or change
+    JSON data that parsers refuse is encoded as base64, because other tools would fail on this data or change
     it.
     """
     payload, content_type = event.payload, event.datacontenttype
@@ -164,12 +164,12 @@ def _is_for_tools(payload: bytes) -> bool:
 
 
 def _with_data(event: Event, payload: bytes | None) -> Event:
-    """Return an event with this JSON as data, without validation, since lenient events may break rules."""
+    """Return an event with this JSON as data; do not validate it, since lenient events may break rules."""
     return unchecked_event(dict(raw_parts(event)[0]), payload, DataKind.JSON)
 
 
 def error_object(error: DecodeError) -> dict[str, Any]:
-    """Return the reason why a record is not an event: verdict, sentence, clauses and hint."""
+    """Return why a record is not an event, as a JSON object: verdict, reason, clauses and hint."""
     members = {"verdict": error.verdict, "reason": error.reason, "clauses": error.clauses}
     return {**members, **({"hint": error.hint} if error.hint else {})}
 

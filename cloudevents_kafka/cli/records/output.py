@@ -113,7 +113,7 @@ def bytes_text(value: bytes | None) -> str:
 
 
 def is_listed_as_json(output: str | None) -> bool:
-    """Return whether a command prints JSON: as its option says, or by default if stdout is not a terminal."""
+    """Return whether to print JSON; if ``output`` is None, print JSON unless stdout is a terminal."""
     return output == "json" or (output is None and not sys.stdout.isatty())
 
 

@@ -1,4 +1,4 @@
-"""How the commands decide whether a record is a valid event; the data of the event is read, too."""
+"""How the commands decide whether a record is a valid event with valid data."""
 
 from __future__ import annotations
 

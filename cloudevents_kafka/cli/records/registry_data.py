@@ -101,7 +101,7 @@ class RegistryData:
 
 
 def _with_names(value: Any) -> Any:
-    """Return data with names, as in Avro's JSON, for NaN and the infinities, which JSON does not have."""
+    """Return data in which names replace NaN and infinities, as in Avro's JSON; JSON cannot express these."""
     if isinstance(value, float):
         return _NAMES.get(str(value), value)
     if isinstance(value, dict):

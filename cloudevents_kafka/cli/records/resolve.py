@@ -32,9 +32,10 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
     """Return the record to send for a line.
 
-    The exact record is returned unchanged unless the line's event was edited or another mode or format is
-    requested. If the record is not an event, only the key and the headers can be overridden. Raises
-    `EncodeError` if the event cannot be encoded, and `InvalidEvent` if the line's event breaks a rule.
+    If the line's event was edited, or if another mode or format is requested, the event is encoded.
+    Otherwise, the result is the exact record, with the key and the additional headers of ``overrides``. If
+    the record is not an event, only the key and the headers can be overridden. Raises `EncodeError` if the
+    event cannot be encoded, and `InvalidEvent` if the line's event breaks a rule.
     """
     if not line.exact:
         return encode_event(line.event(), line, overrides)
@@ -55,7 +56,7 @@ def _decode_event(record: Record, *, lenient: bool) -> Event | None:
 
 
 def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
-    """Return whether the line's event differs from the events that strict and lenient reading return."""
+    """Return whether the line's event differs from each event in ``decoded`` (strict and lenient reading)."""
     if any(event is not None and line.has_text_of(event) for event in decoded):
         return False
     # Lenient: problems that --lenient tolerated in the record are in the line's event, too.
@@ -67,7 +68,7 @@ def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
 
 
 def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> Record:
-    """Return the record of an event, encoded like the record in the line, or as ``overrides`` says."""
+    """Return the record of an event, encoded like the line's record unless ``overrides`` says otherwise."""
     record = line.record
     if event is None:
         # K-07: null is an event "with no data", too, so a missing value is not read as null.

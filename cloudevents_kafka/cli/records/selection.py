@@ -41,7 +41,7 @@ _OF_RECORDS: Final = {
 
 
 class AttributeType(PairType):
-    """The type of ``name=value`` for an attribute; for other names, the error names the option to use."""
+    """The type of an attribute as ``name=value``; the error for a wrong name says which option to use."""
 
     def __init__(self) -> None:
         super().__init__(TEXT)
@@ -103,7 +103,7 @@ filter_options: Final = option_group(
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions, all of which a record must meet; `filter_options` has options with the same names.
+    """A filter: a record must meet all conditions. The options in `filter_options` have the same names.
 
     ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are lists of globs. In each list that is not
     empty, at least one glob must match. ``where`` contains pairs of an attribute name and the attribute's
@@ -158,7 +158,7 @@ def _matches_bytes(value: bytes | None, globs: Sequence[str]) -> bool:
 class RecordWriter:
     """Writes up to ``count`` records that match a filter; ``written`` is the number of written records.
 
-    With ``strict``, writing ends at the first record that is not an event, or whose data is broken.
+    With ``strict``, writing ends at the first record that is not an event or has broken data.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class RecordWriter:
         self.written = 0
 
     def write(self, batches: Iterator[list[Record]]) -> Iterator[Mapping[tuple[str, int], int]]:
-        """Write each batch, and yield the next offsets of its partitions after the output is flushed."""
+        """Write each batch, flush the output, and yield the next offset of each partition in the batch."""
         for batch in batches:
             offsets: dict[tuple[str, int], int] = {}
             for record in batch:
@@ -203,7 +203,7 @@ class RecordWriter:
         return True
 
     def finish(self) -> None:
-        """Report skipped records, and records that --lenient would read. Raises `BadData` with ``strict``."""
+        """Report skipped records and records that --lenient would read; raise the `BadData` of ``strict``."""
         if self._readable:
             refused = pluralize(self._refused, "record that is not an event", "records that are not events")
             print_message(f"--lenient would read {self._readable:,} of {refused}")

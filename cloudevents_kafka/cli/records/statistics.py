@@ -42,7 +42,7 @@ def count_records(
     lenient: bool,
     filter: Filter = _ALL,
 ) -> None:
-    """Add the records that match to the counts of their topics, up to a number of records."""
+    """Count the matching records by topic; stop after ``most`` records."""
     items = (read(record, lenient=lenient) for record in chain.from_iterable(batches))
     matching = (item for item in items if filter.matches(item))
     for done, item in enumerate(islice(matching, most), 1):
@@ -55,7 +55,7 @@ def _labels(counts: RecordCounts) -> Iterator[tuple[str, Labels[str]]]:
 
 
 def statistics(topic: str, counts: RecordCounts) -> str:
-    """Return counts as one JSON object; each part lists the most frequent names, and a count of the rest."""
+    """Return counts as JSON; each part lists the most frequent names, and counts all other names together."""
     parts = {name: labels.most_common(_LISTED) for name, labels in _labels(counts)}
     window = counts.times.window(_LISTED)
     times = {"width_ms": window.width, "from": dict(_times(window)), "before": window.before}
@@ -127,7 +127,7 @@ def _bars(title: str, rows: Sequence[tuple[str, int]], width: int) -> Iterator[s
 
 
 def _bar(number: int, most: int, width: int) -> str:
-    """Return a bar for a share of the width, in eighths of a column if the terminal can show them."""
+    """Return a bar for ``number``, in eighths of a column if possible; ``most`` fills the whole width."""
     eighths = max(1, round(8 * width * number / most)) if number else 0
     if "utf" not in str(sys.stdout.encoding).lower() or os.environ.get("TERM") == "dumb":
         return "#" * max(1, eighths // 8) if number else ""

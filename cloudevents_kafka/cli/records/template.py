@@ -94,7 +94,7 @@ class Template:
 
 
 def _check(text: str, fields: Sequence[tuple[str, str, str | None]], values: Mapping[str, Any]) -> None:
-    """Raise `ValueError` unless a template contains fields, with known names and bounded formats."""
+    """Raise `ValueError` for a template without fields, with an unknown field, or with a wrong format."""
     if not fields:
         verbs = _VERB.sub(lambda verb: f"{{{_VERBS[verb[1]]}}}", text)
         line = verbs.removesuffix("\\n")  # each record is on a separate line anyway

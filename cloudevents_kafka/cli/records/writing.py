@@ -17,7 +17,7 @@ OUTPUT_FORMATS: Final = ("json", "text", "line", "raw")
 
 
 class Output:
-    """Writes the records of `consume`; the records are written to stdout when `flush` returns.
+    """The output of `consume`: `write` adds a record, and `flush` writes the added records to stdout.
 
     The default format is text on a terminal, and JSON lines elsewhere. ``line`` writes one line for each
     record, cut to the width of a terminal; ``template`` is the user's own format for such lines. ``raw``

@@ -1,4 +1,4 @@
-"""Drawings of bars as SVG from pygal, without pygal's scripts and styles; the page sets the colors."""
+"""Bar charts from pygal as SVG, without pygal's scripts and styles; the page sets the colors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST: Final = 24
 def bars(
     title: str, names: Sequence[str], series: Sequence[Sequence[int]], *, rows: bool = False
 ) -> ET.Element:
-    """Return a drawing of stacked bars.
+    """Return a chart of stacked bars as an SVG element.
 
     With ``rows``, the bars are horizontal, and the first bar is at the top.
     """

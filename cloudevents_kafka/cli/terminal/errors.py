@@ -6,7 +6,7 @@
   package, Java, jars, a port) is missing, or stdout cannot be written.
 * 3: the broker cannot be reached, refuses a request, or did not accept a record.
 * 4: a threshold of the pipeline has ended its run.
-* 130: Ctrl-C (143: SIGTERM). 141: the reader of stdout has closed the pipe, as ``head`` does.
+* 130: Ctrl-C; 143: SIGTERM; 141: the reader of stdout has closed the pipe, as ``head`` does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The options of a command that are derived from a struct: flags, help, types and defaults.
 
 Each field with the type ``Annotated[type, Option(…)]`` defines one option (`primitives.options`). The options
-of a command line, and the options in a file, are stored in a dictionary by field name. `struct_values`
-converts such a dictionary to the values of the struct.
+of a command line and the options in a file are two dictionaries by field name. `struct_values` converts such
+a dictionary to the values of the struct.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no g
 
 
 class _Switch(click.Option):
-    """A flag with an opposite flag; help omits the opposite flag, which only overrides an options file."""
+    """A flag with an opposite flag, which can override an options file; help omits the opposite flag."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the names and the help."""

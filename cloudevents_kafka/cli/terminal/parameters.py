@@ -64,7 +64,7 @@ class BytesType(click.ParamType):  # type: ignore[type-arg]  # older clicks have
 
 
 class PairType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """``name=value``, whose value has its own type; with ``allow_null``, ``name`` alone means null."""
+    """A pair ``name=value`` with a type for the value; with ``allow_null``, ``name`` alone means null."""
 
     name = "pair"
 
@@ -135,7 +135,7 @@ def is_utf8(text: str) -> bool:
 
 
 def require_utf8(command: click.Command) -> None:
-    """Check that a command's parameters are UTF-8 text, except those that declare another type."""
+    """Make the parameters of a command refuse text that is not UTF-8, except parameters of another type."""
     for parameter in command.params:
         if parameter.type is click.STRING:
             parameter.type = TEXT

@@ -2,10 +2,10 @@ r"""Standard streams that accept any text, errors of writing to stdout, and a ru
 
 A character that the encoding of stdout or stderr does not contain is written as an escape such as ``\u2026``.
 
-Python sets a standard stream to None if its file descriptor is closed at the start, and the next file or
-socket that is opened receives that descriptor. Therefore `standard_streams` opens such a stream on the null
-device: reading stdin and writing to stdout then fail with the error of the operating system, and stderr
-discards its output.
+If the file descriptor of a standard stream is closed at the start, Python sets the stream to None. The next
+file or socket that is opened then receives this descriptor. Therefore `standard_streams` opens such a stream
+on the null device: reading stdin and writing to stdout then fail with the error of the operating system, and
+stderr discards its output.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def standard_streams() -> Iterator[None]:
 
 
 class _AsciiText(io.TextIOWrapper):
-    """A text stream that escapes all characters but ASCII; click replaces streams whose encoding is ASCII."""
+    """A text stream that escapes characters outside ASCII; click would replace a stream in ASCII."""
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
         modes = {name: getattr(stream, name) for name in ("line_buffering", "write_through")}
@@ -83,7 +83,7 @@ def _escaping(stream: TextIO) -> TextIO:
 
 
 def _open_null(flags: int, mode: str) -> TextIO:
-    """Return a stream on the null device, which receives the file descriptor of the closed stream."""
+    """Return a stream on the null device; it receives the file descriptor of the closed stream."""
     return open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]  # it is text
 
 

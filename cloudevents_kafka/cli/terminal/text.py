@@ -35,21 +35,21 @@ _STYLES: Final[dict[Style, dict[str, Any]]] = {
 
 
 def escape_lines(text: str) -> str:
-    """Return an escaped text, as `escape` does, but do not escape line ends."""
+    """Return a text in which `escape` has escaped all characters except line ends."""
     return "\n".join(map(escape, text.split("\n")))
 
 
 def escape_json(text: str) -> str:
     """Return a JSON text with the same value, in which characters that are unsafe on stdout are escaped.
 
-    Line ends stay, since in JSON they occur only between values. If the encoding of stdout is not UTF-8, all
-    characters that are not ASCII are escaped.
+    Line ends are not escaped, since JSON has line ends only between tokens. If the encoding of stdout is not
+    UTF-8, all characters that are not ASCII are escaped.
     """
     return _escape_lines_of(text, _json_escape)
 
 
 def escape_toml(text: str) -> str:
-    """Return a TOML text in which unsafe characters are escaped; all its strings must be basic strings."""
+    """Return a TOML text, whose strings must be basic strings, with unsafe characters escaped."""
     return _escape_lines_of(text, lambda match: f"\\U{ord(match[0]):08X}")
 
 
@@ -88,7 +88,7 @@ def fit(text: str, width: int) -> str:
 def fit_words(text: str, width: int) -> str:
     """Return a text cut to a width, as `fit` does, but between two words if possible.
 
-    A cut between words is possible only if it leaves more than three quarters of the width filled.
+    The cut is between two words only if the remaining text fills more than three quarters of the width.
     """
     fitted = fit(text, width)
     kept = fitted[:-1].rpartition(" ")[0].rstrip()
@@ -110,7 +110,7 @@ def width_of(stream: TextIO) -> int | None:
 
 
 def wrap(line: str, width: int | None) -> str:
-    """Return a styled line that is broken between words to fit a width; with None, it is not broken.
+    """Return a styled line, broken between words to fit a width; without a width, return the line itself.
 
     After a break, text continues below the second column of the line, if the line has a second column.
     Columns are separated by two spaces or more. Words are not broken, even if a word is longer than the

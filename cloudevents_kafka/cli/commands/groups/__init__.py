@@ -1,4 +1,4 @@
-"""``groups``: print consumer groups, their members, offsets and lag; `reset` changes their offsets."""
+"""``groups``: print consumer groups with members, offsets and lag; the module `reset` changes offsets."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _owners(group: Group) -> dict[Partition, Any]:
 
 
 def _rows(group: Group) -> Iterator[list[object]]:
-    """Yield a row for each partition that has a committed offset of a group or is read by a member."""
+    """Yield a row for each partition in which a group has committed an offset, or which a member reads."""
     owners = _owners(group)
     for one in sorted({*group.lags, *owners}):
         owner, lag = owners.get(one), group.lags.get(one)

@@ -1,7 +1,7 @@
-"""``protocol``: the commands that inspect the Kafka protocol, in one module each.
+"""``protocol``: the commands that inspect the Kafka protocol; there is one module for each command.
 
 The commands `decode` and `grammar` do not need a broker. The modules `api_versions`, `fetch` and `produce`
-connect to a broker with the options and the client of the module `_connection`.
+connect to a broker; the module `_connection` contains their options and creates the client.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The connection to a broker: options, the capture, and errors of the client; `_login` reads the login."""
+"""The connection to a broker: options, the capture file, and errors of the client (login: see `_login`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connection_options(command: _Decorated) -> _Decorated:
-    """Return a command with the connection options, which the command receives as ``connection``."""
+    """Return a command that has the connection options and receives these as the argument ``connection``."""
 
     @wraps(command)
     def with_connection(*, trace: str | None, timeout: float, show_config: bool, **options: Any) -> Any:

@@ -33,7 +33,7 @@ _SHOWN_BYTES: Final = 256
 
 
 class Frame(NamedTuple):
-    """The explanation of a frame, its position, and the members of a capture that describe the frame."""
+    """An explained frame, its position in the input, and the other members of its line in a capture."""
 
     where: str
     capture: dict[str, Any]
@@ -114,7 +114,7 @@ def _time_text(seconds: float) -> str:
 
 
 def _table(frame: explain.ExplainedFrame, where: str) -> Iterator[str]:
-    """Yield the lines for a frame: position, bytes, path, type, value and its meaning; then the problems."""
+    """Yield a line for each field of a frame (position, bytes, path, type, value, note) and each problem."""
     yield styled(escape(where), "dim") + styled(f"  {heading(frame)}", "heading")
     path_width = max((len(field.path) for field in frame.fields), default=0)
     type_width = max((len(field.type) for field in frame.fields), default=0)
@@ -146,7 +146,7 @@ def _row(field: explain.Field, path_width: int, type_width: int) -> str:
 
 
 class _Node(NamedTuple):
-    """A line of a tree: a field, or the heading of a structure, an element or decompressed bytes."""
+    """A line of a tree: a field, or a heading for a structure, for an element or for decompressed bytes."""
 
     depth: int
     name: str
@@ -154,7 +154,7 @@ class _Node(NamedTuple):
 
 
 class _Widths(NamedTuple):
-    """The widths of the columns with indented names, with types, and with values."""
+    """The widths of three columns: indented names, types, and values."""
 
     name: int
     type: int
@@ -162,7 +162,7 @@ class _Widths(NamedTuple):
 
     @classmethod
     def fitted(cls, nodes: Sequence[_Node], width: int) -> _Widths:
-        """Return the widths of three columns, which together fit into ``width``."""
+        """Return widths with which all three columns fit into ``width``."""
         free = width - _AT - 6
         longest = max((2 * node.depth + columns(node.name) for node in nodes), default=0)
         types = max((len(node.field.type) for node in nodes if node.field), default=0)

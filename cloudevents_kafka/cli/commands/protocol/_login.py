@@ -2,7 +2,7 @@
 
 This library's client reads the settings in `_READ`. Other connection settings are refused, so that no setting
 is ignored by mistake. Settings for other commands have no effect. The client does not fetch tokens, so this
-module fetches tokens for client credentials (RFC 6749 4.4).
+module fetches tokens with client credentials (RFC 6749 4.4).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _is_refused(name: str, value: str) -> bool:
 
 
 def _trusted(effective: Mapping[str, str], name: str) -> ssl.SSLContext | None:
-    """Return a TLS context with the certificates in the file that a setting names; None if not set."""
+    """Return a TLS context for the certificate file that a setting names; None if the setting is missing."""
     if not (path := effective.get(name)):
         return None
     try:
@@ -119,7 +119,7 @@ def _trusted(effective: Mapping[str, str], name: str) -> ssl.SSLContext | None:
 
 
 def _mechanism(effective: Mapping[str, str]) -> str:
-    """Return the mechanism in the settings, or the default for a token command, or an empty text."""
+    """Return the SASL mechanism that is set, or OAUTHBEARER for a token command, or an empty text."""
     return mechanism(effective).upper() or (OAUTH if effective.get(TOKEN_COMMAND) else "")
 
 

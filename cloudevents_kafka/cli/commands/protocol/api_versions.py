@@ -48,7 +48,7 @@ def command(connection: ConnectionOptions, output: str) -> None:
 
 
 def _rows(broker: Mapping[int, Versions]) -> list[dict[str, Any]]:
-    """Return the versions of the broker and of this library by API key; ``""`` if there are no versions."""
+    """Return a row for each API: the versions of the broker and of this library, or ``""`` for no version."""
 
     def row(key: int) -> dict[str, Any]:
         of_broker, of_client = broker.get(key), CLIENT_VERSIONS.get(key)

@@ -110,7 +110,7 @@ def command(
 
 
 def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
-    """Print an error or the first problem of a frame on stderr; return whether there is such a problem."""
+    """Print an error or a frame's first problem on stderr; return whether there is an error or a problem."""
     if isinstance(frame, BadData):
         if not quiet:
             frame.show()
@@ -145,7 +145,7 @@ def _frames(lines: Iterable[InputLine], explain_frame: Explain) -> Iterator[Fram
 
 
 def _explainer(*, response: bool, api: str | None, version: int | None, bare: bool, v07: bool) -> Explain:
-    """Return a function that explains a frame in hexadecimal digits."""
+    """Return a function that explains the bytes of a frame."""
     sized = False if bare else None
     if not response:
         if api is not None or version is not None:

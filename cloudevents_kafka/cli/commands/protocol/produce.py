@@ -81,7 +81,7 @@ def _deliver(
     """Send a record and return the delivery report.
 
     Raises `BadUsage` if the topic or the partition does not exist, and `BrokerFailure` if sending fails. If
-    the user is not allowed to describe the topic, only the broker decides whether the record is accepted.
+    the user is not allowed to describe the topic, the record is sent without a check of topic and partition.
     """
     with suppress(TopicNotAllowed):
         _check_place(client, connection, topic, record["partition"])

@@ -56,7 +56,7 @@ def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, An
 
 @contextmanager
 def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
-    """Yield the Spark settings in ``-X``; an error of the action ends the command with an exit code."""
+    """Return a context manager that yields the settings in ``-X`` and converts errors to exit codes."""
     from cloudevents_kafka.spark import pipeline
     from cloudevents_kafka.spark.table_formats import NoTableFormat
 
@@ -81,7 +81,7 @@ def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
 
 
 def _formats(options: dict[str, Any]) -> Iterator[Check]:
-    """Yield the checks of the table formats; the action itself reports a wrong folder."""
+    """Yield a check for each table format that is needed; the action reports a wrong folder."""
     from cloudevents_kafka.spark.pipeline import WrongTable
     from cloudevents_kafka.spark.pipeline.maintenance import needed_formats
 

@@ -1,4 +1,4 @@
-"""``table replay``: read quarantined records again, and write those that are events now to their tables."""
+"""``table replay``: read quarantined records again, and write the records that are now events to tables."""
 
 from __future__ import annotations
 
