@@ -1,8 +1,8 @@
 """A check whether an event follows the recommendations of the extension documents.
 
 The recommendations are the SHOULD and RECOMMENDED rules, and those MUST rules that apply only to producers.
-These MUST rules are about OPC UA, signatures and the authorization context. No event is refused because it
-does not follow a recommendation: consumers should read such an event nevertheless.
+These MUST rules are about OPC UA, signatures and the authorization context. An event that does not follow a
+recommendation is not refused: consumers should read the event nevertheless.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _has_credentials(text: str) -> bool:
 
 
 def _material(event: Event) -> Material | None:
-    """Return the unverified digests in dssematerial, or None if this is not a DSSE envelope with digests."""
+    """Return the unverified digests in dssematerial; None if dssematerial is not an envelope with digests."""
     content = event.get(DSSE_MATERIAL)
     try:
         envelope = read_envelope(content if isinstance(content, bytes) else b"")
@@ -127,7 +127,7 @@ def _signature_problems(event: Event) -> list[Problem]:
 
 
 def _opc_ua_problems(event: Event) -> list[Problem]:
-    """Return problems for the recommendations that an event with an OPC UA message does not follow.
+    """Return a problem for each recommendation that an event with an OPC UA message does not follow.
 
     Only the producer knows the fields of the message, so attributes that depend on these fields are not
     checked.

@@ -1,4 +1,4 @@
-"""The content type of JSON data, which an event may leave out."""
+"""The default content type of JSON data, for an event without a content type."""
 
 from __future__ import annotations
 

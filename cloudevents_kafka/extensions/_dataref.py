@@ -60,11 +60,11 @@ def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
     """Return the event; if it is larger than ``limit`` bytes, a ``dataref`` replaces its data.
 
-    The size of an event is the size of its record without a key, in the content mode in which the record is
-    larger (S-03). A smaller event, or an event without data, is returned unchanged. With ``keep``, the
-    returned event also contains the data. An existing ``dataref`` is replaced. A signature of the event
-    becomes valid again when a receiver has fetched the data. Raises the exceptions of the function ``store``,
-    and `DataError` if ``store`` does not return a reference.
+    The size of an event is the size of its record without a key; it is calculated for both content modes, and
+    the larger size counts (S-03). An event of at most ``limit`` bytes, or without data, is returned
+    unchanged. With ``keep``, the returned event also contains the data. An existing ``dataref`` is replaced.
+    A signature of the event becomes valid again when a receiver has fetched the data. Raises the exceptions
+    of the function ``store``, and `DataError` if ``store`` does not return a reference.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -89,10 +89,10 @@ def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: boo
 def fetch_data(event: Event, fetch: Fetch) -> Event:
     """Return the event with the data to which its ``dataref`` refers.
 
-    An event without ``dataref`` is returned unchanged. An event is also returned unchanged if it contains the
-    same data as the fetched data, byte for byte or as JSON. Raises `DataError` if the event's data differs
-    from the fetched data (X-04: the two must be identical) or if ``fetch`` does not return bytes. Exceptions
-    of the function ``fetch`` are raised unchanged.
+    An event without ``dataref`` is returned unchanged. An event is also returned unchanged if its own data
+    equals the fetched data, byte for byte or as JSON. Raises `DataError` if the event's data differs from the
+    fetched data (X-04: the two must be identical) or if ``fetch`` does not return bytes. Exceptions of the
+    function ``fetch`` are raised unchanged.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -133,7 +133,7 @@ def has_json(event: Event) -> bool:
 
 
 def decode_event_json(event: Event, data: bytes) -> Any:
-    """Return the JSON value of data with an event's content type. Raises `DataError` for other data."""
+    """Return the JSON value of data with an event's content type. Raises `DataError` for invalid JSON."""
     return decode_json(to_utf8(data, event.datacontenttype))
 
 

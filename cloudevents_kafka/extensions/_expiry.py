@@ -1,8 +1,8 @@
 """Expiry of events after their ``expirytime``, and of event types after their sunset date.
 
 Consumers and intermediaries may skip an event as soon as its ``expirytime`` is reached (extension
-expirytime). Consumers may also process the event, and the clocks of consumers may differ. Intermediaries may
-change the ``expirytime`` but must not remove it.
+expirytime). Consumers may also process an expired event, and the clocks of consumers may differ.
+Intermediaries may change the ``expirytime`` but must not remove it.
 """
 
 from __future__ import annotations

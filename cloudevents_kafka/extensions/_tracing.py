@@ -73,7 +73,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, carrier: Mapping[str, str]) -> Trace | None:
-        """Return the trace in a propagator's carrier, or None if it contains no trace; ignore other keys."""
+        """Return the trace in a propagator's carrier, or None if there is no trace; other keys are ignored."""
         return _read(carrier.get(TRACEPARENT), carrier.get(TRACESTATE))
 
     @property
@@ -112,7 +112,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def origin_trace(event: Event) -> Trace | None:
-    """Return the trace in which an event originated, from the attributes of the event, or None.
+    """Return the trace in which an event originated, as stated in the event's attributes, or None.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -126,7 +126,7 @@ def origin_trace(event: Event) -> Trace | None:
 
 
 def hop_trace(record: RecordInput) -> Trace | None:
-    """Return the trace of a record's last delivery, which the headers of the record contain, or None.
+    """Return the trace of a record's last delivery, as stated in the record's headers, or None.
 
     If a record has several ``traceparent`` headers, the trace is ambiguous, and the result is None.
 
@@ -149,7 +149,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
     The attributes of an event that already has a ``traceparent`` are not changed (extension
     distributed-tracing). The headers contain ``trace``. By default, ``trace`` is the trace in the attributes
-    of the event, or a new trace.
+    of the event; without these attributes, it is a new trace.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer

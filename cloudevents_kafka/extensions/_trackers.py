@@ -37,7 +37,7 @@ event. ``earlier``: the event is late, or is a duplicate. ``unnumbered``: the ev
 
 
 class DuplicateTracker:
-    """A tracker of the most recent events, which finds events that arrive again, also in a replay.
+    """A tracker of the most recent events, which finds events that arrive again, for example in a replay.
 
     Source and id identify an event (core: id). The tracker stores 32 bytes for each of the last ``events``
     events that it observed. Pass only verified events if untrusted senders could otherwise fill the tracker
@@ -67,7 +67,7 @@ class DuplicateTracker:
 
 
 def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
-    """Return an iterator of consecutive numbers as texts of equal length, as sequences are compared as text.
+    """Return an iterator of consecutive numbers as texts of equal length, which compare like the numbers.
 
     Set a sequence with ``event.replace(sequence=next(numbers))``. Threads may share the iterator: no number
     occurs twice. Raises `ValueError` if ``start`` is negative or has more than ``digits`` digits. Iteration
@@ -131,7 +131,7 @@ class SequenceTracker:
     def observe(self, event: Event) -> Step:
         """Compare an event with the highest sequence of its source, and return the event's position.
 
-        The tracker also remembers the sequence of the event.
+        If the event has a higher sequence, the tracker stores this sequence.
         """
         text = event.text(self._attribute)
         if text is None:
@@ -199,7 +199,7 @@ class SeverityTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> Problem | None:
-        """Return a problem if an event contradicts its source (X-24), or None; remember the event."""
+        """Return a problem if an event contradicts its source (X-24); otherwise, store the severity."""
         text, number = event.text("severitytext"), _number(event)
         if text is None or number is None:
             return None

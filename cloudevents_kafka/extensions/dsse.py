@@ -44,7 +44,7 @@ class MalformedEnvelope(ValueError):
 
 
 class Base64(bytes):
-    """Bytes that are base64 in the JSON of an envelope, in either of the two base64 alphabets."""
+    """Bytes that the JSON of an envelope contains as base64, in either of the two base64 alphabets."""
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Material(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Two digests of an event: of its core attributes and data, and of the extensions in ``names``."""
+    """Two digests: one of an event's core attributes and data, one of the extensions in ``names``."""
 
     core: _Digest
     ext: _Digest | msgspec.UnsetType = msgspec.UNSET
@@ -127,7 +127,7 @@ def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
 
 
 def digest_event(event: Event, names: Sequence[str]) -> Material:
-    """Return the digests of an event and of some extensions. Raises the exceptions of `canonical_bytes`."""
+    """Return the digests of an event and its extensions ``names``. Raises what `canonical_bytes` raises."""
     core = core_digest(event)
     return Material(core, extension_digest(event, names), tuple(names)) if names else Material(core)
 
@@ -164,7 +164,7 @@ def extension_digest(event: Event, names: Sequence[str]) -> bytes:
 
 
 def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
-    """Return the names of the extensions in the event whose type is neither documented nor registered."""
+    """Return the names of the event's extensions whose types are neither documented nor registered."""
     return [name for name in names if name in event and find_extension(name) is None]
 
 

@@ -160,10 +160,11 @@ def verify(
     """Return the verified parts of an event.
 
     ``keys`` maps ids of keys to verifiers. Pass only the keys that may sign this kind of event. A verifier is
-    a function with the arguments message and signature. An unsigned event is an error unless ``required`` is
-    False, since any intermediary can remove a signature. Raises `VerificationError` if the event must be
-    discarded, and `ValueError` if ``behaviour`` is unknown. Exceptions of a verifier are raised unchanged:
-    such an exception does not mean that the event is wrong.
+    a function with the arguments message and signature. Any intermediary can remove a signature. So an
+    unsigned event is an error, unless ``required`` is False, or is a function that returns False for the
+    event. Raises `VerificationError` if the event must be discarded, and `ValueError` if ``behaviour`` is
+    unknown. Exceptions of a verifier are raised unchanged: such an exception does not mean that the event is
+    wrong.
 
     Examples:
         >>> import hmac
@@ -202,7 +203,7 @@ def verify(
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:
-    """Return an event that was made from a received event; remove a signature that has become invalid.
+    """Return an event that was made from a received event, without a signature that has become invalid.
 
     The signature is removed if an attribute or data that it covers has changed. After the removal, `sign` the
     event with your key, or send it unsigned.

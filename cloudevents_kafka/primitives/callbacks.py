@@ -7,20 +7,20 @@ from types import CoroutineType
 
 
 def is_coroutine_function(function: object) -> bool:
-    """Return whether a call of a function, or of an object, returns a coroutine."""
+    """Return whether calling a function, or another object, returns a coroutine."""
     call = getattr(type(function), "__call__", None)  # noqa: B004  # an object may have a coroutine as its call
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 def check_callbacks(**functions: object) -> None:
-    """Raise `TypeError` if a callback is a coroutine function, which nothing would await."""
+    """Raise `TypeError` if a callback is a coroutine function: the caller would not await its coroutines."""
     for name, function in functions.items():
         if is_coroutine_function(function):
             raise TypeError(f"{name} must be a plain function, got a coroutine function")
 
 
 def check_result(name: str, result: object) -> None:
-    """Raise `TypeError` if a callback has returned a coroutine, which nothing would await."""
+    """Raise `TypeError` if a callback has returned a coroutine: the caller does not await the coroutine."""
     if isinstance(result, CoroutineType):
         result.close()
         raise TypeError(f"{name} must be a plain function, got a function that returns a coroutine")

@@ -28,8 +28,8 @@ class Option(msgspec.Struct, frozen=True):
     not find the names that such a lambda uses. ``least`` is the lowest number that is allowed. ``instead``
     maps a value that was removed to advice for the error message. ``parse`` converts a text in a list or a
     table to a value of the struct. ``path`` says whether the program "reads" or "writes" the file that the
-    value names. If ``of_settings`` is True, the option does not have a flag. Its entries are settings, and
-    each setting is set under its own name.
+    value names. If ``of_settings`` is True, the option does not have a flag. The entries of its field are
+    settings, and the user sets each setting under the setting's own name.
     """
 
     help: str = ""

@@ -30,7 +30,7 @@ def preview_name(name: str | None) -> str:
 
 
 def text_by(to_text: Callable[[object], str], error: BaseException) -> str:
-    """Return the `repr` or the `str` of a user's error; if this raises an error, return what was raised.
+    """Return the `repr` or `str` of a user's error; if the call fails, return which exception it raised.
 
     A user's error may contain an object without a text, such as a row whose session has ended.
     """

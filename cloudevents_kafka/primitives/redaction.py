@@ -124,7 +124,7 @@ def _without_query(rest: str) -> str:
 
 
 def mask_setting(name: str, value: str) -> str:
-    """Return a setting's value, or only the value's harmless part, or `MASK`."""
+    """Return a setting's value if it is harmless, else the harmless part of the value, or `MASK`."""
     known = name.removeprefix("kafka.")
     if known in _HOSTS:
         return _hosts(value)
@@ -189,7 +189,7 @@ def _is_prose(match: re.Match[str]) -> bool:
 
 
 def _replace(text: str, masks: Mapping[str, str]) -> str:
-    """Return a text with known secrets masked, the longest first; this must be done before a text is cut."""
+    """Return a text with known secrets masked, the longest first; call this function before a text is cut."""
     for piece in sorted(filter(None, masks), key=len, reverse=True):
         text = text.replace(piece, masks[piece])
     return text

@@ -10,7 +10,7 @@ _SPAN: Final = re.compile(r"([0-9]{1,9}) ?([smhd]|(?:sec(?:ond)?|min(?:ute)?|hou
 
 
 def parse_span(text: str, name: str) -> int:
-    """Return a time span in seconds; raise `ValueError` with ``name`` in its message for other texts."""
+    """Return a time span in seconds. Raises `ValueError`, with ``name`` in the message, for other texts."""
     match = _SPAN.fullmatch(text)
     if match is None:
         raise ValueError(

@@ -23,7 +23,7 @@ def encode(number: int) -> bytes:
 
 
 def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
-    """Return the integer at an index, and the index after it.
+    """Return the integer at an index, and the index after the integer.
 
     Raises `IndexError` if the data ends too early. Raises `OverflowError` if the integer has more than
     ``bits`` bits, or if its encoding has more bytes than such integers need.

@@ -46,7 +46,7 @@ class TooLarge(ValueError):
 
 
 class Answer:
-    """An open answer or file, for a with-block; at most ``limit`` bytes are read."""
+    """An open file or an open answer of a server, for a with-block; at most ``limit`` bytes can be read."""
 
     def __init__(self, stream: Any, limit: int, length: str = "") -> None:
         self._stream: Final = stream
@@ -56,7 +56,7 @@ class Answer:
         """The size that the server states, in bytes."""
 
     def read(self, size: int | None = None) -> bytes:
-        """Return at most ``size`` bytes, by default all bytes; raise `TooLarge` after more than the limit."""
+        """Return at most ``size`` bytes, by default all; raise `TooLarge` if the answer exceeds the limit."""
         left = self._limit - self._size + 1
         block = bytes(self._stream.read(left if size is None else min(size, left)))
         self._size += len(block)
@@ -146,7 +146,7 @@ def split_url(url: str) -> SplitResult:
 
 
 def _target(request: urllib.request.Request, error: HTTPError) -> SplitResult | None:
-    """Return the URL of a redirect, or None; raise `RefusedRedirect` if it must not be followed."""
+    """Return the URL of a redirect, or None; raise `RefusedRedirect` if the redirect must not be followed."""
     location = error.headers.get("Location")
     if error.code not in _STATUSES or location is None:
         return None

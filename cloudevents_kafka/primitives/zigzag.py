@@ -20,7 +20,7 @@ def encode(value: int) -> bytes:
 
 
 def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
-    """Return the integer at an index, and the index after it; raise the exceptions of `varint.decode`."""
+    """Return the integer at an index, and the index after it. Raises the exceptions of `varint.decode`."""
     number, end = data[at], at + 1
     if number > 0x7F:
         number, end = varint.decode(data, at, bits)

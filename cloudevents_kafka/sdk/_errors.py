@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 class _Listed(CloudEventValidationError):
-    """The SDK's version 2 error for wrong attributes; ``errors`` lists the SDK's errors by attribute."""
+    """The error for wrong attributes in the SDK's version 2; ``errors`` lists the errors by attribute."""
 
     @property
     def errors(self) -> dict[str, list[BaseCloudEventException]]:  # type: ignore[override]  # it assigns it

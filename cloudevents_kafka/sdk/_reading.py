@@ -1,9 +1,9 @@
 """The attributes and the data of a message, as the SDK reads them.
 
-The SDK checks only a few attributes or none. So `texts_in` (binary mode) and `members_in` (structured mode)
-do not check anything: they return the text of each attribute's header, or the value of each member. If one of
-these functions returns None, the module `binding` reads the message. The module `binding` knows all event
-formats, and the errors of this module say what is wrong.
+The SDK checks at most a few attributes. So `texts_in` (binary mode) and `members_in` (structured mode) do not
+check anything: they return the text of each attribute's header, or the value of each member. If one of these
+functions returns None, the module `binding` reads the message. The module `binding` knows all event formats,
+and its errors say what is wrong with a message.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 class _Names(dict[str, str | None]):
-    """A cache from header names, in small or capital letters, to attribute names; None for other headers."""
+    """A cache that maps header names, in any case, to attribute names, and maps other headers to None."""
 
     def __missing__(self, header: str) -> str | None:
         folded = str(header).lower()
@@ -53,7 +53,7 @@ def record_of(message: Any) -> Record:
 
 
 def headers_of(message: Any) -> dict[str, Any]:
-    """Return the headers of a message as a dictionary, even if the message has a list of pairs, or None."""
+    """Return the headers of a message as a dictionary; the message may have a list of pairs, or None."""
     return message.headers if type(message.headers) is dict else dict(Record.of(message).headers)
 
 
@@ -61,7 +61,7 @@ def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
     """Return the texts of the attributes in headers, or None if a value is not UTF-8.
 
     A header whose value is null means that the attribute is absent. If several header names differ only in
-    capital and small letters, the header with the spelling of the Kafka binding is used.
+    case, the header with the spelling of the Kafka binding is used.
     """
     texts: dict[str, str] = {}
     names = _names
@@ -76,7 +76,7 @@ def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the result of `texts_in`; this function is slower, but reads all kinds of headers."""
+    """Return the result of `texts_in` for headers of any kind; this function is slower than `texts_in`."""
     texts: dict[str, str] = {}
     exact = {header for header, value in headers.items() if value is not None and header == _exact(header)}
     for header, value in headers.items():
@@ -91,13 +91,13 @@ def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _exact(header: str) -> str:
-    """Return a header's name in the Kafka binding; for ce_datacontenttype, return content-type (K-04)."""
+    """Return a header's name as the Kafka binding spells it; content-type for ce_datacontenttype (K-04)."""
     name = _names[header]
     return _CONTENT_TYPE if name == "datacontenttype" else f"ce_{name}"
 
 
 def members_in(value: Any) -> dict[str, Any] | None:
-    """Return the members of a JSON object that are not null, or None for other values."""
+    """Return the members of a JSON object, without null members; return None for any other value."""
     try:
         members = _decode_json(value)
     except _UNREADABLE:
@@ -114,7 +114,7 @@ def members_in(value: Any) -> dict[str, Any] | None:
 
 
 def in_utf8(value: bytes) -> bytes | None:
-    """Return JSON in UTF-16 or UTF-32, or after a byte order mark, as UTF-8; None for other bytes.
+    """Return JSON as UTF-8 if it is in UTF-16 or UTF-32, or has a byte order mark; None for other bytes.
 
     The encoding is detected as in `json.loads`, which the SDK calls.
     """
@@ -136,7 +136,7 @@ def is_complete(attributes: Mapping[str, Any]) -> bool:
 
 
 def split(members: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
-    """Return the members of the attributes, and the data.
+    """Return the members that are attributes, and the data.
 
     The result is None if ``data`` and ``data_base64`` both occur, or if ``data_base64`` is not base64.
     """
@@ -153,7 +153,7 @@ def split(members: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
 
 
 def content_type_in(headers: Mapping[str, Any]) -> str | None:
-    """Return the value of the content-type header, whose name may have capital letters, or None."""
+    """Return the value of the content-type header, or None; the header's name may have capital letters."""
     value = headers.get(_CONTENT_TYPE)
     if value is None:
         values = [value for name, value in headers.items() if name.lower() == _CONTENT_TYPE and value]
@@ -162,7 +162,7 @@ def content_type_in(headers: Mapping[str, Any]) -> str | None:
 
 
 def in_binary_mode(headers: Mapping[str, Any], content_type: str | None) -> bool:
-    """Return whether a message is in binary mode: it has ce_ headers and no event format's content type."""
+    """Return whether a message has ce_ headers, and no content type of an event format (binary mode)."""
     names = _names
     return not names_format(content_type) and any(names[name] not in _NOT_CE for name in headers)
 
@@ -211,7 +211,7 @@ def read_structured(record: Record, content_type: str | None) -> Event | None:
 
 
 def _read(record: Record, headers: Headers) -> Event:
-    """Read a record with other headers, and return its event; an error contains the original record."""
+    """Return the event of a record after replacing its headers; an error contains the original record."""
     try:
         return from_record(structs.replace(record, headers=headers))
     except DecodeError as error:
@@ -251,7 +251,7 @@ def key_text(key: Any) -> str | None:
 
 
 def binary_data(payload: bytes | None, content_type: str | None) -> Any:
-    """Return the data in a payload: a JSON value, or else a text, or else bytes. Empty bytes stay empty."""
+    """Return the data in a payload: a JSON value, else a text, else bytes. Empty bytes remain empty bytes."""
     if not payload:
         return payload
     if implies_json(content_type):
@@ -263,7 +263,7 @@ def binary_data(payload: bytes | None, content_type: str | None) -> Any:
 
 
 def json_value(payload: bytes, content_type: str | None) -> Any:
-    """Return the value of a JSON payload, which is decoded in the content type's charset, or else in UTF-8.
+    """Return the value of a JSON payload; decode it in the charset of the content type, or else in UTF-8.
 
     UTF-8 is tried because the SDK writes UTF-8 even if the content type names another charset. Raises
     `DataError` if the payload is not JSON.
@@ -298,7 +298,7 @@ def structured_data(event: Event, record: Record) -> Any:
 
 
 def event_for_errors(record: Record, attributes: Mapping[str, Any]) -> Event:
-    """Return the event of a record whose data cannot be read; its attributes may break rules."""
+    """Return an event, possibly with invalid attributes, for a record whose data cannot be read."""
     found = decode(record, lenient=True)
     if isinstance(found, Decoded):
         return found.event

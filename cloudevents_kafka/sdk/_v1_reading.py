@@ -41,7 +41,7 @@ def read_value(message: KafkaMessage, content_type: str | None) -> tuple[dict[st
 
 
 def _fold(members: dict[str, Any]) -> dict[str, Any]:
-    """Return members by their names in lower case; cache the names that already are in lower case."""
+    """Return members with names in lower case; cache each name that is already in lower case."""
     for name in members:
         if name == name.lower():
             remember_text(_folded, name)
@@ -49,7 +49,7 @@ def _fold(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def call(function: Callable[[Any], Any], value: Any, error_of: Callable[[str], Exception]) -> Any:
-    """Return the result of a user's function; if it raises an exception, raise an error with its name."""
+    """Return the result of a user's function; convert its exception to an error that names the exception."""
     try:
         return function(value)
     except Exception as error:
@@ -70,7 +70,7 @@ def _broken_data(reason: str, attributes: dict[str, Any], message: KafkaMessage)
 
 
 def default_data(payload: bytes | None, attributes: dict[str, Any], message: KafkaMessage) -> Any:
-    """Return the data in a value as version 1 reads it: JSON, or else text or bytes by the content type."""
+    """Return the data in a value, as version 1 does: JSON, or else, by the content type, text or bytes."""
     if not payload:
         return payload
     content_type = attributes.get("datacontenttype")
@@ -112,7 +112,7 @@ def open_envelope(
 def create(
     event_type: type[AnyCloudEvent] | None, attributes: dict[str, Any], data: Any, message: KafkaMessage
 ) -> http.CloudEvent | AnyCloudEvent:
-    """Return an SDK event with these attributes and the message's key; no time is added."""
+    """Return an SDK event with these attributes and the message's key, without adding a time."""
     if message.key is not None and "partitionkey" not in attributes:
         attributes["partitionkey"] = message.key
     if event_type is not None and event_type is not http.CloudEvent:

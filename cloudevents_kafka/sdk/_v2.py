@@ -41,8 +41,9 @@ def to_binary(
     """Return an event of the SDK as a message in binary mode.
 
     If ``event_format`` is the SDK's ``JSONFormat``, this library writes the data; any other format writes the
-    data itself. The key is the result of ``key_mapper``, or ``partitionkey``. Raises an `InvalidEvent` that
-    is also a ``CloudEventValidationError`` if the event breaks a rule.
+    data itself. The key is the result of ``key_mapper``; without ``key_mapper``, the key is the
+    ``partitionkey``. Raises an `InvalidEvent` that is also a ``CloudEventValidationError`` if the event
+    breaks a rule.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat

@@ -39,7 +39,7 @@ def read(
     event_format: Format,
     event_factory: EventFactory | None,
 ) -> BaseCloudEvent:
-    """Return the event of a message; for specversion 0.3, the SDK's function ``of_sdk`` reads it."""
+    """Return the event of a message; the SDK's function ``of_sdk`` reads events with specversion 0.3."""
     headers = _reading.headers_of(message)
     content_type = _reading.content_type_in(headers)
     if is_binary is None:
@@ -61,7 +61,7 @@ def read(
 
 
 def _read_binary(message: KafkaMessage, content_type: str | None) -> _Parts | None:
-    """Return the attributes in a message's headers, and no data; None if the specversion is 0.3."""
+    """Return the attributes in a message's headers, with None as data; return None for specversion 0.3."""
     texts = _reading.texts_in(_reading.headers_of(message))
     if texts is not None and _accept(texts) and not _reading.names_format(content_type):
         return texts, None
@@ -119,7 +119,7 @@ def _accept(attributes: dict[str, Any]) -> bool:
 
 
 def _have_texts(attributes: dict[str, Any]) -> bool:
-    """Return whether all attributes that must be texts are texts, and are not empty."""
+    """Return whether all attributes that must be texts are non-empty texts."""
     for name in _TEXTS:
         if name in attributes:
             value = attributes[name]
@@ -129,7 +129,7 @@ def _have_texts(attributes: dict[str, Any]) -> bool:
 
 
 def _to_time(value: Any) -> datetime:
-    """Return a time with a UTC offset, as the SDK reads it; raise `TypeError` or `ValueError` otherwise."""
+    """Return a time with a UTC offset, parsed as in the SDK; raise `TypeError` or `ValueError` otherwise."""
     if isinstance(value, str):
         value = to_datetime(value) if is_timestamp(value) else isoparse(value)
     if not isinstance(value, datetime) or value.tzinfo is None:
@@ -142,8 +142,8 @@ def _sdk_event(
 ) -> BaseCloudEvent:
     """Return an SDK event with these attributes and with the message's key as ``partitionkey``.
 
-    The event is created without the SDK's constructor, which would check the attributes again, and add a time
-    that was not sent.
+    By default, the event is created without the SDK's constructor, which would check the attributes again,
+    and add a time that was not sent.
     """
     time, key = attributes.get("time"), message.key
     if isinstance(time, str):
@@ -163,7 +163,7 @@ def _sdk_event(
 
 
 def _key(key: str | bytes) -> str | bytes:
-    """Return a key as text, as the SDK does, or unchanged if the key is not UTF-8."""
+    """Return a key decoded as UTF-8, as in the SDK; return a key that is not UTF-8 unchanged."""
     try:
         return key.decode() if isinstance(key, bytes) else key
     except UnicodeDecodeError:

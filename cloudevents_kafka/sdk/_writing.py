@@ -54,7 +54,7 @@ def write_binary(
     data: Any,
     quotes: bool,  # noqa: FBT001  # a call by position is faster
 ) -> tuple[dict[str, bytes], bytes | None]:
-    """Return the headers and value of an event in binary mode; raise an error that lists all problems.
+    """Return the headers and the value of an event in binary mode; an error lists all problems of the event.
 
     ``values`` is the result of the function `accepted` for ``attributes``. With ``quotes``, a text with a
     JSON content type becomes a JSON string, even if the text is valid JSON.
@@ -100,7 +100,7 @@ def _payload_of(
 
 
 def _is_writable(data: Any, content_type: Any, attributes: Mapping[str, Any]) -> bool:
-    """Return whether data is text or bytes, or a codec is registered for it."""
+    """Return whether data is text or bytes, or whether a codec is registered for its content type."""
     return (
         isinstance(data, _TEXT_OR_BYTES) or find(content_type or "application/json", attributes) is not None
     )
@@ -131,8 +131,9 @@ def json_of(data: Any) -> bytes:
 def event_of(event: Any) -> Event:
     """Return an `Event` for an event of the SDK. Raises `InvalidEvent` if the event breaks a rule.
 
-    If the ``partitionkey`` is not valid as an attribute, it becomes only the message's key. If no codec
-    is registered for the content type, data other than text and bytes is written as JSON.
+    A ``partitionkey`` that is not valid as an attribute is left out of the `Event`, and is used only as the
+    message's key. If no codec is registered for the content type, data other than text and bytes is written
+    as JSON.
     """
     attributes = event.get_attributes()
     if type(attributes.get(_KEY)) is not bytes:
@@ -144,7 +145,7 @@ def event_of(event: Any) -> Event:
 
 
 def event_with(attributes: Mapping[str, Any], data: Any) -> Event:
-    """Return an `Event` that is created as in `event_of`, from these attributes and this data."""
+    """Return an `Event` with these attributes and this data; the rules are the same as in `event_of`."""
     changed = dict(attributes)
     if isinstance(key := changed.get(_KEY), str | bytes):
         changed[_KEY] = key_text(key)  # None if the key cannot be an attribute (K-14)
