@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
         self._summaries = summaries
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """Return the names of the commands, in the order of the table."""
+        """Return the names of the commands, in the order of the help."""
         return list(self._summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # the same

@@ -71,7 +71,7 @@ def packages(extra: str) -> Check:
 
 
 def _package(name: str, oldest: tuple[int, ...]) -> Finding:
-    """Return the version of a package, or the problem with it, without importing the package."""
+    """Return the version of a package, or a problem, without importing the package."""
     distribution = _DISTRIBUTIONS.get(name, name)
     try:
         found = version(distribution) if find_spec(name) else None

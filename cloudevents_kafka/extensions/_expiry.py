@@ -53,7 +53,7 @@ def is_past_sunset(event: Event, now: datetime | None = None) -> bool:
     """Return whether the ``deprecationsunset`` of the event's type is earlier than now.
 
     After the ``deprecationsunset``, consumers should not process events of the type, and producers should not
-    send them (extension deprecation, Usage). ``now`` has the same meaning as in `is_expired`.
+    send these events (extension deprecation, Usage). ``now`` has the same meaning as in `is_expired`.
 
     Examples:
         >>> from cloudevents_kafka import Event

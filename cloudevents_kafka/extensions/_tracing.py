@@ -73,7 +73,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, carrier: Mapping[str, str]) -> Trace | None:
-        """Return the trace in a propagator's carrier, or None if there is no trace; other keys are ignored."""
+        """Return the trace in a propagator's carrier, or None without a trace; other keys are ignored."""
         return _read(carrier.get(TRACEPARENT), carrier.get(TRACESTATE))
 
     @property

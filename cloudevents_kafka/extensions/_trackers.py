@@ -1,6 +1,6 @@
 """Trackers of duplicates, sequences and severities in the events of many sources.
 
-A tracker remembers a bounded number of sources or events: the most recent ones. Threads may share a tracker.
+A tracker stores the most recent sources or events, up to a limit. Threads may share a tracker.
 `sequence_numbers` and `severity_name` return values for the extensions sequence and severity.
 """
 

@@ -1,4 +1,4 @@
-"""The signature of an event, which is a DSSE envelope with digests of the event as its payload.
+"""The signature of an event: a DSSE envelope whose payload is a JSON object with digests of the event.
 
 A DSSE 1.0.2 signature (protocol and envelope) covers the exact bytes of a payload, and the type of the
 payload. In the signature of an event, the payload is a JSON object of digests (extension verifiability). Each

@@ -4,8 +4,8 @@ The function `sign` writes digests of an event to the event's ``dssematerial``, 
 the user's key. The function `verify` compares a received event with the digests. A signature covers the core
 attributes, the exact bytes of the data, and the named extensions. Times are signed in UTC, without fractions
 of a second. A signature does not distinguish an absent attribute from an empty attribute, and does not show
-whether an event was omitted or sent twice. The JSON format removes white space around JSON data, so a
-signature of such data becomes invalid.
+whether an event was omitted or sent twice. The JSON format removes white space around JSON data; then a
+signature of the data becomes invalid.
 """
 
 from __future__ import annotations

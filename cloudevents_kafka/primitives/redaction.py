@@ -90,7 +90,7 @@ def mask_urls(text: str) -> str:
 
 
 def mask_credentials(text: str) -> str:
-    """Return a text in which the credentials of URLs are masked, but not their queries."""
+    """Return a text in which the credentials of URLs are masked; the queries of URLs are not masked."""
     text = _LOGIN.sub(_mask_login, _cut(text))
     return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
 
@@ -159,9 +159,9 @@ def mask_settings(text: str, settings: Mapping[str, str]) -> str:
 def mask_assignments(text: str) -> str:
     """Return a text in which tokens, keys, and the values after the names of secrets are masked.
 
-    The value of a secret ends at the end of the line, because a secret may contain any character.
-    ``name=value`` is recognized as an assignment, as are ``"name": value`` and the assignments in JSON,
-    forms, headers, XML and command lines.
+    The value of a secret ends at the end of the line, because a secret may contain any character. Assignments
+    are recognized as ``name=value``, as ``"name": value``, and in JSON, forms, headers, XML and command
+    lines.
     """
     text, parts, at = _PEM.sub(rf"\1{MASK}", _cut(text)), list[str](), 0
     for match in _ASSIGNMENT.finditer(text):

@@ -1,4 +1,4 @@
-"""The official SDK's Kafka functions, implemented by this library: a program only changes one import.
+"""The official SDK's Kafka functions, implemented by this library: a program changes only one import.
 
 This module contains the functions of the module ``cloudevents.core.bindings.kafka`` in the SDK's version 2.
 The module `v1` contains the functions of version 1 (``cloudevents.kafka``, and ``cloudevents.v1.kafka`` in

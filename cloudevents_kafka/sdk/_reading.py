@@ -91,7 +91,7 @@ def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _exact(header: str) -> str:
-    """Return a header's name as the Kafka binding spells it; content-type for ce_datacontenttype (K-04)."""
+    """Return the Kafka binding's spelling of a header; for ce_datacontenttype, return content-type (K-04)."""
     name = _names[header]
     return _CONTENT_TYPE if name == "datacontenttype" else f"ce_{name}"
 

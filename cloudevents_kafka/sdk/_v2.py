@@ -91,7 +91,7 @@ def from_binary(
 def to_structured(
     event: BaseCloudEvent, event_format: Format, key_mapper: KeyMapper | None = None
 ) -> KafkaMessage:
-    """Return an event of the SDK as a message in structured mode; the arguments are as in `to_binary`.
+    """Return an event of the SDK as a message in structured mode; see `to_binary` for the arguments.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat
@@ -116,7 +116,7 @@ def to_structured(
 def from_structured(
     message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
 ) -> BaseCloudEvent:
-    """Return the SDK's event in the value of a message; the arguments are as in `from_binary`.
+    """Return the SDK's event in the value of a message; see `from_binary` for the arguments.
 
     If ``event_format`` is the SDK's ``JSONFormat``, this library reads the event, in the format that the
     content type names. A message without a content type can be read if its value is an event in JSON.
@@ -136,7 +136,7 @@ def from_structured(
 def from_kafka(
     message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
 ) -> BaseCloudEvent:
-    """Return the SDK's event from a message in either mode; the arguments are as in `from_binary`.
+    """Return the SDK's event from a message in either mode; see `from_binary` for the arguments.
 
     The message is in structured mode if its content type names an event format, or if no header begins with
     ``ce_``.

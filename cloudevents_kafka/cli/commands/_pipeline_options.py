@@ -79,7 +79,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         return cls(passed_options(ctx, FIELDS), file, path or "", pairs)
 
     def values(self, environment: Mapping[str, str]) -> dict[str, Any]:
-        """Return the values of the fields that have a value, except the settings."""
+        """Return the values of all options that are set, except the settings."""
         return resolve({**self.file, **self.line}, FIELDS, self.path, environment)
 
     def settings(self, values: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:

@@ -1,4 +1,4 @@
-"""``decode``: explain records, whether they are events or not."""
+"""``decode``: explain events and other records."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
 
 
 def _explain(record: Record | BadData, show: Callable[[Item, Item], None]) -> bool:
-    """Print the explanation of a record, or a line's error; return whether the record is a valid event."""
+    """Print the explanation of a record, or an error; return whether ``record`` is a valid event."""
     if isinstance(record, BadData):
         record.show()
         return False

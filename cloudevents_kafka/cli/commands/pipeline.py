@@ -1,4 +1,4 @@
-"""``pipeline``: write topics with events to tables with Spark."""
+"""``pipeline``: write the records in topics to tables with Spark."""
 
 from __future__ import annotations
 

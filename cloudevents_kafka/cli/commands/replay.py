@@ -231,7 +231,7 @@ class _Replay:
             )
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if a matching record was refused, has no other topic, or has lost its value."""
+        """Raise `BadData` if a matching record was refused, has no destination, or has lost its value."""
         if texts := [*self._stayed(group)]:
             raise BadData("\n".join(texts))
 

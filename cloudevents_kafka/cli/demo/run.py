@@ -1,4 +1,4 @@
-"""Run the demo: start Kafka, send and read back the records, run the pipeline, compare and report."""
+"""Run the demo: start Kafka, send and read back the records, run the pipeline, and compare the results."""
 
 from __future__ import annotations
 

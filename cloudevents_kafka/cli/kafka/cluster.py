@@ -53,7 +53,7 @@ class ClusterView:
         self._client = session.create(AdminClient)
 
     def topics(self) -> dict[str, list[int]]:
-        """Return a dictionary from the sorted names of the topics to the numbers of their partitions."""
+        """Return the partition numbers of each topic, as a dictionary in the order of the topic names."""
         with self.session.client_errors():
             for _ in self.session.poll_until_timeout(self._client):
                 if found := self.session.metadata(self._client):

@@ -70,7 +70,7 @@ def client_settings(settings: Settings, command: TokenCommand | None) -> dict[st
 
 
 def has_no_token(reason: str) -> bool:
-    """Return whether an error of the client says that it could not fetch a token."""
+    """Return whether an error says that the client could not fetch a token."""
     return _NO_TOKEN in reason
 
 

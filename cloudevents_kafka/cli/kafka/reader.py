@@ -391,7 +391,7 @@ class RangeReader:
     def _places(
         self, starts: Mapping[Partition, int], stops: Mapping[Partition, int]
     ) -> Iterator[tuple[Partition, int]]:
-        """Yield the partition and the offset of each record in some ranges of offsets."""
+        """Yield the partition and offset of each record between the offsets in ``starts`` and ``stops``."""
         self._stops = dict(stops)
         self._consumer.assign([_to_client(one, starts[one]) for one in stops])
         for batch in self.batches():

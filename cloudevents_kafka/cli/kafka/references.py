@@ -136,7 +136,7 @@ def has_secret(text: str) -> bool:
 
 
 def check_name(name: str, where: str) -> None:
-    """Raise `BadUsage` for a setting whose value only Python code can set."""
+    """Raise `BadUsage` for a setting whose value must be a Python object, such as a callback."""
     if name.endswith("_cb") or name in ("logger", "on_delivery"):
         raise BadUsage(f"{where}: {mask_name(name)} is a Python function and cannot be set here")
 

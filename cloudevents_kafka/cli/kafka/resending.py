@@ -1,4 +1,4 @@
-"""Send records of which some may be bad: each good record is sent once, and each bad record is reported.
+"""Send records, some of which may be bad: each good record is sent once, and each bad record is reported.
 
 The rules:
 

@@ -1,4 +1,4 @@
-"""Checks whether a broker and a schema registry answer, for ``doctor``."""
+"""The checks of ``doctor`` that a broker and a schema registry answer."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ class BrokerSession:
         raise self.no_answer()
 
     def _known_topics(self, client: AdminClient | Consumer | Producer) -> Iterable[str]:
-        """Return the topics that the user may see; return () if the broker does not list its topics."""
+        """Return the topics that the user may see; return () if the broker does not answer."""
         with suppress(CommandError), self.client_errors():
             cluster = self.metadata(client)
             return tuple(cluster.topics) if cluster else ()
@@ -285,7 +285,7 @@ class BrokerSession:
                 announced = True
 
     def ask(self, client: Consumer, call: Callable[..., _Answer]) -> _Answer:
-        """Return the answer of a client's call that has the parameter ``timeout``.
+        """Return the result of ``call``, a function of the client with the parameter ``timeout``.
 
         The call is repeated until the broker answers. Each repetition has twice the timeout, since a broker
         may be slow. Between two calls, the method checks for signals. Raises `BrokerFailure` if the broker

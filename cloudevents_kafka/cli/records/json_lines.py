@@ -298,7 +298,7 @@ def _integer(members: dict[str, Any], name: str, *, bits: int) -> int | None:
 
 
 def bytes_from_json(value: Any, name: str) -> bytes | None:
-    """Return the bytes that a result of `bytes_to_json` or ``{"hex": …}`` encodes. Raises `BadLine`."""
+    """Return the bytes for JSON from `bytes_to_json`, or for ``{"hex": …}``. Raises `BadLine` otherwise."""
     if value is None:
         return None
     if isinstance(value, str):

@@ -76,7 +76,7 @@ def _event_lines(event: Event) -> list[str]:
 
 
 def data_text(event: Event) -> str:
-    """Return an event's data on one line: as text if its content type says so, else as base64."""
+    """Return an event's data on one line: as text if the data can be decoded, else as ``base64:…``."""
     payload, content_type = event.payload or b"", event.datacontenttype
     try:
         text = decode_text(payload, content_type)

@@ -51,7 +51,7 @@ class RegistryData:
         self._readers: dict[str, _Read] = {}
 
     def __call__(self, item: Decoded) -> dict[str, Any]:
-        """Return ``decoded`` (data as JSON) or ``decode_error``; return {} for data without a schema id."""
+        """Return ``decoded``, the data as JSON, or ``decode_error``; {} for data without a schema id."""
         payload = item.event.payload or b""
         header = next((value for name, value in item.record.headers if name == _HEADER and value), None)
         if header is None and payload[:1] not in (b"\0", b"\1"):

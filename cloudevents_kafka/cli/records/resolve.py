@@ -56,7 +56,7 @@ def _decode_event(record: Record, *, lenient: bool) -> Event | None:
 
 
 def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
-    """Return whether the line's event differs from each event in ``decoded`` (strict and lenient reading)."""
+    """Return whether the line's event differs from both decoded events (strict and lenient)."""
     if any(event is not None and line.has_text_of(event) for event in decoded):
         return False
     # Lenient: problems that --lenient tolerated in the record are in the line's event, too.

@@ -189,7 +189,7 @@ class RecordWriter:
                 return
 
     def _write_item(self, item: Decoded | Undecodable) -> bool:
-        """Write a record if it matches, and return whether the command continues after it."""
+        """Write a record if it matches, and return whether the command continues with the next record."""
         if isinstance(item, Undecodable):
             if self._strict:
                 self._error = BadData(f"{item.error}; to read on, leave out --strict")
@@ -203,7 +203,7 @@ class RecordWriter:
         return True
 
     def finish(self) -> None:
-        """Report skipped records and records that --lenient would read; raise the `BadData` of ``strict``."""
+        """Report skipped records, and records that --lenient would read; raise the error of ``strict``."""
         if self._readable:
             refused = pluralize(self._refused, "record that is not an event", "records that are not events")
             print_message(f"--lenient would read {self._readable:,} of {refused}")

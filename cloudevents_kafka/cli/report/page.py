@@ -41,7 +41,7 @@ class PageContents(NamedTuple):
 
     @property
     def records(self) -> str:
-        """The numbers of records in all topics."""
+        """The numbers of events and of other records, as text."""
         others = pluralize(self.counts.others, "other record")
         return f"{pluralize(self.counts.events, 'event')} and {others}"
 

@@ -39,7 +39,7 @@ class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no g
 
 
 class _Switch(click.Option):
-    """A flag with an opposite flag, which can override an options file; help omits the opposite flag."""
+    """A flag whose opposite flag can override an options file; help omits the opposite flag."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the names and the help."""

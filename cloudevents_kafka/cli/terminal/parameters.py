@@ -24,7 +24,7 @@ _MAX_SECONDS: Final = 2_000_000  # 23 days: clients and sockets count millisecon
 
 
 class SecondsType(click.FloatRange):
-    """A finite number of seconds that is greater than 0, or with ``allow_zero`` at least 0."""
+    """A finite number of seconds, greater than 0; with ``allow_zero``, 0 is also allowed."""
 
     def __init__(self, *, allow_zero: bool = False) -> None:
         super().__init__(min=0, max=_MAX_SECONDS, min_open=not allow_zero)

@@ -72,7 +72,7 @@ class _AsciiText(io.TextIOWrapper):
 
 
 def _escaping(stream: TextIO) -> TextIO:
-    """Return a stream that escapes characters which the stream's encoding does not contain."""
+    """Return a stream that escapes all characters outside the stream's encoding."""
     if not isinstance(stream, io.TextIOWrapper):  # a stream of a program that calls the command line
         return stream
     if codecs.lookup(stream.encoding).name == "ascii":

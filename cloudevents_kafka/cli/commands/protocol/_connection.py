@@ -1,4 +1,4 @@
-"""The connection to a broker: options, the capture file, and errors of the client (login: see `_login`)."""
+"""The connection to a broker: options, capture file, and client errors; `_login` reads the login."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def command(
 def _read(
     client: Client, connection: ConnectionOptions, topic: str, partition: int | None, begin: Position
 ) -> Iterator[Record]:
-    """Yield the records in the partitions, from a position to the current ends of the partitions."""
+    """Yield the records of the partitions, from the position ``begin`` to each partition's current end."""
     partitions = _partitions(client, connection, topic, partition)
     with closing(client.consumer(reset="error", auto_commit=None)) as consumer:
         starts, ends = {}, {}

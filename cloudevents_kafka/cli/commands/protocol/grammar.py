@@ -74,7 +74,7 @@ def _find(name: str) -> list[type[Structure]]:
 
 
 def _messages() -> dict[str, type[Structure]]:
-    """Return the classes of messages by name; the name ``MessageSet`` means the class of its entries."""
+    """Return the classes of messages by name; for ``MessageSet``, return the class of its entries."""
     messages = [message for api in APIS.values() for message in (api.request, api.response)]
     messages += [RequestHeader, ResponseHeader]
     return {message.__name__: message for message in messages} | {"MessageSet": MessageSetEntry}

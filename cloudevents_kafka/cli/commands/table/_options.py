@@ -56,7 +56,7 @@ def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, An
 
 @contextmanager
 def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
-    """Return a context manager that yields the settings in ``-X`` and converts errors to exit codes."""
+    """Return a context manager that yields Spark's settings in ``-X`` and converts errors to exit codes."""
     from cloudevents_kafka.spark import pipeline
     from cloudevents_kafka.spark.table_formats import NoTableFormat
 
