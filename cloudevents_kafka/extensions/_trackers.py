@@ -131,7 +131,7 @@ class SequenceTracker:
     def observe(self, event: Event) -> Step:
         """Compare an event with the highest sequence of its source, and return the event's position.
 
-        If the event has a higher sequence, the tracker stores this sequence.
+        If the sequence of the event is higher, the tracker stores it as the new highest sequence.
         """
         text = event.text(self._attribute)
         if text is None:

@@ -69,6 +69,6 @@ def ask_registry(url: str, timeout: float) -> str:
 
 
 def _read(url: str, timeout: float) -> bytes:
-    """Return the list of subjects that a registry sends."""
+    """Return the answer of a registry to a request for its list of subjects."""
     with open_url(f"{url.rstrip('/')}/subjects", timeout=timeout, limit=_ANSWER_LIMIT) as answer:
         return answer.read()

@@ -32,10 +32,11 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
     """Return the record to send for a line.
 
-    If the line's event was edited, or if another mode or format is requested, the event is encoded.
-    Otherwise, the result is the exact record, with the key and the additional headers of ``overrides``. If
-    the record is not an event, only the key and the headers can be overridden. Raises `EncodeError` if the
-    event cannot be encoded, and `InvalidEvent` if the line's event breaks a rule.
+    The line's event is encoded if the line does not contain an exact record, if the event was edited, or if
+    another mode or format is requested. Otherwise, the result is the exact record, with the key and the
+    additional headers of ``overrides``. If the record is not an event, only the key and the headers can be
+    overridden. Raises `EncodeError` if the event cannot be encoded, and `InvalidEvent` if the line's event
+    breaks a rule.
     """
     if not line.exact:
         return encode_event(line.event(), line, overrides)

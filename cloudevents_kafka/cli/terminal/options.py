@@ -128,7 +128,7 @@ def _pairs(field: Field, values: Iterable[str]) -> dict[str, str]:
 
 
 def struct_values(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the struct's fields that have a value; raise `ValueError` for a wrong value."""
+    """Return the struct's value for each field in ``values``; raise `ValueError` for a wrong value."""
     return {field.name: _value(field, values[field.name]) for field in fields if field.name in values}
 
 
