@@ -1,7 +1,7 @@
 """The API keys of Kafka 4.4; Kafka never reuses an API key.
 
-Some APIs are used only between brokers. Kafka removed the APIs with the keys 4 to 7 together with ZooKeeper.
-Before Kafka 4.1, the name of the API with the key 74 was ListClientMetricsResources.
+Some APIs are used only between brokers. When Kafka stopped using ZooKeeper, Kafka removed the APIs with the
+keys 4 to 7. Before Kafka 4.1, the name of the API with the key 74 was ListClientMetricsResources.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kafka's error codes: the number, name and meaning of each code, and whether the client may retry.
 
-The names are the names of Kafka 4.4. `v07.ErrorCode` contains the codes of Kafka 0.7, in which the numbers
-have other meanings.
+The names are taken from Kafka 4.4. `v07.ErrorCode` contains the error codes of Kafka 0.7. In Kafka 0.7, the
+same numbers have other meanings.
 """
 
 from __future__ import annotations

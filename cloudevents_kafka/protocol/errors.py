@@ -43,7 +43,7 @@ class Malformed(ProtocolError):
     """Bytes that break the protocol.
 
     ``rule`` is the broken rule. ``at`` is the index of the first bad byte (None if unknown). ``path`` is the
-    path of the field, outermost field first ("" if unknown).
+    path of the bad field, and begins with the outermost field ("" if unknown).
 
     Examples:
         >>> from cloudevents_kafka.protocol import Malformed
@@ -64,7 +64,7 @@ class Malformed(ProtocolError):
 
 
 class Corrupt(Malformed):
-    """A checksum that does not match its bytes.
+    """A checksum that does not match the bytes that it covers.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Corrupt
@@ -80,7 +80,7 @@ class Corrupt(Malformed):
 
 
 class Truncated(ProtocolError):
-    r"""Bytes that end too early; ``missing`` is the smallest number of bytes that must follow.
+    r"""Bytes that end too early; at least ``missing`` more bytes must follow.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Truncated
@@ -120,7 +120,7 @@ class BrokerError(ProtocolError):
     ``code`` is the error code: a member of `ErrorCode` if the code is known, otherwise an int. ``name``,
     ``meaning`` and ``retriable`` are the properties of the code. ``subject`` is what the response is about (a
     topic and partition, or a group). ``broker_message`` is the text that the broker sent with the code. The
-    client may add its own ``hint`` to the message.
+    client may add a ``hint`` to the text of the error.
 
     Examples:
         >>> from cloudevents_kafka.protocol import BrokerError
@@ -140,7 +140,7 @@ class BrokerError(ProtocolError):
         hint: str | None = None,
         codes: type[BrokerErrorCode] = ErrorCode,
     ) -> None:
-        """Create the error for a code; ``codes`` contains the names and meanings of codes."""
+        """Create the error for a code; ``codes`` is the enumeration with the names and meanings of codes."""
         known = codes.find(code)
         self.code: Final[int] = code if known is None else known
         self.name: Final = f"ERROR_{code}" if known is None else known.name
@@ -197,7 +197,9 @@ class DeadlineExceeded(ClientError, TimeoutError):
 
 
 class Unsupported(ClientError):
-    """Broker and client have no version of a request in common, or the broker does not have a feature.
+    """Broker and client have no common version of a request, or the broker does not support a feature.
+
+    This error is also raised if an optional package, such as cramjam, is not installed.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Unsupported

@@ -1,8 +1,9 @@
 """Frames, which consist of a size, a header and a message.
 
 Kafka's 0.8 protocol guide describes frames in "Common Request and Response Structure". The version of the
-header follows from the version of the message: flexible versions have a flexible header. The response to
-ApiVersions never has a flexible header, because the client does not know the broker's versions yet (KIP-511).
+message determines the version of the header: flexible versions of a message have a flexible header. The
+response to ApiVersions never has a flexible header, because the client does not know the broker's versions
+yet (KIP-511).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Request(NamedTuple):
 def encode_request(
     message: Structure, version: int, *, correlation_id: int = 0, client_id: str | None = None
 ) -> bytes:
-    """Return a request's frame, which begins with its size; raise `Unencodable` or `Unsupported`.
+    """Return the frame of a request, including the frame's size; raise `Unencodable` or `Unsupported`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames
@@ -70,7 +71,7 @@ def encode_request(
 
 
 def decode_request(data: bytes) -> Request:
-    """Return the request in a frame without its size, decoded as a broker decodes the request.
+    """Return a decoded request, as a broker does; ``data`` is the request's frame without the size.
 
     Raises `Unsupported` if `APIS` does not contain the API or the version. Raises `Malformed` or `Truncated`
     for wrong bytes.
@@ -91,7 +92,7 @@ def decode_request(data: bytes) -> Request:
 
 
 def encode_response(message: Structure, version: int, *, correlation_id: int) -> bytes:
-    """Return a response's frame, which begins with its size; raise `Unencodable` or `Unsupported`.
+    """Return the frame of a response, including the frame's size; raise `Unencodable` or `Unsupported`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames
@@ -107,10 +108,10 @@ def encode_response(message: Structure, version: int, *, correlation_id: int) ->
 def decode_response(
     structure: type[Structure], version: int, data: bytes, *, memory: int = MAX_MEMORY
 ) -> tuple[int, Structure]:
-    """Return the correlation id and the message of a response; ``data`` is its frame without the size.
+    """Return the correlation id and message of a response; ``data`` is the response's frame without the size.
 
-    ``memory`` limits the memory of the message's decoded elements, in bytes. The text and the bytes in these
-    elements do not count. Raises `Unsupported`, `Malformed` and `Truncated`.
+    ``memory`` is the maximum memory, in bytes, for the decoded array elements of the message. The text and
+    the bytes in these elements do not count. Raises `Unsupported`, `Malformed` and `Truncated`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames
@@ -170,7 +171,7 @@ def response_header(structure: type[Structure], version: int) -> int:
 def decode_body(
     structure: type[_S], version: int, data: bytes, at: int = 0, *, memory: int = MAX_MEMORY
 ) -> _S:
-    """Return the message from index ``at`` to the end; raise `Malformed` if bytes follow the message."""
+    """Return the message that begins at index ``at``; raise `Malformed` if bytes follow the message."""
     message, end = compiler.decode(structure, version, data, at, memory=memory)
     if end != len(data):
         raise Malformed(trailing_bytes(len(data) - end), at=end, path=structure.__name__)

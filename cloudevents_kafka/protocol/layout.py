@@ -1,7 +1,7 @@
 """The layout of a message in one version.
 
-The modules `interpreter`, `compiler` and `grammar` all follow layouts, so they treat versions, null, compact
-lengths and tags in the same way.
+The modules `interpreter`, `compiler` and `grammar` all use layouts. Therefore, these modules treat versions,
+null, compact lengths and tags in the same way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class LengthPrefixed(NamedTuple):
-    """A string or bytes, after a fixed or compact length; or all remaining bytes.
+    """A string or bytes that follow a fixed or compact length; or all remaining bytes of the message.
 
     A compact length is the length + 1, or 0 for null.
     """
@@ -52,8 +52,8 @@ class Array(NamedTuple):
     """Elements that follow their count, which is an int32, a compact count, or an int16 (``short``).
 
     An encoded element has at least ``least`` bytes. A decoded element takes about ``memory`` bytes of memory,
-    without the text, the bytes and the arrays in the element. With these numbers, a decoder checks the count,
-    which is untrusted input.
+    not counting the text, the bytes and the arrays in the element. A decoder uses these two numbers to check
+    the count, which is untrusted input.
     """
 
     element: Codec
@@ -80,10 +80,10 @@ class LayoutField(NamedTuple):
 class Layout(NamedTuple):
     """A structure in one version.
 
-    ``fields`` are in wire order. ``tagged`` contains the tagged fields by tag. The bytes contain a tagged
-    field only if its value differs from the default; tagged fields follow ``fields``. ``absent`` are the
-    declared fields that this version does not have. The bytes may end before the field with the index
-    ``optional_from``, or before a later field.
+    ``fields`` are in wire order. ``tagged`` contains the tagged fields by tag. A tagged field is encoded only
+    if the field's value differs from the default; the encoded tagged fields follow ``fields``. ``absent`` are
+    the declared fields that this version does not have. An encoded structure may end before the field with
+    the index ``optional_from``, or before any later field.
     """
 
     structure: type[Structure]
@@ -190,7 +190,7 @@ _EMPTY: Final = dict.fromkeys(("bytes", "records", "rest"), b"") | {
 
 
 def default_of(field: Field) -> Any:
-    """Return a field's value for versions that do not have the field; a list or structure is a new object."""
+    """Return the value of a field in versions without this field; each list or structure is a new object."""
     if isinstance(field.default, list):
         return list(field.default)
     if not field.required and not isinstance(field.default, Structure):

@@ -12,8 +12,9 @@
         rebalance_timeout_ms: Annotated[Int32, wire("1+")] = -1
 
 The annotation of a field is its type, such as `Int32`, which combines the Python type and the wire type.
-`wire` adds the versions that have the field, and the versions in which it may be null. In a version that does
-not have the field, the field's value is its default. `layout.layout_of` returns the fields of one version.
+`wire` adds the versions that have the field, and the versions in which the field may be null. In a version
+that does not have the field, the field has its default value. `layout.layout_of` returns the fields of one
+version.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import msgspec
 
 
 class Fixed(NamedTuple):
-    """An integer, float or bool of fixed width, in big endian order; ``code`` is its `struct` character."""
+    """A big-endian integer, float or bool of fixed width; ``code`` is the format character of `struct`."""
 
     name: str
     code: str
@@ -198,14 +199,15 @@ def wire(
 ) -> Wire:
     """Return the properties of a field: the versions that have the field, and its encoding in these versions.
 
-    ``tag`` and ``tagged`` declare a tagged field. If a version does not have an ``ignorable`` field, encoding
-    omits the field's value. ``flexible`` limits the versions in which the field's length is compact. If the
-    encoding of an integer depends on the version, KIP-625 has two alternatives: ``type`` such as
-    ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or a logical type with ``encoding`` such as
-    ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in the 0.8 guide. If the name
-    is in brackets, it is the name of the elements of an array. The name "" means that the guide has no name
+    ``tag`` is the tag of a tagged field; ``tagged`` are the versions in which the field is tagged. If a
+    version does not have an ``ignorable`` field, the encoder omits the field's value. ``flexible`` limits the
+    versions in which the field's length is compact. If the encoding of an integer depends on the version,
+    pass one of the two notations of KIP-625: the argument ``type``, such as
+    ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or the argument ``encoding``, such as
+    ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in Kafka's 0.8 protocol guide.
+    A name in brackets is the name of the elements of an array. The name "" means that the guide has no name
     for the field, and writes the content of the field instead. An ``optional`` field may be missing at the
-    end of a message (the guide's ``|foo|``). The count of a ``short`` array is an int16 (Kafka 0.7).
+    end of a message (in the guide, ``|foo|``). The count of a ``short`` array is an int16 (Kafka 0.7).
     """
     names, known = (type, _TYPES) if type is not None else (encoding or {}, _ENCODINGS)
     return Wire(
@@ -239,7 +241,7 @@ def spec_of(structure: type[Structure]) -> MessageSpec:
 
 
 class ArrayOf(NamedTuple):
-    """The type of an array, which is encoded as the count of its elements, then the elements."""
+    """The type of an array; an array is encoded as the number of its elements, followed by the elements."""
 
     element: Scalar | type[Structure]
 

@@ -43,7 +43,7 @@ def decode_signed(data: bytes, at: int = 0, bits: int = 32) -> tuple[int, int]:
 def decode_length(data: bytes, at: int = 0) -> tuple[int, int]:
     """Return the non-negative integer at index ``at``, and the index after the integer.
 
-    Compact lengths, tags and the sizes of tagged fields are such integers.
+    Use this function for compact lengths, tags and the sizes of tagged fields.
     """
     return _decode(varint.decode, data, at, 32)
 

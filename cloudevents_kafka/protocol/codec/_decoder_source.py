@@ -32,8 +32,8 @@ FALLBACKS: Final = (
 def decoder_source(layout: Layout) -> FunctionSource:
     """Return the code of ``run(data, at, left)``, which returns a structure and the index after it.
 
-    ``left`` is the memory in bytes that the elements of the structure's arrays may take. A `FallBack` that
-    ``run`` raises contains the marks of the arrays' last elements.
+    ``left`` is the memory in bytes that the elements of the structure's arrays may take. If ``run`` raises
+    `FallBack`, this exception contains the result of `_Builder.marks`.
     """
     source = _Builder("def run(data, at, left=MEMORY):")
     source.add("size = len(data)")
@@ -255,7 +255,7 @@ class _Builder(FunctionSource):
 
 
 def decode_tags(layout: Layout, structure: Structure, data: bytes, at: int, left: int) -> tuple[int, int]:
-    """Set the tagged fields of a structure; return the index after them, and the memory that is left."""
+    """Set a structure's tagged fields; return the index after these fields, and the memory that is left."""
     found, at, left = interpreter.decode_tags(layout, data, at, left)
     for name, value in found.items():
         setattr(structure, name, value)

@@ -90,7 +90,7 @@ class _Builder(FunctionSource):
             self.pending.clear()
 
     def check_class(self, value: str, name: str) -> None:
-        """Add lines that raise `FallBack` for a value of another class, such as a subclass."""
+        """Add lines that raise `FallBack` unless the value's class is exactly ``name``, not a subclass."""
         self.fall_back(f"if {value}.__class__ is not {name}:")
 
     def uuid(self, value: str) -> None:

@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.layout import Array
 
 
 class Mark(NamedTuple):
-    """The first unchecked element of an array, and the memory that is left."""
+    """The element of an array at which the module `interpreter` begins, and the memory that is left."""
 
     array: Array
     number: int

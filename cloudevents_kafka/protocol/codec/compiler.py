@@ -1,11 +1,12 @@
-"""Encoding and decoding with functions that are generated, one for each layout.
+"""Encoding and decoding with generated functions, one function for each layout.
 
 A generated function contains code for each field of a layout. One call of `struct` decodes or encodes
 adjacent fields of fixed width, and structures in arrays are decoded inline. The function makes only the
-checks that limit its work and memory. If the function raises one of the errors in `FALLBACKS` and
-`_ENCODE_FALLBACKS`, the module `interpreter` reads the same bytes or message again, and locates the error. In
-an array, the module `interpreter` begins at the last element that the function has reached. So an invalid
-frame costs no more than a valid frame. Any other error of generated code is a bug, and propagates.
+checks that limit the function's work and memory. If the function raises an error that is listed in
+`FALLBACKS` or `_ENCODE_FALLBACKS`, the module `interpreter` reads the same bytes or message again, and
+locates the error. In an array, the module `interpreter` begins at the last element that the function has
+reached. Therefore, an invalid frame costs no more than a valid frame. Any other error of generated code is a
+bug, and propagates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Encoding and decoding that follows a layout field by field: the reference for the module `compiler`.
+"""Encoding and decoding of messages, field by field: the reference for the module `compiler`.
 
 This module is slow, but its errors name the field, the byte and the rule. The module can also call a visitor
 for each field.
@@ -58,7 +58,7 @@ def decode(
 
     ``memory`` limits the memory of array elements and of unknown tagged fields, in bytes; the text and the
     bytes in these elements and fields do not count. If ``marks`` contains a mark of an array, decoding of
-    this array begins at this mark. Such a call is only useful for the error that it raises.
+    this array begins at this mark. The only use of a call with ``marks`` is the error that the call raises.
     """
     return Decoder(data, visit, memory, marks).structure(layout, at, "")
 
@@ -173,7 +173,7 @@ class Decoder:
         return min(marks, key=lambda mark: mark.at, default=Mark(codec, 0, at, self.left))[1:]
 
     def take_memory(self, size: int, at: int, path: str) -> None:
-        """Subtract the memory of elements from the memory that is left; raise `Malformed` below 0."""
+        """Subtract the memory of elements from the remaining memory; raise `Malformed` if it is too small."""
         self.left -= size
         if self.left < 0:
             rule = f"the elements of a message must take at most {self.memory:,} bytes of memory"
@@ -247,7 +247,7 @@ class Decoder:
         return self.data[at : at + size]
 
     def varint(self, at: int, path: str, codec: Varint | None = None) -> tuple[int, int]:
-        """Return a variable-length integer, by default a length, count or tag, and the index after it."""
+        """Return a variable-length integer (by default a length, count or tag) and the index after it."""
         if codec is None and at < self.end and self.data[at] < 0x80:
             return self.data[at], at + 1
         window = self.data[at : min(at + MAX_BYTES[64], self.end)]

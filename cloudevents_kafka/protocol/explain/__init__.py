@@ -1,8 +1,8 @@
 """Descriptions of frames: each field with its bytes, type, value and meaning, and the frame's problems.
 
 The functions accept any bytes: the description of an invalid frame lists the fields before the problem, and
-the problem. Read `_field` (the results), `_cursor`, `_frame` and `_frame_v07` (requests, responses and
-captures), then `_records`. `grammar` prints the grammar of a message.
+then the problem. Read `_field` (the results), `_cursor`, `_frame` and `_frame_v07` (requests, responses and
+captures), then `_records`. `grammar` returns the grammar of a message.
 """
 
 from cloudevents_kafka.protocol.explain._field import ExplainedFrame, Field, Problem

@@ -1,4 +1,4 @@
-"""A position in a frame: when the position advances, a field is added for the bytes that it passes."""
+"""`Cursor`: a position in a frame; each step adds a field for the bytes between the old and new position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TooManyFields(ProtocolError):
 
 
 class Cursor:
-    """A position in data, up to the index ``end``; for ``within``, see `Field`.
+    """A position in data, which is read up to the index ``end``; for ``within``, see `Field`.
 
     The methods raise `Truncated` and `Malformed` with index and path, as the module `interpreter` does.
     """
@@ -54,7 +54,7 @@ class Cursor:
     # --- fields ---------------------------------------------------------------------------
 
     def add_field(self, path: str, end: int, type: str, value: Any, note: str = "") -> None:
-        """Add a field for the bytes up to ``end``, and advance to ``end``; raise `TooManyFields`."""
+        """Add a field for the bytes up to ``end``, and advance to ``end``; may raise `TooManyFields`."""
         if len(self.frame.fields) >= (most := self.frame.max_fields):
             raise TooManyFields(f"a frame must have at most {most:,} fields; the rest is omitted")
         self._append(path, end, type, value, note)
@@ -136,7 +136,7 @@ class Cursor:
 
     @contextmanager
     def stop_on_error(self, path: str) -> Iterator[None]:
-        """Yield; if the block raises an error of the protocol, call `stop` with this error."""
+        """Yield for a `with` block; if the block raises a `ProtocolError`, call `stop` with this error."""
         try:
             yield
         except ProtocolError as error:

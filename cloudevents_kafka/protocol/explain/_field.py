@@ -132,7 +132,7 @@ _MEANINGS: Final = {
 
 
 def format_time(milliseconds: int) -> str:
-    """Return milliseconds since the epoch as an RFC 3339 timestamp, "" outside the years 1 to 9999."""
+    """Return milliseconds since the epoch as an RFC 3339 timestamp, or "" outside the years 1 to 9999."""
     try:
         return format_milliseconds(milliseconds)
     except OverflowError:

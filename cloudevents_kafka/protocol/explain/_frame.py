@@ -1,4 +1,4 @@
-"""Explains the fields of a frame (size, header, message and records), and all frames of a capture."""
+"""Functions that explain the fields of a frame (size, header, message, records) and a capture's frames."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ ReadContent = Callable[[Cursor, str], None]
 def explain_request(
     data: bytes, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
 ) -> ExplainedFrame:
-    """Return the explanation of a request; ``sized`` says whether the data begins with its size.
+    """Return the explanation of a request; ``sized`` says whether the data begins with the frame's size.
 
-    If ``sized`` is None, the function finds out whether the data begins with its size.
+    If ``sized`` is None, the function detects whether the data begins with the frame's size.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request
@@ -76,10 +76,11 @@ def explain_frame(
 ) -> ExplainedFrame:
     """Return the explanation of a frame; the data may begin with the frame's size.
 
-    If ``sized`` is None, and the first 4 bytes match the size of the data, these bytes are the frame's size.
-    If these bytes do not match, the frame is read first without a size, and then with a size. The first
-    explanation without problems is returned. If both explanations have problems, an explanation with a
-    supported API is preferred, and then the explanation that covers more bytes.
+    If ``sized`` is None, and the first 4 bytes are the number of the following bytes, these 4 bytes are the
+    frame's size. Otherwise, the frame is explained twice: first without a size, and then with a size. The
+    first explanation without problems is returned. If both explanations have problems, an explanation with a
+    supported API is preferred, then an explanation with an API key other than 0, then the explanation that
+    covers more bytes.
     """
     if sized is None and len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE:
         sized = True
@@ -173,7 +174,7 @@ def explain_structure(
 
 
 def explain_message(cursor: Cursor, structure: type[Structure], version: int, **options: Any) -> None:
-    """Explain a structure as `explain_structure` does; it must end where the cursor's bytes end."""
+    """Explain a structure as `explain_structure` does; raise `Malformed` if bytes follow the structure."""
     explain_structure(cursor, structure, version, **options)
     if cursor.at < cursor.end:
         rule = frames.trailing_bytes(cursor.end - cursor.at)
@@ -184,11 +185,11 @@ _MAX_WAITING: Final = 100  # requests with the same id, one for each connection 
 
 
 class CaptureExplainer:
-    """Explains the frames of a capture in their order.
+    """Explains the frames of a capture, one after another.
 
     A client may have several connections to a broker, and each connection has its own correlation ids. A
-    capture does not name the connections. If several requests with the same id wait for a response, the
-    response belongs to the oldest request for which the response can be decoded.
+    capture does not name the connections. If several unanswered requests have the same correlation id, a
+    response is assigned to the oldest of these requests for which the response can be decoded.
 
     Examples:
         >>> from pathlib import Path

@@ -1,4 +1,4 @@
-"""The fields of a frame of Kafka 0.7, whose responses do not contain the request type."""
+"""The fields of a frame of Kafka 0.7; responses of Kafka 0.7 do not contain the request type."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def explain_request_07(data: bytes, *, sized: bool | None = None) -> ExplainedFr
 
 
 def explain_response_07(data: bytes, key: int, *, sized: bool | None = None) -> ExplainedFrame:
-    """Return the explanation of a response of Kafka 0.7 to the request type ``key``.
+    """Return the explanation of Kafka 0.7's response to a request of the type ``key``.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_response_07

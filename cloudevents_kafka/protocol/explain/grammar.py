@@ -10,8 +10,8 @@
 A sequence of productions means their concatenation. ``[foo]`` is an array, and in ``|foo|``, foo is optional.
 If the guide has a name for a message or field, the grammar uses this name. The notation is extended:
 ``nullable_string`` and ``nullable[foo]`` may be null, which is encoded as a length of -1, or as 0 in compact
-types. The guide describes null values in its text, but not in its grammar. ``compact_string`` and
-``compact[foo]`` have variable-length lengths, and ``tagged_fields(0:Foo)`` lists the declared tags (KIP-482).
+types. The guide describes null values in its text, but not in its grammar. The length of a ``compact_string``
+or ``compact[foo]`` is a varint, and ``tagged_fields(0:Foo)`` lists the declared tags (KIP-482).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MESSAGE_SETS: Final = Versions(0, 2)
 
 
 class Production(NamedTuple):
-    """A production of the grammar: a name, its right side, and the productions of the names in that side.
+    """A production of the grammar: a name, a right side, and the productions of the right side's names.
 
     The name is "" while it is unknown.
     """
@@ -84,7 +84,7 @@ def _structure(layout: Layout) -> Production:
 
 
 def _field(field: LayoutField, version: int) -> Production:
-    """Return the grammar's right side for a field, with the field's ``guide`` name (see `schema.wire`)."""
+    """Return the right side for a field, with the field's name in the guide if there is one."""
     name = field.declared.wire.guide
     if isinstance(field.codec, LengthPrefixed) and field.codec.type is RECORDS and version in MESSAGE_SETS:
         return Production("", name or "", (Production((name or "").split()[0], "int32"),))
@@ -98,7 +98,7 @@ def _field(field: LayoutField, version: int) -> Production:
 
 
 def _named(body: str, name: str, codec: Codec) -> Production:
-    """Return a production with the right side ``body``, and below it the production of ``name``."""
+    """Return a production with the right side ``body``; its only part is the production of ``name``."""
     return Production("", body, (_type(codec)._replace(name=name),))
 
 
@@ -127,7 +127,7 @@ def _message(header: type[Structure], version: int) -> Production:
 
 
 def _headers(header: type[Structure]) -> Iterator[tuple[type[Structure], set[int]]]:
-    """Yield each message, with the versions of the header that the message uses."""
+    """Yield each message with a set of header versions: the versions that the message uses."""
     for api in APIS.values():
         versions = range(api.versions.first, api.versions.last + 1)
         if header is RequestHeader:

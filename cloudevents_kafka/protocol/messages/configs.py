@@ -18,7 +18,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class DescribeConfigsResource(Structure, kw_only=True):
-    """A topic (type 2) or a broker (4), and the settings to describe; null means all settings."""
+    """A topic (type 2) or a broker (type 4), and the settings to describe; null means all settings."""
 
     resource_type: Int8
     resource_name: String

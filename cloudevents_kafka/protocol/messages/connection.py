@@ -1,7 +1,8 @@
 """The headers, and the APIs of a connection: ApiVersions (18), SaslHandshake (17), SaslAuthenticate (36).
 
 The sources are Kafka's 0.8 protocol guide, "Common Request and Response Structure", and KIP-35, KIP-43 and
-KIP-152. For an unsupported version of ApiVersions, a broker responds in version 0 with UNSUPPORTED_VERSION.
+KIP-152. To a request in an unsupported version of ApiVersions, a broker responds in version 0 with the error
+UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class ResponseHeader(Structure, kw_only=True):
 class ApiVersionsRequest(Structure, kw_only=True):
     """List the broker's versions; from version 3 on, the client sends its name and version (KIP-511).
 
-    From version 5 on, the request contains the cluster and node that the client expects; a broker with
-    another cluster or node id answers with REBOOTSTRAP_REQUIRED (KIP-1242).
+    From version 5 on, the request contains the cluster id and node id that the client expects; a broker with
+    another cluster id or node id answers with REBOOTSTRAP_REQUIRED (KIP-1242).
     """
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
@@ -77,7 +78,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 
 
 class ApiVersionsResponse(Structure, kw_only=True):
-    """The versions of all APIs; the header has no tagged fields, so that any client can decode the header."""
+    """The versions of all APIs; without tagged fields in the header, so that any client can decode it."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
 

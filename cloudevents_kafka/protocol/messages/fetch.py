@@ -101,7 +101,7 @@ class SnapshotId(Structure, kw_only=True):
 
 
 class AbortedTransaction(Structure, kw_only=True):
-    """An aborted transaction: the producer's records from ``first_offset`` on are invalid."""
+    """An aborted transaction: its records, from ``first_offset`` to the abort marker, are invalid."""
 
     producer_id: Int64
     first_offset: Int64

@@ -1,14 +1,14 @@
 """ListOffsets (2), OffsetCommit (8) and OffsetFetch (9): the offsets of partitions and of groups.
 
 ListOffsets is the Offset API of Kafka's 0.8 protocol guide. This API returns the first or last offset of a
-partition, or an offset by time. Version 0 lists the start offsets of segments, newest first; later versions
-return one offset.
+partition, or the offset for a timestamp. Version 0 lists the start offsets of segments, newest first; later
+versions return one offset.
 
-Offsets are committed to the coordinator, and fetched from it. In version 0, the offsets are stored in
-ZooKeeper. Version 0 of OffsetCommit has two layouts. The guide prints a layout with a timestamp, which only
-0.8.2-beta uses (`OffsetCommitRequestBeta`). In all releases, only version 1 has the timestamp (KAFKA-1841).
-If a broker of a released version receives the guide's layout with the timestamp -1, the broker decodes the
-timestamp as null metadata.
+Clients commit offsets to the coordinator, and fetch offsets from the coordinator. In version 0, the offsets
+are stored in ZooKeeper. Version 0 of OffsetCommit has two layouts. The guide prints a layout with a
+timestamp; only 0.8.2-beta uses this layout (`OffsetCommitRequestBeta`). In all releases, only version 1 has
+the timestamp (KAFKA-1841). If a broker of a released version receives the guide's layout with the timestamp
+-1, the broker decodes the timestamp as null metadata.
 """
 
 from __future__ import annotations

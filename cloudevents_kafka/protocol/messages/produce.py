@@ -154,7 +154,7 @@ class MessageOfSet(Structure, kw_only=True):
 
 
 class MessageSetEntry(Structure, kw_only=True):
-    """A message, after its offset and its size in bytes."""
+    """The offset of a message, the size of the message in bytes, and the message."""
 
     spec: ClassVar = MessageSpec.of("0-1", guide="MessageSet")
 

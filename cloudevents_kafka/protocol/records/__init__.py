@@ -1,4 +1,4 @@
-"""Records in their formats: message sets (magic 0 and 1) and record batches (magic 2).
+"""The formats of records: message sets (magic 0 and 1) and record batches (magic 2).
 
 `Batches` decodes any mix of message sets and record batches; `encode_message_set` and `encode_batch` encode
 records. Read `record`, then `_message_set` or `_record_batch` with `_batch_body`, then `_batches`.

@@ -7,9 +7,9 @@
     varint count of headers, each: varint size, name   varint size, value (-1: null)
 
 All varints are zigzag encoded (see `varint`). The two decoding functions are long on purpose: a consumer
-spends most of its time in them, and a call for each number would double this time. Most lengths are encoded
-in one byte. If ``byte & 0x81`` is 0, the length has only this byte, and is not negative: it is ``byte >> 1``.
-Deltas are often encoded in two bytes.
+spends most of its time in these functions, and a function call for each number would double this time. Most
+lengths are encoded in one byte. If ``byte & 0x81`` is 0, the length has only this byte, and is equal to
+``byte >> 1``. Deltas are often encoded in two bytes.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Base(NamedTuple):
 def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
     data: Data, at: int, end: int, count: int, base: Base
 ) -> Iterator[Record]:
-    """Yield ``count`` records, which fill the data from ``at`` to ``end``; raise `Malformed`.
+    """Yield ``count`` records; raise `Malformed` unless they fill the data from ``at`` to ``end``.
 
-    If the data is an `mmap`, the memory of each range is freed after this range was read.
+    If the data is an `mmap`, the memory of each range is freed after the function has read the range.
     """
     if not 0 <= count <= (end - at) // _SMALLEST:
         raise Malformed(
@@ -156,7 +156,7 @@ def _headers(data: Data, at: int, stop: int, names: dict[bytes, str]) -> Headers
 
 
 def _size(data: Data, at: int) -> tuple[int, int]:
-    """Return a length, multiplied by 2, and the index after it; its first byte is at ``at - 1``."""
+    """Return twice the length that begins at index ``at - 1``, and the index after the length."""
     first, second = data[at - 1], data[at]
     if first & 1:
         raise Malformed("a length must be at least 0, or -1 for null", at=at - 1, path="records")

@@ -1,6 +1,7 @@
 """The records of a fetch response: any mix of messages and batches.
 
-The boundaries of the entries are computed first, from the entries' sizes; each entry is decoded on demand.
+The boundaries of the entries (messages and batches) are computed first, from the sizes of the entries. Each
+entry is decoded on demand.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Batches:
     """The complete entries of a buffer, in order, and the size of the partial entry at its end.
 
     ``limit`` is the largest decompressed size of an entry in bytes. The checksum of an entry is checked when
-    its records are decoded, so the entries before a corrupt entry can be decoded.
+    the records of the entry are decoded, so the entries before a corrupt entry can be decoded.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Batches, Record, encode_batch, encode_message_set

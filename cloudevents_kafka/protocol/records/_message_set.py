@@ -35,7 +35,7 @@ _AFTER_CRC: Final = START.size + _CRC.size
 
 
 class MessageEntry(msgspec.Struct, frozen=True, gc=False):
-    """A message or a wrapper message; it has attributes with the same names as those of `RecordBatch`.
+    """A message or a wrapper message; its attributes have the same names as the attributes of `RecordBatch`.
 
     The entry's records are decoded on demand, and again on each iteration.
 
@@ -68,17 +68,17 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def codec(self) -> Codec:
-        """The codec of a wrapper message, `Codec.NONE` for any other message; raises `Malformed`."""
+        """The codec of a wrapper message, or `Codec.NONE`; raises `Malformed` for an unknown codec."""
         return Codec.of(self.attributes)
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who set the timestamp; in magic 0, always the producer."""
+        """Who set the timestamp: the producer, or in magic 1 possibly the broker."""
         return _TYPES[self.attributes >> 3 & 1 if self.magic else 0]
 
     @property
     def base_offset(self) -> int:
-        """The offset of the first record; a wrapper message is decompressed."""
+        """The offset of the first record; reading this property decompresses a wrapper message."""
         if self.codec == Codec.NONE:
             return self.last_offset
         return next((record.offset for record in self), self.last_offset)
@@ -128,7 +128,7 @@ def _record(entry: MessageEntry) -> Record:
 
 
 def _inner(wrapper: MessageEntry, data: Data) -> Iterator[MessageEntry]:
-    """Yield the entries of a decompressed set, with absolute offsets; free an `mmap` while it is read."""
+    """Yield the entries of a decompressed message set, with absolute offsets; free an `mmap` step by step."""
     # If a producer left the wrapper's offset at 0, keep the inner offsets, as the Java client does.
     shift = max(0, wrapper.last_offset - _last_offset(data)) if wrapper.magic else 0
     end = freed = 0
@@ -204,9 +204,9 @@ def encode_message_set(
 ) -> bytes:
     """Return the bytes of a message set; with a codec, the bytes of one wrapper message.
 
-    Offsets count from ``base_offset``, unless ``keep_offsets`` is true. Magic 0 drops timestamps. Raises
-    `Unencodable` for headers and for zstd, because both need magic 2, and `Unsupported` if the codec is not
-    installed.
+    Offsets count from ``base_offset``, or are the records' offsets if ``keep_offsets`` is true. Magic 0 drops
+    timestamps. Raises `Unencodable` for headers and for zstd, because both need magic 2. Raises `Unsupported`
+    if the codec is not installed.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Record, encode_message_set

@@ -6,9 +6,9 @@
     int16 attributes    int32 last offset delta   int64 base timestamp   int64 max timestamp
     int64 producer id   int16 producer epoch      int32 base sequence    int32 count, records
 
-In the attributes, bits 0 to 2 are the codec. Bit 3 is set if the broker set the timestamps, bit 4 in a
-transactional batch, bit 5 in a control batch, and bit 6 if the base timestamp is a delete horizon. The
-checksum (CRC-32C) covers all bytes that follow it.
+In the attributes, bits 0 to 2 are the codec. Bit 3 is set if the broker set the timestamps. Bit 4 is set in a
+transactional batch, and bit 5 is set in a control batch. Bit 6 is set if the base timestamp is a delete
+horizon. The checksum (CRC-32C) covers all bytes that follow it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def codec(self) -> Codec:
-        """The codec of the records; raises `Malformed`."""
+        """The codec of the records; raises `Malformed` for an unknown codec."""
         return Codec.of(self.attributes)
 
     @property
@@ -98,7 +98,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def delete_horizon(self) -> int | None:
-        """The time in ms from which compaction may drop the batch's tombstones, or None for no such time."""
+        """The time in ms from which on compaction may drop the batch's tombstones, or None if not set."""
         return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
     def control_record(self) -> ControlRecord | None:
@@ -169,8 +169,8 @@ def encode_batch(
 ) -> bytes:
     """Return the bytes of a batch of at least 1 record.
 
-    Offsets count from ``base_offset``, unless ``keep_offsets`` is true. Raises `Unencodable` if a value
-    does not fit its field, and `Unsupported` if the codec is not installed.
+    Offsets count from ``base_offset``, or are the records' offsets if ``keep_offsets`` is true. Raises
+    `Unencodable` if a value does not fit its field, and `Unsupported` if the codec is not installed.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Record, encode_batch

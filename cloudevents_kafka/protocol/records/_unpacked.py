@@ -1,9 +1,9 @@
 """Decompressed data: bytes if the data is small, otherwise an `mmap` that is freed while it is read.
 
-Each range of an `mmap` is freed when the records in this range have been read. So decompressing and decoding
-need memory for only one copy of the data, and an `mmap` can be read only once, from its beginning to its end.
-On systems that cannot free a range of an `mmap`, such as macOS and Windows, the whole `mmap` is freed at
-once.
+Each range of an `mmap` is freed when the records in this range have been read. Therefore, decompressing and
+decoding together need memory for only one copy of the data. An `mmap` can be read only once, from its
+beginning to its end. On systems that cannot free a range of an `mmap`, such as macOS and Windows, the whole
+`mmap` is freed at once.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def new_mapping(capacity: int) -> mmap.mmap:
 def finish(mapping: mmap.mmap, size: int) -> Data:
     """Return the first ``size`` bytes of an `mmap`.
 
-    Up to `LARGE` bytes are copied, and the `mmap` is closed. Larger data stays in the `mmap` if the system
-    can resize the `mmap`.
+    Data of up to `LARGE` bytes is copied, and the `mmap` is closed. Larger data stays in the `mmap` if the
+    system can resize the `mmap`.
     """
     if size > LARGE:
         with suppress(SystemError):  # a system that cannot resize mappings
@@ -48,7 +48,7 @@ def finish(mapping: mmap.mmap, size: int) -> Data:
 
 
 class Pieces:
-    """Collects decompressed data, at most ``limit`` bytes; ``codec`` is the codec's name in errors."""
+    """A buffer for up to ``limit`` bytes of decompressed data; ``codec`` is the codec's name in errors."""
 
     def __init__(self, codec: str, limit: int, capacity: int) -> None:
         """Start with no bytes; ``capacity`` is the largest size to which the data can expand."""

@@ -76,7 +76,7 @@ _CODECS: Final = tuple(Codec)
 
 
 def compress(data: bytes, codec: Codec, *, old_lz4: bool = False) -> bytes:
-    """Return compressed data; ``old_lz4`` uses the header checksum of brokers before 0.10 (KIP-57).
+    """Return compressed data; with ``old_lz4``, lz4 has the header checksum of brokers before 0.10 (KIP-57).
 
     Raises `Unsupported` if cramjam is not installed; gzip does not need cramjam.
     """
@@ -103,7 +103,7 @@ def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
 
 
 def unpack(data: bytes, codec: Codec, limit: int) -> Data:
-    """Return decompressed data for one single read, with `take`.
+    """Return decompressed data that can be read only once, with `take`.
 
     Raises the errors of `decompress`.
     """
@@ -162,7 +162,7 @@ def _cramjam(codec: Codec) -> Any:
 
 
 def _snappy(data: bytes, cramjam: Any) -> bytes:
-    """Return raw blocks in the frame format of the Java library xerial, which Kafka uses.
+    """Return compressed data: raw blocks in the frame format of xerial, the Java library that Kafka uses.
 
     ::
 
@@ -176,7 +176,7 @@ def _snappy(data: bytes, cramjam: Any) -> bytes:
 
 
 def _unsnappy(data: bytes, cramjam: Any, limit: int) -> Data:
-    """Return the data of framed blocks, or of a single raw block, which brokers accept from some clients."""
+    """Return the data of framed blocks, or of a single raw block: some clients send only a raw block."""
     blocks = _xerial_blocks(data) if data.startswith(_XERIAL) else [data]
     sizes: list[int] = []
     for block in blocks:
@@ -216,7 +216,8 @@ def _snappy_size(block: bytes | memoryview, cramjam: Any, limit: int) -> int:
 def _lz4(data: bytes, cramjam: Any, *, old: bool = False) -> bytes:
     """Return an LZ4 frame that consists of independent blocks.
 
-    ``old`` includes the magic number in the header checksum, as brokers before 0.10 require (KIP-57).
+    If ``old`` is true, the header checksum covers the magic number, too: brokers before 0.10 require this
+    (KIP-57).
     """
     parts = [_LZ4_MAGIC, _LZ4_DESCRIPTOR, _OLD_LZ4_CHECKSUM if old else _LZ4_CHECKSUM]
     for at in range(0, len(data), _LZ4_BLOCK):
@@ -255,7 +256,7 @@ def _unlz4(data: bytes, cramjam: Any, limit: int) -> Data:
 
 
 def _lz4_header(data: bytes) -> tuple[int, int, int, int]:
-    """Return the index of the first block, the block size, and the checksum sizes of block and frame."""
+    """Return the index of the first block, and the sizes of blocks, block checksums and frame checksum."""
     if len(data) < 7 or not data.startswith(_LZ4_MAGIC):
         raise Malformed("lz4 must start with 04 22 4d 18 and a frame descriptor")
     flags, sizes = data[4], data[5] >> 4 & 7
@@ -266,7 +267,7 @@ def _lz4_header(data: bytes) -> tuple[int, int, int, int]:
 
 
 def _unlz4_block(block: bytes, cramjam: Any, block_size: int) -> Any:
-    """Return a block's data; cramjam requires a prefix: the size of the data, or an upper bound."""
+    """Return a block's data; cramjam requires a prefix with the size of the data, or with an upper bound."""
     most = min(block_size, _BEST_LZ4_RATIO * len(block))
     return cramjam.lz4.decompress_block(_LZ4_SIZE.pack(most) + block)
 

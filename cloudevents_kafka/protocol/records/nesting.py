@@ -1,7 +1,7 @@
 """Limits on the depth and size of compressed message sets inside other compressed message sets.
 
-Kafka's 0.8 protocol guide allows such nesting. But a message of some hundred bytes may contain millions of
-nested message sets, which cost work even if they contain no records.
+Kafka's 0.8 protocol guide allows nested message sets. But a message of some hundred bytes may contain
+millions of nested message sets, which cost work even if they contain no records.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Nesting:
     """How many bytes may still be decompressed from a message set and from all message sets nested in it.
 
     The limit for all nested message sets together is the size to which gzip could expand the outermost
-    message set, but at least 1 MiB. So nesting does not multiply the work. Each nested message set counts as
-    4 KiB larger than its size, because the decompression of a small message set takes time, too.
+    message set, but at least 1 MiB. Therefore, nesting does not multiply the work. For the limit, 4 KiB are
+    added to the size of each nested message set: the decompression of a small message set takes time, too.
     """
 
     def __init__(self, limit: int, packed: int) -> None:
-        """Start with the limit of all message sets, and the compressed size of the outermost message set."""
+        """Start with the limit for all message sets together, and the outermost set's compressed size."""
         self.left = limit
         self._inner = max(_LEAST, _BEST_GZIP_RATIO * packed)
 
@@ -48,7 +48,7 @@ class Nesting:
         return take(unpacked, 0, len(unpacked))
 
     def unpack(self, data: bytes, codec: Codec, depth: int) -> Data:
-        """Decompress as `decompress` does, but return data for one single read, with `take`."""
+        """Return the same data as `decompress`, but in a form that can be read only once, with `take`."""
         if depth == 0:
             out = decompress(data, codec, self.left)
         elif depth >= _MAX_DEPTH:

@@ -1,6 +1,6 @@
-"""Records that are decoded from any format, control records, and the boundaries of entries in a buffer.
+"""Decoded records of any format, control records, and the boundaries of entries in a buffer.
 
-In a key, a value and a header, None stands for null, and ``b""`` for a value of 0 bytes.
+In a key, a value or a header, None stands for null, and ``b""`` stands for 0 bytes.
 
 A control record ends a transaction; only brokers write control records. The key of a control record is an
 int16 version and an int16 type (0 abort, 1 commit); the value is an int16 version and an int32 coordinator
@@ -93,7 +93,7 @@ class ControlRecord(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def from_record(cls, record: Record) -> ControlRecord:
-        """Return the control record in a record; raise `Malformed` if the record's key is too short."""
+        """Return the decoded control record; raise `Malformed` if the key of the record is too short."""
         if record.key is None or len(record.key) < _KEY.size:
             raise Malformed("the key of a control record must have at least 4 bytes", path="key")
         version, kind = _KEY.unpack_from(record.key)
@@ -103,7 +103,7 @@ class ControlRecord(msgspec.Struct, frozen=True, gc=False):
         return cls(kind, epoch, version)
 
     def to_record(self, timestamp: int | None = None) -> Record:
-        """Return the record that contains this control record, encoded as a broker does."""
+        """Return the record that a broker would write for this control record."""
         value = None if self.coordinator_epoch is None else _VALUE.pack(0, self.coordinator_epoch)
         return Record(key=_KEY.pack(self.version, self.type), value=value, timestamp=timestamp)
 
