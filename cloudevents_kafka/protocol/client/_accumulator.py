@@ -139,7 +139,7 @@ class Accumulator:
         return [batch for batch in ready if not batch.is_in_flight and batch.backoff.expired()]
 
     def has(self, batch: ProducerBatch) -> bool:
-        """Return whether a batch is neither complete nor failed."""
+        """Return whether a batch is not finished yet; a finished batch is complete or has failed."""
         return self._ready.get(batch.topic_partition) is batch
 
     def expired(self) -> list[ProducerBatch]:
@@ -166,7 +166,7 @@ class Accumulator:
         self._complete(batch.queued, error, batch.topic_partition[1], -1)
 
     def fail_unsupported(self, batch: ProducerBatch, version: int) -> None:
-        """Remove records from a batch if a version of Produce cannot carry them, and report their failure."""
+        """Remove from a batch the records that a version of Produce cannot carry; report them as failed."""
         supported = []
         for queued in batch.queued:
             try:
@@ -238,7 +238,7 @@ class Accumulator:
                     del self._queues[topic, partition]
 
     def _partitions(self, topic: str, deadline: Deadline) -> tuple[list[int], list[int]]:
-        """Return a topic's partitions, and its partitions with a leader (or all, if none has a leader)."""
+        """Return a topic's partitions, and its partitions with a leader (or all, if there is no leader)."""
         partitions = self._cluster.current_partitions(topic, deadline, create=True)
         led = self._cluster.current_partitions(topic, deadline, with_leader=True)
         if len(led) < len(partitions) and self._next_leaders.expired():

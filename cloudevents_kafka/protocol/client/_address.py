@@ -26,7 +26,7 @@ class Address(NamedTuple):
 def parse_addresses(bootstrap: str | Sequence[str]) -> list[Address]:
     """Return one or several addresses from text such as ``host:port``, ``[v6]:port`` or ``host``.
 
-    Raises ValueError.
+    Raises ValueError for invalid addresses.
     """
     if any("@" in part for part in ([bootstrap] if isinstance(bootstrap, str) else bootstrap)):
         raise ValueError("an address must be host:port without user and password; pass these in sasl")

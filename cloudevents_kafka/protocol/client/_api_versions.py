@@ -1,4 +1,4 @@
-"""The versions of requests: for brokers that list their versions, and for brokers that do not."""
+"""The versions of requests: for brokers that list their versions, and for brokers that do not list them."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
 
 
 def choose_version(request: type[Structure], accepted: Mapping[int, Versions]) -> int:
-    """Return the highest version that both client and broker accept; raise `Unsupported` if there is none.
+    """Return the highest version that client and broker accept; raise `Unsupported` without such a version.
 
-    Lower versions are never tried. Brokers of 4.x list the versions 0 to 2 of Produce, but close the
+    The client never tries lower versions. Brokers of 4.x list the versions 0 to 2 of Produce, but close the
     connection when they receive one of these versions (KAFKA-18659).
     """
     key = spec_of(request).key

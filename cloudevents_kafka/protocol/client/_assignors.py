@@ -1,8 +1,8 @@
-"""The range and round-robin assignors of consumer groups, as in the Java client, and members' messages.
+"""The Java client's range and round-robin assignors, and the encoding of subscriptions and assignments.
 
-An assignor is a function that is called with two dictionaries: from each member id to the member's topics,
-and from each topic to its partitions in ascending order. The assignor's result includes each member, even if
-a member receives no partitions.
+An assignor is a function that is called with two dictionaries. The first dictionary maps each member id to
+the member's topics. The second dictionary maps each topic to its partitions in ascending order. The
+assignor's result includes each member, even if a member receives no partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Assignor: TypeAlias = Callable[
 def assign_range(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> dict[str, list[PartitionId]]:
-    """Return a range of each topic's partitions for each member; some ranges have one partition more."""
+    """For each topic, assign a range of the partitions to each subscriber; range sizes differ by at most 1.
+
+    Return each member's partitions.
+    """
     plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     for topic in sorted(partitions):
         subscribers = sorted(member for member, topics in members.items() if topic in topics)
@@ -39,7 +42,7 @@ def assign_range(
 def assign_round_robin(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> dict[str, list[PartitionId]]:
-    """Return each member's partitions; a topic's partitions are assigned in turn to its subscribers."""
+    """Return each member's partitions; the subscribers of a topic receive its partitions in turn."""
     plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     turns = cycle(sorted(members))
     for topic in sorted(partitions):
@@ -56,7 +59,7 @@ ASSIGNORS: Final[dict[str, Assignor]] = {"range": assign_range, "roundrobin": as
 
 
 def decode_subscription(metadata: bytes) -> list[str]:
-    """Return the topics to which a member subscribes; later versions of the metadata may add fields."""
+    """Return the topics to which a member subscribes; ignore fields that later versions have added."""
     subscription, _ = compiler.decode(Subscription, 0, metadata)
     return subscription.topics
 
@@ -68,7 +71,7 @@ def encode_assignment(partitions: Iterable[PartitionId]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[PartitionId]:
-    """Return the partitions of an encoded assignment, which may be b""; later versions may add fields."""
+    """Return the partitions of an encoded assignment ([] for b""); ignore fields of later versions."""
     if not data:
         return []
     assignment, _ = compiler.decode(Assignment, 0, data)

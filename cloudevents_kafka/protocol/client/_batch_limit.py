@@ -1,14 +1,14 @@
 """`BatchLimit`: the batch size of a partition whose leader has refused a batch as too large.
 
-All sizes are sizes of encoded batches, which brokers compare with ``max.message.bytes``. A batch may be
-refused even if each of its records is small. The rules:
+All sizes are the sizes of encoded batches; brokers compare these sizes with ``max.message.bytes``. A batch
+may be refused even if each of its records is small. The rules:
 
-1. A batch that is not smaller than a refused batch is split before it is sent, unless it contains only one
-   record.
+1. A batch that is at least as large as a refused batch is split before it is sent, unless the batch contains
+   only one record.
 2. The size of the next batch is halfway between the largest accepted size and the smallest refused size. When
    these two sizes differ by at most a tenth, the largest accepted size becomes the size of the next batch.
-3. After many accepted batches of about this size, the broker's limit may have been raised. Therefore, the
-   refused size is forgotten, and the batch size doubles until another batch is refused.
+3. After many accepted batches of about this size, the client forgets the refused size, because the broker's
+   limit may have been raised. Then the batch size doubles until another batch is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class BatchLimit:
         self._ratio = encoded / queued
 
     def allows(self, encoded: int) -> bool:
-        """Return whether this size is smaller than the refused size; True if no batch was refused."""
+        """Return whether a size is smaller than the refused size; return True if no batch was refused."""
         return self._refused is None or encoded < self._refused
 
     def refuse(self, encoded: int) -> None:

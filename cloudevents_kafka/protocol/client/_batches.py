@@ -60,7 +60,8 @@ class ProducerBatch:
     """Records of one partition that are sent together; the sequence number is the same in each attempt.
 
     The batch is not sent again before ``backoff`` expires. ``last_error`` is the error of the last attempt.
-    If brokers have lost earlier batches, the batch receives another producer id and sequence number.
+    If brokers have lost earlier batches, the batch receives another producer id or epoch, and another
+    sequence number.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ def encode_records(
     producer: ProducerId = NO_PRODUCER_ID,
     sequence: int = -1,
 ) -> bytes:
-    """Return the bytes for a version of Produce: a message set in versions 0 to 2, else a record batch."""
+    """Return the bytes of a message set for the versions 0 to 2 of Produce, otherwise of a record batch."""
     if version >= RECORD_BATCH_VERSION:
         return encode_batch(
             records,

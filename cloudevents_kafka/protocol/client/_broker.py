@@ -1,9 +1,10 @@
 """`connect`: opens a connection to a broker, learns the broker's versions, and logs in.
 
-Brokers from 0.10 on list their versions (ApiVersions, KIP-35). Older brokers must not be probed with one
-version after another: they answer an unknown version in an older layout, or not at all. After an ApiVersions
-request, a broker of 0.8 closes the connection; a broker of 0.9 drops the request, and answers the next
-request. Brokers of 0.8 and 0.9 are sent only the versions in `VERSIONS_0_8` and `VERSIONS_0_9`.
+Brokers from 0.10 on list their versions (ApiVersions, KIP-35). The client must not try one version after
+another with an older broker: older brokers answer an unknown version in an older layout, or not at all. After
+an ApiVersions request, a broker of 0.8 closes the connection; a broker of 0.9 drops the request, and answers
+the next request. To brokers of 0.8 and 0.9, the client sends only the versions in `VERSIONS_0_8` and
+`VERSIONS_0_9`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`RecordBuffer`: the records that a consumer has fetched and not returned yet."""
+"""`RecordBuffer`: the records that a consumer has fetched, but has not returned yet."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RecordBuffer:
     def decode(self, cursor: Cursor) -> None:
         """Decode the next slice of a cursor, and remove a finished cursor.
 
-        Raises the errors of `Cursor.take`, and then discards the later records of the partition, too.
+        If `Cursor.take` raises an error, discard the later records of the partition, and raise this error.
         """
         try:
             self.ready.extend(cursor.take())
@@ -96,7 +96,7 @@ class RecordBuffer:
         return next((cursor.position for cursor in self._cursors if cursor.key == key), None)
 
     def unread(self, messages: Sequence[Message]) -> None:
-        """Store returned records again, so that the next calls return these records once more."""
+        """Put returned records back into the buffer, so that the next calls return these records again."""
         for message in reversed(messages):
             self.ready.appendleft(message)
             self.positions[_key(message)] = message.record_offset

@@ -49,8 +49,8 @@ class Client(Closing):
     context, or True for the default context. ``sasl`` is `Plain`, `Scram` or `OAuthBearer`.
     ``request_api_versions=False`` is for brokers of 0.8 and 0.9, which cannot list their versions. If
     ``request_api_versions`` is True, a broker of 0.8 closes the first connections, and the client connects
-    again. ``max_response_bytes`` limits the size of a response. ``max_response_memory`` limits the memory of
-    a response's decoded elements, in bytes; the text and the bytes in these elements do not count.
+    again. ``max_response_bytes`` limits the size of a response. ``max_response_memory`` is the maximum
+    memory, in bytes, for a response's decoded array elements, not counting the text and bytes in them.
     ``metadata_max_age`` is the time in seconds after which producers and groups look for new partitions of
     their topics. ``trace`` is a function, an open text file, or the path of a file. Each sent or received
     frame is passed to ``trace``, except the frames of SASL.
@@ -82,7 +82,7 @@ class Client(Closing):
         metadata_max_age: float = 300.0,
         trace: Trace | str | Path | IO[str] | None = None,
     ) -> None:
-        """Check the arguments, without connecting; raise ValueError for a bad address or credentials."""
+        """Check the arguments, without connecting; raise ValueError for invalid addresses or credentials."""
         context = (ssl.create_default_context() if tls else None) if isinstance(tls, bool) else tls
         if sasl is not None:
             check_credentials(sasl)
@@ -104,7 +104,7 @@ class Client(Closing):
         """Return the brokers of the cluster and the metadata of ``topics``, or of all topics.
 
         A broker with auto.create.topics.enable creates missing topics, unless ``create`` is False. Brokers
-        before 0.11 create missing topics in any case. With such a broker, `Unsupported` is raised if
+        before 0.11 always create missing topics. With a broker before 0.11, `Unsupported` is raised if
         ``topics`` is passed and ``create`` is False.
 
         Examples:
@@ -132,7 +132,7 @@ class Client(Closing):
 
         ``time`` is in ms since the epoch, or is `LATEST` or `EARLIEST`. The result is None if all records are
         older than ``time``. With ``committed_only``, the partition ends before its first open transaction, as
-        it does for a consumer. Without ``committed_only``, the partition ends after its last record.
+        for a consumer with ``committed_only``. Otherwise, the partition ends after its last record.
 
         Examples:
             >>> from datetime import datetime, timezone
@@ -156,7 +156,7 @@ class Client(Closing):
         return offsets.committed(partitions, Deadline(self._timeout))
 
     def commit(self, group: str, offsets: Mapping[PartitionId, int]) -> None:
-        """Commit offsets for a group; raise `BrokerError` while the group has members."""
+        """Commit offsets for a group; raise `BrokerError` if the group has members."""
         group_offsets = GroupOffsets(self._cluster, group, committed_only=False)
         group_offsets.commit(offsets, Deadline(self._timeout))
 
@@ -205,11 +205,11 @@ class Client(Closing):
         """Return a producer, which must be closed.
 
         Records are sent when ``batch_records`` records or ``batch_bytes`` bytes are queued, or when the first
-        record has waited ``linger`` seconds. ``acks`` is 0 (no response), 1 (the leader has appended the
-        records) or -1 (all in-sync replicas have appended them). ``compression`` is "none", "gzip", "snappy",
-        "lz4" or "zstd". Keys are hashed as in the Java client, unless a ``partitioner`` is passed. If a
-        producer is ``idempotent``, brokers append a repeated batch only once. By default, a producer is
-        idempotent if ``acks`` is -1 and the broker supports idempotence.
+        record has waited ``linger`` seconds. ``acks`` says when a broker responds: never (0), after the
+        leader has appended the records (1), or after all in-sync replicas have appended the records (-1).
+        ``compression`` is "none", "gzip", "snappy", "lz4" or "zstd". Keys are hashed as in the Java client,
+        unless a ``partitioner`` is passed. If a producer is ``idempotent``, brokers append a repeated batch
+        only once. By default, a producer is idempotent if ``acks`` is -1 and the broker supports idempotence.
         """
         if acks not in {-1, 0, 1}:
             raise ValueError(f"acks must be 0, 1 or -1, got {acks}")
@@ -256,8 +256,8 @@ class Client(Closing):
         its first open transaction, and ``reset="latest"`` begins there. If a transaction commits an offset
         for the group, the consumer uses this offset when the transaction has ended. ``max_unpacked_bytes``
         limits the decompressed size of a batch. A consumer keeps the last responses, one decompressed batch,
-        and 500 records in memory. A consumer does not create topics, but brokers before 0.11 create a missing
-        topic that is read.
+        and up to 2,500 decoded records in memory. A consumer does not create topics, but a broker before 0.11
+        creates a missing topic when a consumer reads it.
         """
         settings = ConsumerSettings(
             reset=reset,

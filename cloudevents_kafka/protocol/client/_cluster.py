@@ -1,9 +1,9 @@
 """`Cluster`: the brokers, topics and leaders that a client knows, and one connection to each broker.
 
-Metadata is kept until a connection fails or a broker answers that the metadata is stale (Kafka's 0.8 protocol
-guide, "Partitioning and bootstrapping"). Old metadata is requested again, because a topic may have new
-partitions. Any bootstrap address may be dead, and any broker may be silent. Therefore, if a request can be
-answered by any broker, the client soon sends the request to a second broker, too.
+Metadata is stored until a connection fails or a broker answers that the metadata is stale (Kafka's 0.8
+protocol guide, "Partitioning and bootstrapping"). Old metadata is requested again, because a topic may have
+new partitions. Any bootstrap address may be dead, and any broker may be silent. Therefore, if the first
+broker does not answer soon, a request that any broker can answer is sent to a second broker, too.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Cluster:
         self.controller_id = -1
 
     def broker(self, node_id: int, deadline: Deadline) -> Connection:
-        """Return the connection to a broker; raise `Disconnected` if the metadata does not list it."""
+        """Return the connection to a broker; raise `Disconnected` if the broker is not in the metadata."""
         return self._connect(self._address(node_id, deadline), deadline)
 
     def broker_at(self, address: Address, deadline: Deadline) -> Connection:
@@ -66,10 +66,10 @@ class Cluster:
         return self._connect(address, deadline)
 
     def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
-        """Return a broker's connection, or None while a thread opens it; raise an error of this thread.
+        """Return the connection to a broker, or None while a thread opens the connection.
 
-        Raises `Disconnected` if the broker has closed the connection since the last call; the caller then
-        requests metadata again.
+        Raises the error of the thread if the thread has failed. Raises `Disconnected` if the broker has
+        closed the connection since the last call; the caller then requests metadata again.
         """
         self._check_open()
         address = self._address(node_id, deadline)
@@ -176,7 +176,7 @@ class Cluster:
     def fetch_metadata(
         self, topics: Sequence[str] | None, deadline: Deadline, *, create: bool = False
     ) -> messages.MetadataResponse:
-        """Request the metadata of topics (None: all) from any broker, store it and return it.
+        """Request the metadata of topics (None means all) from any broker; store and return the metadata.
 
         With ``create``, a broker with auto.create.topics.enable creates missing topics. Readers do not pass
         ``create``, because a topic that they read may have been deleted. A broker before 0.11 creates missing
@@ -278,7 +278,7 @@ class Cluster:
         return {topic: sorted(part.partition_index for part in found.get(topic, ())) for topic in topics}
 
     def _refresh(self, deadline: Deadline) -> None:
-        """Request the metadata of all topics again; a topic with an error keeps its old metadata."""
+        """Request the metadata of all topics again; if a topic has an error, keep its old metadata."""
         self._next_refresh = Deadline(self._settings.metadata_max_age)
         former = dict(self._topics)
         self.fetch_metadata(sorted(former), deadline)
@@ -289,9 +289,9 @@ class Cluster:
     ) -> _Result:
         """Call a function until it succeeds, and return its result.
 
-        Until the deadline, metadata is requested again before each further call, and the pauses between calls
-        grow. An error that is not retriable is raised at once; UNKNOWN_SERVER_ERROR is retriable if
-        ``unknown_errors`` is true.
+        After a retriable error, the function is called again, with new metadata and after a pause, until the
+        deadline. The pauses between calls grow. An error that is not retriable is raised at once.
+        UNKNOWN_SERVER_ERROR is retriable if ``unknown_errors`` is true.
         """
         pause, last = FIRST_PAUSE, None
         while True:

@@ -66,7 +66,7 @@ class Connection(FrameSocket):
         self._last_id = 0
 
     def version(self, request: type[Structure]) -> int:
-        """Return the version in which a request is sent; raise `Unsupported` without a common version."""
+        """Return the version in which a request is sent; raise `Unsupported` if no version is common."""
         return choose_version(request, self.versions)
 
     def request(self, message: Structure, deadline: Deadline, *, secret: bool = False) -> Any:
@@ -174,7 +174,7 @@ class Connection(FrameSocket):
         return bool(self._responses) or super().readable(seconds)
 
     def ended(self) -> bool:
-        """Return whether this side, or a broker that owes no response, has closed the connection."""
+        """Return whether the connection is closed; the broker's end counts only if no response is pending."""
         owed = self._pending or self._responses
         return self.closed if owed else super().ended()
 

@@ -200,7 +200,7 @@ class Consumer(Closing):
         offsets: Iterable[HasOffset] | None = None,
         asynchronous: bool = False,  # noqa: FBT001, FBT002, ARG002  # confluent-kafka's; here always False
     ) -> list[TopicPartition]:
-        """Commit the offset after ``message``, or ``offsets``, or all positions; return what is committed.
+        """Commit the offset after ``message``, or ``offsets``, or all positions; return these offsets.
 
         All positions are committed if neither ``message`` nor ``offsets`` is passed.
         """

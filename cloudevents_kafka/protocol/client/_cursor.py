@@ -1,7 +1,7 @@
 """`Cursor`: the fetched bytes of a partition; each call of `take` decodes a slice of the records.
 
 A batch of some kilobytes may expand to millions of records, and a response may contain thousands of such
-batches. So the memory contains only one slice of the records and the decompressed bytes of one batch at a
+batches. Therefore, only one slice of the records and the decompressed bytes of one batch are in memory at a
 time. A slice is small enough for `Consumer.poll` to return in time.
 """
 

@@ -1,9 +1,9 @@
 """`dial`: opens a TCP connection to one of the addresses of a host.
 
 A host name may have several addresses, some of which refuse connections or do not answer. The addresses are
-tried in the order in which the resolver returns them. The next attempt begins when an attempt fails, or after
-a short time, while the earlier attempts go on (RFC 8305); the first connection that succeeds is used. All
-attempts share the deadline, and the error states why each address failed.
+tried in the order in which the resolver returns them. The next attempt begins after a short time, or as soon
+as all earlier attempts have failed (RFC 8305). The earlier attempts continue, and the first connection that
+succeeds is used. All attempts share the deadline, and the error states why each address failed.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Attempts:
         attempt.close()
 
     def _finish(self, key: selectors.SelectorKey) -> socket.socket | None:
-        """Return the socket of an attempt if it is connected, else None."""
+        """Return the socket of a finished attempt, or None if the attempt has failed."""
         attempt: Any = key.fileobj
         self._selector.unregister(attempt)
         code = attempt.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)

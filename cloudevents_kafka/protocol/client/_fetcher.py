@@ -40,7 +40,7 @@ _ADVICE: Final = "to read later records, seek to a later offset"
 
 
 class _Partition:
-    """An assigned partition: its next offset, the size of a fetch, and the reason if it is not fetched now.
+    """An assigned partition: its next offset, its fetch size, and the pause or error that prevents a fetch.
 
     The offset is `EARLIEST` or `LATEST` until the leader has answered with the offset's number.
     """
@@ -181,7 +181,7 @@ class Fetcher:
                 self._handle_error(key, error)
 
     def _first_max_bytes(self, partitions: dict[PartitionId, _Partition]) -> dict[PartitionId, _Partition]:
-        """Return the first partitions, up to ``max_bytes`` in total; they are last in the next request."""
+        """Return the first partitions, up to ``max_bytes`` in total; in the next request, they are last."""
         first: dict[PartitionId, _Partition] = {}
         size = 0
         for key, partition in partitions.items():

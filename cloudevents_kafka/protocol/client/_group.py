@@ -194,7 +194,7 @@ class GroupMember:
         ]
 
     def _partitions(self, topic: str, deadline: Deadline) -> list[int]:
-        """Return a topic's partitions, or [] for a missing topic: the group still reads its other topics."""
+        """Return a topic's partitions, or [] for a missing topic, so that the group reads other topics."""
         try:
             return self._cluster.partitions(topic, deadline)
         except DeadlineExceeded as error:

@@ -23,10 +23,10 @@ _Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetF
 
 
 def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> _Request:
-    """Return a request that reads only committed records or offsets if ``committed_only`` is true.
+    """If ``committed_only`` is true, return a request that reads only committed records or offsets.
 
-    If the broker does not support this field of the request, the request is returned unchanged. Such a broker
-    has no transactions, or does not wait for transactions that commit offsets.
+    If the broker does not support the field for this, the request is returned unchanged. A broker without the
+    field has no transactions, or does not wait for transactions that commit offsets.
     """
     first, values = _FIELDS[type(request)]
     if not committed_only or broker.version(type(request)) < first:

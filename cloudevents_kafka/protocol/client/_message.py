@@ -155,7 +155,7 @@ class Message(msgspec.Struct, frozen=True):
         return self.delivery_error
 
     def __len__(self) -> int:
-        """Return the length of the value, 0 for a tombstone.
+        """Return the length of the value, or 0 for a tombstone.
 
         A message of length 0 is falsy, so compare messages with None.
         """

@@ -43,10 +43,11 @@ def offset_at(
     *,
     committed_only: bool,
 ) -> int | None:
-    """Return the offset of the first record at or after ``timestamp``: ms, `LATEST` or `EARLIEST`.
+    """Return the offset of the first record at or after ``timestamp``, or None if all records are older.
 
-    The result is None if all records are older. Brokers before 0.10.1 have only timestamps of segments. These
-    brokers return the first offset of the newest segment that is older than ``timestamp``.
+    ``timestamp`` is in ms since the epoch, or is `LATEST` or `EARLIEST`. Brokers before 0.10.1 store only the
+    timestamps of segments, and return the first offset of the newest segment that is older than
+    ``timestamp``.
     """
     request = offsets_request({topic_partition: timestamp})
     subject = "{}[{}]".format(*topic_partition)
@@ -65,7 +66,7 @@ def offset_at(
 
 
 def offsets_request(times: Mapping[PartitionId, int]) -> messages.ListOffsetsRequest:
-    """Return the request for the first offsets at or after times in ms, or for `LATEST` or `EARLIEST`."""
+    """Return a request for each partition's first offset at or after a time (ms, `LATEST` or `EARLIEST`)."""
     rows = (
         (topic, messages.ListOffsetsPartition(partition_index=partition, timestamp=time))
         for (topic, partition), time in times.items()
@@ -79,7 +80,7 @@ def offsets_request(times: Mapping[PartitionId, int]) -> messages.ListOffsetsReq
 def found_offsets(
     response: messages.ListOffsetsResponse,
 ) -> Iterator[tuple[PartitionId, messages.ListOffsetsPartitionResponse]]:
-    """Yield each partition of a response with an offset; brokers before 0.10.1 send a list of offsets."""
+    """Yield each partition with its row; take the first offset if a broker before 0.10.1 sent a list."""
     for topic in response.topics:
         for row in topic.partitions:
             if row.old_style_offsets:
@@ -94,7 +95,7 @@ def starts_of(
     deadline: Deadline,
     patience: Deadline | None = None,
 ) -> Offsets:
-    """Return the offsets; `STORED` and `UNKNOWN` become a number, `EARLIEST` or `LATEST`.
+    """Return the start offsets: replace `STORED` and `UNKNOWN` by a number, `EARLIEST` or `LATEST`.
 
     Raises the errors of `GroupOffsets.committed`, and `BrokerError` if an offset is missing and ``reset`` is
     "error".
@@ -121,8 +122,8 @@ class GroupOffsets:
 
     One thread at a time uses the connection.
 
-    ``generation`` and ``member_id`` are sent with commits; a client that is not a member omits both. With
-    ``committed_only``, an offset that an open transaction commits is unknown until the transaction ends
+    ``generation`` and ``member_id`` are sent with commits; a client that is not a member sends -1 and "".
+    With ``committed_only``, an offset that an open transaction commits is unknown until the transaction ends
     (KIP-447).
     """
 
@@ -137,7 +138,7 @@ class GroupOffsets:
 
     @contextmanager
     def coordinator(self, deadline: Deadline) -> Iterator[Connection]:
-        """Yield the connection to the coordinator; after an error, look up the coordinator again."""
+        """Yield the connection to the coordinator; after an error, the next call looks up the coordinator."""
         if not self._lock.acquire(timeout=deadline.at_most(threading.TIMEOUT_MAX)):
             raise DeadlineExceeded("the connection is busy while the group rebalances")
         try:
@@ -191,7 +192,7 @@ class GroupOffsets:
 
         If open transactions commit some of these offsets, the call waits for the end of the transactions. The
         call waits at most until ``patience``, or until the deadline if ``patience`` is None. If a transaction
-        is still open then, the call raises `BrokerError` with UNSTABLE_OFFSET_COMMIT.
+        is still open at this time, the call raises `BrokerError` with UNSTABLE_OFFSET_COMMIT.
         """
         request = messages.OffsetFetchRequest(
             group_id=self._group,

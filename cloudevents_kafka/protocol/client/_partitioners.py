@@ -2,8 +2,8 @@
 
 A partitioner is a function that is called with a key and the topic's partitions in ascending order, and
 returns one of these partitions. For a record without a key, the partitioner receives the partitions with a
-leader, or all partitions if none has a leader. Clients must hash keys in the same way to agree on partitions;
-`by_key` hashes keys as the Java client does.
+leader, or all partitions if no partition has a leader. To agree on partitions, clients must hash keys in the
+same way; `by_key` hashes keys as the Java client does.
 """
 
 from __future__ import annotations

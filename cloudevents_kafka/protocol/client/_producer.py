@@ -150,9 +150,9 @@ class Producer(Closing):
         return done
 
     def _take(self, count: int) -> tuple[int, _Report | None]:
-        """Remove finished records, up to the first record that has a callback.
+        """Remove up to ``count`` finished records, and stop after the first record that has a callback.
 
-        Return the number of removed records; also return the record with a callback, or None.
+        Return the number of removed records, and the record with a callback or None.
         """
         taken, last = 0, None
         with self._lock:
@@ -164,7 +164,7 @@ class Producer(Closing):
         return taken, last
 
     def flush(self, timeout: float = -1) -> int:
-        """Send all records now, and call their callbacks; return how many records are left at the timeout."""
+        """Send all records now, and call their callbacks; return the number of records that are left."""
         deadline = Deadline(timeout)
         with self._changed:
             self._flushing += 1
@@ -233,7 +233,7 @@ class Producer(Closing):
         self._sender.wake()
 
     def _seconds_to_wait(self) -> float:
-        """Return the seconds for which the sender may wait for responses if nothing wakes it."""
+        """Return the maximum number of seconds for which the sender may wait for responses."""
         delay = self._accumulator.next_delay()
         with self._changed:
             if not self._queue:

@@ -3,8 +3,8 @@
 The mechanisms are PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628, KIP-255).
 
 SCRAM is used without channel binding. Apache's brokers hash passwords as UTF-8; other brokers follow the RFC,
-and apply SASLprep first. So, if SASLprep changes a user or password, the client tries the original text, then
-the prepared text.
+and apply SASLprep first. Therefore, if SASLprep changes a user or password, the client tries the original
+text, and then the prepared text.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _refusal(answer: bytes) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return the printable characters of a broker's text; of a long text, return only the beginning."""
+    """Return the printable characters of a broker's text, and only the beginning of a long text."""
     return "".join(character for character in text if character.isprintable())[:_MAX_REASON]
 
 
@@ -205,7 +205,7 @@ def _iterations(text: str) -> int:
 
 
 def _values(message: bytes, names: str) -> list[str]:
-    """Return the values of a message's first attributes, "" for each missing attribute.
+    """Return the values of a message's first attributes; the value of a missing attribute is "".
 
     ``names`` are the names of these attributes, in the order of the message.
 

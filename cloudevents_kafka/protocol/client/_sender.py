@@ -91,7 +91,7 @@ class BatchSender:
         self._waker.close()
 
     def finish(self) -> None:
-        """Wait until brokers have processed all requests with acks 0, which brokers do not answer.
+        """Wait until brokers have processed the requests with acks 0; brokers do not answer these requests.
 
         A broker processes the requests of a connection in turn, so the broker's response to a later request
         proves that the earlier requests were processed. Brokers of 0.9 lost requests that arrived just before

@@ -134,7 +134,7 @@ class ProducerSettings(NamedTuple):
 
 
 class ConsumerSettings(NamedTuple):
-    """How to read records, and to join a group; see `Client.consumer`."""
+    """How to read records and how to join a group; see `Client.consumer`."""
 
     reset: OffsetReset
     auto_commit: float | None

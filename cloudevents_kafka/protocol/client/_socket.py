@@ -67,7 +67,7 @@ class FrameSocket:
         return bool(self.closed or pending or wait_readable([self], seconds))
 
     def ended(self) -> bool:
-        """Return whether the other end has closed a connection on which no frame is expected."""
+        """Return whether the connection is closed by either side; call this only if no frame is expected."""
         if self.closed or self._forks != forks.number:
             return self.closed
         try:
@@ -127,7 +127,7 @@ class FrameSocket:
             raise
 
     def read(self, deadline: Deadline) -> bytes:
-        """Return the next frame, without its size; after a timeout, the next call continues the frame."""
+        """Return the next frame, without its size; after a timeout, call again to continue the same frame."""
         self._fill(4, deadline)
         try:
             size = frames.decode_size(bytes(self._received[:4]), max_size=self._max_frame_bytes)
