@@ -14,7 +14,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def kafka_broker() -> Iterator[LocalBroker]:
-    """Run one real local Kafka for the whole test session.
+    """Run one real local Kafka broker for the whole test session.
 
     Examples:
         >>> from cloudevents_kafka.testing import LocalBroker

@@ -3,7 +3,7 @@
 In Kafka 0.7, offsets are byte positions; keys, replicas and versions were added later. Read `messages`
 (requests and responses), `frames`, `message_set`, `_connection` (the client), then `_znodes` (the nodes in
 ZooKeeper), `partitions` (how clients share partitions) and `zookeeper`. The module `zookeeper` must be
-imported by its name. This module needs kazoo, which the extra ``protocol`` installs.
+imported explicitly. The module needs kazoo, which the extra ``protocol`` installs.
 """
 
 from cloudevents_kafka.protocol.v07._connection import Connection

@@ -40,10 +40,10 @@ _S = TypeVar("_S", bound=Structure)
 class Connection(FrameSocket, Closing):
     """A connection to the broker at ``host:port``; not thread-safe.
 
-    ``timeout`` is the maximum time of a whole call in seconds; ``max_response_size`` is the size of the
-    largest accepted response in bytes. Responses have no correlation id. So a call that fails midway, or
-    times out, closes the connection: otherwise, the late response would be taken for the response to the next
-    request. The methods raise `Disconnected` and `DeadlineExceeded`.
+    ``timeout`` is the maximum time of a whole call, in seconds; ``max_response_size`` is the maximum size of
+    a response, in bytes. Responses have no correlation id. Therefore, a call that fails midway, or times out,
+    closes the connection: otherwise, the late response would be taken for the response to the next request.
+    The methods raise `Disconnected` and `DeadlineExceeded`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -64,9 +64,10 @@ class Connection(FrameSocket, Closing):
         """Append messages to a partition, or to a partition that the broker chooses (`ANY_PARTITION`).
 
         The broker creates a topic that does not exist. The broker does not respond. If the broker refuses the
-        messages (a wrong checksum, a partition out of range, an invalid topic name), the broker closes the
-        connection. The next call of `fetch` or `offsets` then raises `Disconnected`. But the broker may also
-        close an idle connection, so `produce` first connects again if the connection is closed.
+        messages, because of a wrong checksum, a partition out of range or an invalid topic name, the broker
+        closes the connection. The next call of `fetch` or `offsets` then raises `Disconnected`. But the
+        broker may also close an idle connection, so `produce` first connects again if the connection is
+        closed.
         """
         self._produce(_produce(topic, partition, messages))
 
@@ -79,12 +80,12 @@ class Connection(FrameSocket, Closing):
         self._produce(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
 
     def fetch(self, topic: str, partition: int, offset: int, max_size: int) -> MessageSet:
-        """Return up to ``max_size`` bytes of a partition's log from the offset of a message.
+        """Return up to ``max_size`` bytes of a partition's log, beginning at the offset of a message.
 
-        An empty message set means the end of the log, or an unknown topic. A message set does not extend
-        beyond the end of its log segment; continue at the message set's ``next_offset``. If the message set
-        contains only a partial message, fetch with a larger size. The method `messages` does all of this.
-        Raises `PartitionError`.
+        An empty message set means that the offset is the end of the log, or that the topic is unknown. A
+        message set does not extend beyond the end of its log segment; to read more, fetch from the message
+        set's ``next_offset``. If the message set contains only a partial message, fetch with a larger size.
+        The method `messages` does all of this. Raises `PartitionError`.
         """
         request = FetchRequest(topic=_topic(topic), partition=partition, offset=offset, max_size=max_size)
         response = self._exchange(request, FetchResponse)
@@ -106,7 +107,7 @@ class Connection(FrameSocket, Closing):
         return [_part(part, response) for part, response in zip(parts, responses, strict=True)]
 
     def offsets(self, topic: str, partition: int, time: int = LATEST, max_number: int = 1) -> list[int]:
-        """Return the start offsets of the segments that were last written before a time, highest first.
+        """Return the start offsets of the segments whose last write was before a time, highest offset first.
 
         ``time`` is in milliseconds since 1970. With `LATEST`, the result also contains the end of the log.
         With `EARLIEST`, the result contains only the start of the log. The broker closes the connection if

@@ -49,7 +49,7 @@ class Broker(NamedTuple):
 
 
 class BrokerPartition(NamedTuple):
-    """A partition of a topic on a broker; written as text, it is "broker-partition".
+    """A partition of a topic on a broker; `str` returns the text "broker-partition".
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
@@ -82,7 +82,7 @@ def consumer_path(group: str, consumer: str) -> str:
 def partition_path(
     group: str, kind: Literal["owners", "offsets"], topic: str, partition: BrokerPartition
 ) -> str:
-    """Return the path of the node with a partition's owner or offset in a group."""
+    """Return the path of the node that stores a partition's owner in a group, or the group's offset."""
     return f"/consumers/{_name(group)}/{kind}/{_name(topic)}/{partition}"
 
 

@@ -1,7 +1,7 @@
 """Frames of Kafka 0.7: a length, then either a request type and a request, or a response.
 
-Frames have no correlation id: responses are in the order of the requests, and the type of a response follows
-from its request.
+Frames have no correlation id: responses are in the order of the requests, and a request determines the type
+of its response.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _S = TypeVar("_S", bound=Structure)
 
 
 def encode_request(request: Structure) -> bytes:
-    """Return a request's frame with its length; raise `Unencodable`, also if a topic is not ASCII.
+    """Return the frame of a request, including the frame's length.
 
-    The broker checks whether a topic is a valid folder name; `Connection` checks this, too.
+    Raises `Unencodable` if a value does not fit its field, or if a topic is not ASCII. The broker checks
+    whether a topic is a valid folder name; `Connection` checks this, too.
     """
     for topic in _topics(request):
         if not topic.isascii():
@@ -42,9 +43,9 @@ def encode_request(request: Structure) -> bytes:
 
 
 def decode_request(data: bytes) -> Structure:
-    """Return the request of a frame without its length; raise `Unsupported`, `Malformed` or `Truncated`.
+    """Return a decoded request; ``data`` is the request's frame without the length.
 
-    A topic that is not ASCII is malformed.
+    Raises `Unsupported`, `Malformed` or `Truncated`. A topic that is not ASCII is malformed.
     """
     header, at = compiler.decode(RequestHeader, 0, data)
     structure = REQUESTS.get(header.request_type)
@@ -78,12 +79,15 @@ def unknown_request_type(type: int) -> str:
 
 
 def encode_response(response: Structure) -> bytes:
-    """Return the frame of a response, with its length; raise `Unencodable`."""
+    """Return the frame of a response, including the frame's length; raise `Unencodable`."""
     return add_size(compiler.encode(response, 0))
 
 
 def decode_response(structure: type[_S], data: bytes) -> _S:
-    """Return the response of a frame without its length; raise `Malformed` or `Truncated`."""
+    """Return a decoded response; ``data`` is the response's frame without the length.
+
+    Raises `Malformed` or `Truncated`.
+    """
     return decode_body(structure, 0, data)
 
 

@@ -75,7 +75,7 @@ class Entry(NamedTuple):
 def encode(messages: Iterable[Message | bytes]) -> bytes:
     """Return the bytes of a message set; a payload (bytes) becomes a message of magic 1.
 
-    Raises `Unencodable`.
+    Raises `Unencodable` for a message with an invalid field.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -97,7 +97,7 @@ def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class MessageSet:
-    """A range of a log; it may end within a message, and even within the LENGTH of a message.
+    """A range of a log; the range may end within a message, and even within the LENGTH of a message.
 
     Iteration yields each `Entry`, including the entries of compressed message sets. ``limit`` is the largest
     decompressed size of one message in bytes. Iteration raises `Malformed` or `Corrupt` at the first bytes

@@ -1,10 +1,10 @@
 """The requests, responses and error codes of Kafka 0.7.
 
-Messages of Kafka 0.7 have no versions; here, all messages have version 0. A request frame consists of
-REQUEST_LENGTH, REQUEST_TYPE and one of these requests. Kafka's wiki draws TOPIC and PARTITION as parts of the
-header; here they are fields of the request, so that single and multi requests have the same header. A multi
-request consists of an int16 COUNT and COUNT single requests. A response frame consists of RESPONSE_LENGTH and
-one of these responses.
+Messages of Kafka 0.7 have no versions; in this module, all messages have version 0. A request frame consists
+of REQUEST_LENGTH, REQUEST_TYPE and a request. In Kafka's wiki, TOPIC and PARTITION are parts of the header;
+in this module, they are fields of the request, so that single and multi requests have the same header. A
+multi request consists of an int16 COUNT and COUNT single requests. A response frame consists of
+RESPONSE_LENGTH and a response.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ANY_PARTITION: Final = -1
 
 
 class RequestType(IntEnum):
-    """The values of REQUEST_TYPE, with the names in Kafka's wiki."""
+    """The values of REQUEST_TYPE, with their names from Kafka's wiki."""
 
     PRODUCE = 0
     FETCH = 1
@@ -118,7 +118,7 @@ class MultiProduceRequest(Structure, kw_only=True):
 
 
 class OffsetsRequest(Structure, kw_only=True):
-    """List the starts of segments that were last written before ``time``.
+    """List the start offsets of the segments whose last write was before ``time``.
 
     ``time`` is in ms since 1970, or LATEST or EARLIEST.
     """
@@ -141,7 +141,7 @@ class FetchResponse(Structure, kw_only=True):
 
 
 class MultiFetchResponse(Structure, kw_only=True):
-    """A `FetchResponse` for each fetch, each with its own length and error code.
+    """A `FetchResponse` for each fetch; each `FetchResponse` has its own length and error code.
 
     See `frames.split_responses` and `frames.join_responses`.
     """

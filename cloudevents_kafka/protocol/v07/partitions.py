@@ -18,7 +18,7 @@ __all__ = ["BrokerPartition", "Cluster", "Group", "by_key"]
 class Cluster(NamedTuple):
     """The live brokers, by id, and for each topic the number of partitions on each broker.
 
-    ``problems`` describes malformed nodes in ZooKeeper; these nodes are otherwise ignored.
+    ``problems`` describes malformed nodes in ZooKeeper; apart from this, malformed nodes are ignored.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import Cluster
@@ -43,7 +43,7 @@ class Cluster(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The consumers of a group, each with its number of streams for each topic.
+    """The consumers of a group; for each consumer, the number of its streams for each topic.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import Cluster, Group
@@ -57,7 +57,7 @@ class Group(NamedTuple):
     problems: tuple[str, ...] = ()
 
     def assignment(self, topic: str, cluster: Cluster) -> dict[str, list[BrokerPartition]]:
-        """Return the partitions of each stream ("consumer-0", "consumer-1", ...)."""
+        """Return a dict from each stream ("consumer-0", "consumer-1", ...) to its partitions."""
         streams = [
             f"{consumer}-{number}"
             for consumer, topics in self.consumers.items()

@@ -103,7 +103,7 @@ class Watcher(Generic[_T]):
     def value(self, path: str) -> bytes | None:
         """Return a node's value, or None if the node no longer exists.
 
-        If the node is deleted later, a watch on its parent's children sends a notification, too.
+        If the node is deleted later, the watch on the children of its parent sends a notification, too.
         """
         return _value(self._client, path, self._on_event)
 
@@ -208,7 +208,7 @@ def _parse_consumer(name: str, value: bytes, path: str) -> tuple[str, dict[str, 
 
 
 def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: float = TIMEOUT) -> None:
-    """Create an ephemeral node and its missing parents; if this session owns the node, set the node's value.
+    """Create an ephemeral node and its missing parents; set the value if this session already owns the node.
 
     ``creator`` is the value of the parent nodes that are created. Raises `NodeExists` if another session
     still owns the node after ``timeout`` seconds.
@@ -323,7 +323,7 @@ def _value(client: Any, path: str, watch: Callable[[object], None] | None = None
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Yield; raise `Disconnected` in place of kazoo's errors."""
+    """Yield for a `with` block; raise `Disconnected` in place of kazoo's errors."""
     from kazoo.exceptions import KazooException
     from kazoo.handlers.threading import KazooTimeoutError
 

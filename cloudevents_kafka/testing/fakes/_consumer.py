@@ -168,7 +168,7 @@ class FakeConsumer(Closing):
         self._assign(partitions)
 
     def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Stop reading these partitions; with ``auto_commit``, first commit their positions."""
+        """Stop reading these partitions; with ``auto_commit``, first commit their stored offsets."""
         self._check_open()
         check_places(partitions)
         for part in partitions:
@@ -180,7 +180,7 @@ class FakeConsumer(Closing):
         self._clear(commit=self._auto_commit, only=set(map(_to_key, partitions)))
 
     def unassign(self) -> None:
-        """Stop reading all partitions; with ``auto_commit``, first commit their positions."""
+        """Stop reading all partitions; with ``auto_commit``, first commit their stored offsets."""
         self._check_open()
         self._clear(commit=self._auto_commit)
 
@@ -228,7 +228,7 @@ class FakeConsumer(Closing):
     def commit(
         self, message: Any = None, offsets: Sequence[TopicPartition] | None = None, asynchronous: bool = True
     ) -> list[TopicPartition] | None:
-        """Commit ``offsets``, or the offset after ``message``, or by default the positions of all partitions.
+        """Commit ``offsets``, or the offset after ``message``, or by default the stored offsets.
 
         Return the committed offsets, or None if the commit is asynchronous.
         """
@@ -260,7 +260,7 @@ class FakeConsumer(Closing):
         self._stored.update(chosen)
 
     def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
-        """Return the committed offsets of partitions; -1001 for a partition without a committed offset."""
+        """Return the committed offset of each partition; -1001 means that no offset is committed."""
         self._check_open()
         check_places(partitions)
         check_seconds(timeout)
@@ -269,7 +269,7 @@ class FakeConsumer(Closing):
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Return the offset after the last message that was read from each partition.
 
-        The offset is -1001 if no message was read since a seek.
+        The offset is -1001 if no message was read since the assignment, or since the last seek.
         """
         self._check_open()
         check_places(partitions)
@@ -336,7 +336,7 @@ class FakeConsumer(Closing):
         return cluster_metadata(self.log, topic, timeout)
 
     def close(self) -> None:
-        """Revoke all partitions, and refuse further calls; with ``auto_commit``, commit the positions."""
+        """Revoke all partitions, and refuse further calls; with ``auto_commit``, commit stored offsets."""
         try:
             if not self._closed:
                 self.rebalance()
@@ -402,8 +402,8 @@ class FakeConsumer(Closing):
     def _start_offset(self, part: TopicPartition) -> int:
         """Return the first offset to read in a partition.
 
-        The result is the offset in the assignment, the committed offset, or the offset of
-        ``auto_offset_reset``.
+        The result is the offset in the assignment. If the assignment does not contain an offset, the result
+        is the committed offset. If no offset is committed, ``auto_offset_reset`` determines the result.
         """
         tp = _to_key(part)
         if part.offset >= 0:

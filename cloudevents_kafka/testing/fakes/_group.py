@@ -8,7 +8,7 @@ from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId
 
 
 class FakeGroup:
-    """The committed offsets of a group, and the group's generation at the time of the consumer's request."""
+    """The committed offsets of a group, and the group's generation when this object was created."""
 
     def __init__(
         self, offsets: dict[PartitionId, int], log: FakeLog, current_generation: Callable[[], int]
@@ -20,5 +20,5 @@ class FakeGroup:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the group was rebalanced after the request; a broker would then refuse commits."""
+        """Whether the group was rebalanced after this object was created; then a broker refuses commits."""
         return self._generation != self._current_generation()

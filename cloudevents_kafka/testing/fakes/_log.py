@@ -80,9 +80,9 @@ class FakeLog:
         return 0 <= number < self.partitions or 0 <= number < self.partition_count(topic)
 
     def offset_at(self, topic_partition: PartitionId, timestamp: int) -> int:
-        """Return the offset of a partition's first message at or after a time, or -1.
+        """Return the offset of a partition's first message at or after a time.
 
-        The time is in milliseconds since the epoch.
+        The time is in milliseconds since the epoch. The result is -1 if all messages are earlier.
         """
         entries = self._entries.get(topic_partition, ())
         found = (n for n, entry in enumerate(entries) if entry.message.timestamp()[1] >= timestamp)
@@ -93,7 +93,7 @@ class FakeLog:
         return len(self._entries.get(topic_partition, ()))
 
     def read(self, topic_partition: PartitionId, offset: int) -> FakeMessage | None:
-        """Return the first readable message at or after an offset, or None."""
+        """Return the first readable message at or after an offset, or None if there is no such message."""
         for entry in self._entries.get(topic_partition, ())[offset:]:
             if entry.state == "open":
                 return None
@@ -110,7 +110,7 @@ class FakeLog:
 
 
 def kafka_error(code: str, reason: str | None = None, **flags: bool) -> KafkaError:
-    """Return the `KafkaError` with a name, such as ``_MSG_TIMED_OUT``; pass ``flags`` to its constructor."""
+    """Return the `KafkaError` of a name such as ``_MSG_TIMED_OUT``; pass ``flags`` to the constructor."""
     from confluent_kafka import KafkaError  # takes 120 ms, needed only for errors
 
     number = getattr(KafkaError, code)

@@ -112,7 +112,7 @@ class FakeMessage:
         self._headers = to_headers(headers)
 
     def __len__(self) -> int:
-        """Return the length of the value, or 0 without a value; so a message without a value is falsy."""
+        """Return the length of the value, or 0 without a value: a message without a value is falsy."""
         return len(self._value or b"")
 
     def __repr__(self) -> str:

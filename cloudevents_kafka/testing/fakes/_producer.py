@@ -54,8 +54,8 @@ class FakeProducer(Closing):
     tested in three ways: ``queue_limit`` makes `produce` raise BufferError, `fail_next` makes deliveries
     fail, and ``hold`` leaves messages in the queue. ``transactional=True`` allows transactions, as the
     setting ``transactional.id`` does. After a failed delivery, a transaction can only be aborted. The method
-    `fail_transaction` makes the next transaction fail. Threads may share a `FakeProducer`, as they may share
-    a real producer.
+    `fail_transaction` makes the next transaction fail. Like a real producer, a `FakeProducer` may be shared
+    by several threads.
 
     The fake refuses the same calls and arguments as the real producer: arguments of wrong types, messages of
     more than ``max_bytes`` (``message.max.bytes``), and topics and partitions that cannot exist. If a topic
@@ -133,9 +133,9 @@ class FakeProducer(Closing):
     ) -> None:
         """Queue a message; raise `BufferError` if the queue is full, and other errors like the real client.
 
-        If no partition is passed, the partition follows from the CRC-32 of the key, as in the real client by
-        default. Messages without a key are then sent to partition 0. A header name with surrogates raises
-        `SystemError`, because such a name crashes the real client.
+        If no partition is passed, the CRC-32 of the key determines the partition, as in the real client by
+        default. A message without a key and partition is sent to partition 0. A header name with surrogates
+        raises `SystemError`, because such a name crashes the real client.
         """
         self._check_open()
         check_produced(topic, partition, timestamp)
@@ -290,7 +290,7 @@ class FakeProducer(Closing):
         return crc32(key) % self.log.partitions if key else 0
 
     def _deliver_next(self) -> _Pending | None:
-        """Deliver the next message, or make its delivery fail; return the message, or None if there is none.
+        """Deliver the next message, or make its delivery fail; return the message or None.
 
         The result is None if the queue is empty, or if ``hold`` is set and the next message has no error.
         """
@@ -347,7 +347,7 @@ class FakeProducer(Closing):
 
 
 def _report_message(message: FakeMessage, error: KafkaError | None) -> FakeMessage:
-    """Return the message of a delivery report, which contains no headers, as in the real client."""
+    """Return the message of a delivery report; as in the real client, the message contains no headers."""
     report = copy(message)
     report.set_headers(None)
     report._error = error  # noqa: SLF001 (the client sets it)

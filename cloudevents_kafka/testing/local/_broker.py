@@ -39,14 +39,14 @@ class LocalBroker:
             broker.create_topic("orders", partitions=3)
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-    The broker is ready when the block begins. At the end of the block, the broker is stopped and its data is
-    removed. This also happens after Ctrl-C, or if this process is killed. When a machine uses `LocalBroker`
-    for the first time, Kafka (45 MB) is downloaded into the cache.
+    The broker is ready when the block begins. At the end of the block, after Ctrl-C, or if this process is
+    killed, the broker is stopped and its data is removed. When a machine uses `LocalBroker` for the first
+    time, Kafka (45 MB) is downloaded into the cache.
 
     `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the broker's
-    data, which is not removed; `port` is a fixed port for clients. `jvm_options` are Java options, such as
-    ``-Xmx1g``. `start_seconds` is the longest time that a start may take. `version` is the version of Kafka,
-    3.9.1 or later.
+    data; this folder is not removed. `port` is a fixed port for clients. `jvm_options` are Java options, such
+    as ``-Xmx1g``. `start_seconds` is the longest time that a start may take. `version` is the version of
+    Kafka, 3.9.1 or later.
 
     Examples:
         >>> from confluent_kafka import Producer
@@ -113,7 +113,7 @@ class LocalBroker:
 
     @property
     def log_file(self) -> Path:
-        """The path of the broker's log, with warnings and errors unless `jvm_options` change the level."""
+        """The path of the broker's log of warnings and errors; `jvm_options` can change the log level."""
         return self.folder / "broker.log"
 
     def start(self) -> Self:
@@ -121,7 +121,7 @@ class LocalBroker:
 
         After `kill`, the broker starts with the same data and port.
 
-        Raises `NoJava` or `NoJars`, or `BrokerFailed`, which contains the end of the broker's log.
+        Raises `NoJava`, `NoJars` or `BrokerFailed`; a `BrokerFailed` contains the end of the broker's log.
         """
         if self.running:
             return self
@@ -136,7 +136,7 @@ class LocalBroker:
         return self
 
     def stop(self) -> None:
-        """Stop the broker; with a `data_dir`, shut it down properly and keep the data, else delete it."""
+        """Stop the broker and delete its data; with a `data_dir`, shut it down properly and keep the data."""
         if self._process is not None:
             self._process.kill() if self._data_dir is None else self._process.terminate()
             self._process = None

@@ -2,9 +2,9 @@
 
 Without prepared data, formatting a data folder would need an additional start of Java. The first consumer
 would wait three seconds until the internal topics are created. Loading classes would take most of a broker's
-start. To avoid these delays, one broker is started in advance, used as in a test, and shut down. The cache
-then contains a formatted data folder, a data folder with the internal topics, and an archive of the loaded
-classes (AppCDS; Java ignores an archive that does not match).
+start time. To avoid these delays, one broker is started in advance, used as in a test, and shut down. The
+cache then contains a formatted data folder, a data folder with the internal topics, and an archive of the
+loaded classes (AppCDS). Java ignores an archive that does not match.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class PreparedBroker:
 def prepare(version: str = KAFKA_VERSION) -> PreparedBroker:
     """Return a `PreparedBroker` for a version of Kafka, from the cache if the cache contains its data.
 
-    Otherwise, Kafka is downloaded and the data is prepared, in about a minute. Raises `NoJava`, `NoJars`, or
-    `BrokerFailed` if the broker does not run.
+    If the cache does not contain the data, Kafka is downloaded and the data is prepared, in about a minute.
+    Raises `NoJava`, `NoJars`, or `BrokerFailed` if the broker does not run.
     """
     java = find_java()
     jars = tuple(resolve(kafka_coordinates(version)))

@@ -72,7 +72,7 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct free ports; another program may use such a port before the caller does."""
+    """Return distinct free ports; another program may use one of these ports before the caller uses it."""
     # Random, so that brokers that start at once choose different ports.
     candidates = random.sample(_PORTS, len(_PORTS))
     ports = list(itertools.islice(filter(is_free, candidates), count))
@@ -103,7 +103,7 @@ def write_properties(path: Path, settings: Mapping[str, object]) -> None:
 
 
 def as_texts(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return settings whose values are texts that Kafka reads, such as "true" for True."""
+    """Return the settings with values as text in Kafka's notation, such as "true" for True."""
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in settings.items()
@@ -111,5 +111,5 @@ def as_texts(settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def can_use_internal_topics(overrides: Mapping[str, object]) -> bool:
-    """Return whether the prepared internal topics suit a broker with these settings."""
+    """Return whether a broker with these settings can use the prepared internal topics."""
     return not any(name.startswith(_INTERNAL_TOPIC_PREFIXES) for name in overrides)
