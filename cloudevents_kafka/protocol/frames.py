@@ -71,7 +71,7 @@ def encode_request(
 
 
 def decode_request(data: bytes) -> Request:
-    """Return a decoded request, as a broker does; ``data`` is the request's frame without the size.
+    """Return the request that a broker would decode; ``data`` is the request's frame without the size.
 
     Raises `Unsupported` if `APIS` does not contain the API or the version. Raises `Malformed` or `Truncated`
     for wrong bytes.

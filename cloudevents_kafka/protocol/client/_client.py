@@ -50,10 +50,10 @@ class Client(Closing):
     ``request_api_versions=False`` is for brokers of 0.8 and 0.9, which cannot list their versions. If
     ``request_api_versions`` is True, a broker of 0.8 closes the first connections, and the client connects
     again. ``max_response_bytes`` limits the size of a response. ``max_response_memory`` is the maximum
-    memory, in bytes, for a response's decoded array elements, not counting the text and bytes in them.
-    ``metadata_max_age`` is the time in seconds after which producers and groups look for new partitions of
-    their topics. ``trace`` is a function, an open text file, or the path of a file. Each sent or received
-    frame is passed to ``trace``, except the frames of SASL.
+    memory, in bytes, for the decoded array elements of a response; the text and the bytes in these elements
+    do not count. ``metadata_max_age`` is the time in seconds after which producers and groups look for new
+    partitions of their topics. ``trace`` is a function, an open text file, or the path of a file. Each sent
+    or received frame is passed to ``trace``, except the frames of SASL.
 
     Only one thread may use a client. Producers and consumers open their own connections, and must be closed
     separately.
@@ -253,11 +253,11 @@ class Client(Closing):
         to ``max_wait`` seconds for ``min_bytes`` bytes, and returns up to ``partition_bytes`` bytes of each
         partition. If one message is larger than ``partition_bytes``, the fetch returns up to ``max_bytes``
         bytes. ``committed_only`` hides records of open and aborted transactions: a partition then ends before
-        its first open transaction, and ``reset="latest"`` begins there. If a transaction commits an offset
-        for the group, the consumer uses this offset when the transaction has ended. ``max_unpacked_bytes``
-        limits the decompressed size of a batch. A consumer keeps the last responses, one decompressed batch,
-        and up to 2,500 decoded records in memory. A consumer does not create topics, but a broker before 0.11
-        creates a missing topic when a consumer reads it.
+        its first open transaction, and ``reset="latest"`` begins at this end. If a transaction commits an
+        offset for the group, the consumer uses this offset when the transaction has ended.
+        ``max_unpacked_bytes`` limits the decompressed size of a batch. A consumer keeps the last responses,
+        one decompressed batch, and up to 2,500 decoded records in memory. A consumer does not create topics,
+        but a broker before 0.11 creates a missing topic when a consumer reads it.
         """
         settings = ConsumerSettings(
             reset=reset,

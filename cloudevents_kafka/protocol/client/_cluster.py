@@ -289,8 +289,8 @@ class Cluster:
     ) -> _Result:
         """Call a function until it succeeds, and return its result.
 
-        After a retriable error, the function is called again, with new metadata and after a pause, until the
-        deadline. The pauses between calls grow. An error that is not retriable is raised at once.
+        After a retriable error, metadata is requested again, and the function is called again after a pause,
+        until the deadline. The pauses between calls grow. An error that is not retriable is raised at once.
         UNKNOWN_SERVER_ERROR is retriable if ``unknown_errors`` is true.
         """
         pause, last = FIRST_PAUSE, None

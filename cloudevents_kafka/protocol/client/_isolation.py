@@ -25,8 +25,8 @@ _Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetF
 def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> _Request:
     """If ``committed_only`` is true, return a request that reads only committed records or offsets.
 
-    If the broker does not support the field for this, the request is returned unchanged. A broker without the
-    field has no transactions, or does not wait for transactions that commit offsets.
+    If the broker does not support the isolation field of the request, the request is returned unchanged. A
+    broker without this field has no transactions, or does not wait for transactions that commit offsets.
     """
     first, values = _FIELDS[type(request)]
     if not committed_only or broker.version(type(request)) < first:

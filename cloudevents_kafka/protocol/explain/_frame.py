@@ -1,4 +1,4 @@
-"""Functions that explain the fields of a frame (size, header, message, records) and a capture's frames."""
+"""Explanations of a frame's fields (size, header, message and records), and of all frames of a capture."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _SIZE: Final = VARINTS["varint32"]
 
 
 def explain_records(cursor: Cursor, path: str, depth: int = 0) -> None:
-    """Explain the entries from the cursor to its end; an invalid entry is added as a problem."""
+    """Explain the entries from the cursor's index to the cursor's end; add an invalid entry as a problem."""
     number = 0
     while cursor.at < cursor.end:
         where = f"{path}[{number}]"

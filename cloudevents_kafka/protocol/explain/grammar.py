@@ -31,7 +31,7 @@ MESSAGE_SETS: Final = Versions(0, 2)
 
 
 class Production(NamedTuple):
-    """A production of the grammar: a name, a right side, and the productions of the right side's names.
+    """A production of the grammar: a name, a right side, and the productions of names on the right side.
 
     The name is "" while it is unknown.
     """
@@ -84,7 +84,7 @@ def _structure(layout: Layout) -> Production:
 
 
 def _field(field: LayoutField, version: int) -> Production:
-    """Return the right side for a field, with the field's name in the guide if there is one."""
+    """Return the grammar's right side for a field; the name comes from Kafka's guide if it has one."""
     name = field.declared.wire.guide
     if isinstance(field.codec, LengthPrefixed) and field.codec.type is RECORDS and version in MESSAGE_SETS:
         return Production("", name or "", (Production((name or "").split()[0], "int32"),))

@@ -78,7 +78,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 
 
 class ApiVersionsResponse(Structure, kw_only=True):
-    """The versions of all APIs; without tagged fields in the header, so that any client can decode it."""
+    """The versions of all APIs; the header has no tagged fields, so that any client can decode the header."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
 

@@ -61,7 +61,7 @@ class ForgottenTopic(Structure, kw_only=True):
 
 
 class FetchRequest(Structure, kw_only=True):
-    """Fetch records; wait up to ``max_wait_ms`` for ``min_bytes``.
+    """Fetch records; the broker waits up to ``max_wait_ms`` for at least ``min_bytes`` bytes.
 
     Session epoch -1 means a fetch without a session.
     """

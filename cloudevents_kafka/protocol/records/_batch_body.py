@@ -8,8 +8,8 @@
 
 All varints are zigzag encoded (see `varint`). The two decoding functions are long on purpose: a consumer
 spends most of its time in these functions, and a function call for each number would double this time. Most
-lengths are encoded in one byte. If ``byte & 0x81`` is 0, the length has only this byte, and is equal to
-``byte >> 1``. Deltas are often encoded in two bytes.
+lengths are encoded in one byte. If ``byte & 0x81`` is 0, the length has only this byte, and is the
+non-negative number ``byte >> 1``. Deltas are often encoded in two bytes.
 """
 
 from __future__ import annotations

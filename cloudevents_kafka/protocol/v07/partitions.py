@@ -18,7 +18,7 @@ __all__ = ["BrokerPartition", "Cluster", "Group", "by_key"]
 class Cluster(NamedTuple):
     """The live brokers, by id, and for each topic the number of partitions on each broker.
 
-    ``problems`` describes malformed nodes in ZooKeeper; apart from this, malformed nodes are ignored.
+    Malformed nodes in ZooKeeper are ignored; ``problems`` describes these nodes.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import Cluster
@@ -43,7 +43,7 @@ class Cluster(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The consumers of a group; for each consumer, the number of its streams for each topic.
+    """The consumers of a group, with each consumer's number of streams for each topic.
 
     Examples:
         >>> from cloudevents_kafka.protocol.v07.partitions import Cluster, Group

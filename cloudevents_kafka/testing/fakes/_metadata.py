@@ -1,4 +1,4 @@
-"""The result of the fakes' `list_topics`: confluent-kafka's own metadata objects, for one broker."""
+"""The result of `list_topics` in the fakes: metadata objects of confluent-kafka that describe one broker."""
 
 from __future__ import annotations
 

@@ -115,8 +115,8 @@ class FakeProducer(Closing):
     def fail_transaction(self, code: str, *, fatal: bool = False) -> None:
         """Make the next `send_offsets_to_transaction` or `commit_transaction` fail.
 
-        After this failure, the transaction must be aborted; after a ``fatal`` error, `produce` and all calls
-        of transactions fail.
+        After this failure, the transaction must be aborted. After a ``fatal`` error, `produce` and all
+        transaction methods fail.
         """
         self._planned = {"code": code, "fatal": fatal, "txn_requires_abort": not fatal}
 
