@@ -101,7 +101,7 @@ class Truncated(ProtocolError):
 
 
 class Unencodable(ProtocolError, ValueError):
-    """A value that does not fit its field, or for which the requested version has no field.
+    """A value that does not fit its field, or a value without a field in the requested version.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Unencodable

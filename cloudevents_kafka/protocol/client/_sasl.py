@@ -146,12 +146,12 @@ def _refusal(answer: bytes) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return the printable characters of a broker's text, and only the beginning of a long text."""
+    """Return the printable characters of a broker's text, but at most `_MAX_REASON` characters."""
     return "".join(character for character in text if character.isprintable())[:_MAX_REASON]
 
 
 class ScramKeys:
-    """The keys that are derived from a password; each side uses them to prove that it knows the password."""
+    """Keys that are derived from a password; with the keys, each side proves that it knows the password."""
 
     def __init__(self, hash: str, password: str, salt: bytes, iterations: int) -> None:
         """Derive the keys; the time grows with ``iterations``."""

@@ -43,7 +43,7 @@ class ResponseHeader(Structure, kw_only=True):
 
 
 class ApiVersionsRequest(Structure, kw_only=True):
-    """List the broker's versions; from version 3 on, the client sends its name and version (KIP-511).
+    """List the broker's versions; from version 3 on, the request names the client software (KIP-511).
 
     From version 5 on, the request contains the cluster id and node id that the client expects; a broker with
     another cluster id or node id answers with REBOOTSTRAP_REQUIRED (KIP-1242).

@@ -128,7 +128,7 @@ class OffsetCommitRequestBetaTopic(Structure, kw_only=True):
 
 
 class OffsetCommitRequestBeta(Structure, kw_only=True):
-    """Commit offsets in the 0.8 guide's layout of version 0, which only 0.8.2-beta uses."""
+    """Commit offsets in the 0.8 guide's layout of version 0; only 0.8.2-beta uses this layout."""
 
     spec: ClassVar = MessageSpec.of("0", ApiKey.OFFSET_COMMIT, guide="OffsetCommitRequest")
 

@@ -98,7 +98,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def delete_horizon(self) -> int | None:
-        """The time in ms from which on compaction may drop the batch's tombstones, or None if not set."""
+        """The earliest time in ms at which compaction may drop the batch's tombstones, or None if not set."""
         return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
     def control_record(self) -> ControlRecord | None:
@@ -149,7 +149,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
 def read_batch(
     data: bytes, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
 ) -> RecordBatch:
-    """Return the batch from ``start`` to ``end``, two indexes that `find_entries` has yielded."""
+    """Return the batch between two indexes that `find_entries` has yielded."""
     return RecordBatch(data, start, end, check_crc, limit, *_HEADER.unpack_from(data, start))
 
 

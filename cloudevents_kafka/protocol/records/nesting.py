@@ -25,12 +25,12 @@ class Nesting:
     """How many bytes may still be decompressed from a message set and from all message sets nested in it.
 
     The limit for all nested message sets together is the size to which gzip could expand the outermost
-    message set, but at least 1 MiB. Therefore, nesting does not multiply the work. For the limit, 4 KiB are
-    added to the size of each nested message set: the decompression of a small message set takes time, too.
+    message set, but at least 1 MiB. Therefore, nesting does not multiply the work. Each nested message set
+    counts as 4 KiB more than its size, because decompressing a small message set takes time, too.
     """
 
     def __init__(self, limit: int, packed: int) -> None:
-        """Start with the limit for all message sets together, and the outermost set's compressed size."""
+        """Start with the limit for all message sets, and ``packed``, the outermost set's compressed size."""
         self.left = limit
         self._inner = max(_LEAST, _BEST_GZIP_RATIO * packed)
 

@@ -82,7 +82,7 @@ def consumer_path(group: str, consumer: str) -> str:
 def partition_path(
     group: str, kind: Literal["owners", "offsets"], topic: str, partition: BrokerPartition
 ) -> str:
-    """Return the path of the node that stores a partition's owner in a group, or the group's offset."""
+    """Return the path of the node that stores the owner or the offset of a partition in a group."""
     return f"/consumers/{_name(group)}/{kind}/{_name(topic)}/{partition}"
 
 

@@ -1,4 +1,4 @@
-"""`FakeConsumer`: a consumer with confluent-kafka's methods that reads from memory."""
+"""`FakeConsumer`: a consumer that has confluent-kafka's methods, and reads from memory."""
 
 from __future__ import annotations
 

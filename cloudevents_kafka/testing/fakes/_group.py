@@ -20,5 +20,5 @@ class FakeGroup:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the group was rebalanced after this object was created; then a broker refuses commits."""
+        """Whether the group was rebalanced after this object was created; if so, brokers refuse commits."""
         return self._generation != self._current_generation()

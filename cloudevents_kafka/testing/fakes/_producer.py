@@ -1,4 +1,4 @@
-"""`FakeProducer`: a producer with confluent-kafka's methods that writes to memory."""
+"""`FakeProducer`: a producer that has confluent-kafka's methods, and writes to memory."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class FakeProducer(Closing):
         timestamp: int = 0,
         headers: object = None,
     ) -> None:
-        """Queue a message; raise `BufferError` if the queue is full, and other errors like the real client.
+        """Queue a message; raise `BufferError` if the queue is full, and the real client's other errors.
 
         If no partition is passed, the CRC-32 of the key determines the partition, as in the real client by
         default. A message without a key and partition is sent to partition 0. A header name with surrogates
