@@ -12,130 +12,160 @@ TABLE: Final = FOLDER / "lenient.md"
 
 _HEAD: Final = """# What lenient reading accepts
 
-Strict reading accepts only what the specification allows. `lenient=True` (on the command line,
-`--lenient`) refuses a record only if a REQUIRED attribute is missing or no valid text, or if its envelope
-cannot be read. Anything else that breaks a rule is kept where an event can hold it, else left out. Each
-deviation is in `tolerated`. Nothing is invented: absent attributes stay absent. If strict reading accepts a
-record, lenient reading returns the same event, possibly with more attributes, from headers whose names are
-almost those of the binding, if these agree and are valid.
+Strict reading accepts only what the specification allows. Lenient reading (`lenient=True`, on the command
+line `--lenient`) also accepts records that break rules. Lenient reading refuses a record only if the envelope
+of the event cannot be read or is ambiguous, or if a REQUIRED attribute is missing, ambiguous, or not a valid
+text. Any other value that breaks a rule is kept if an event can contain the value, and is left out if not.
+`tolerated` lists each deviation. Lenient reading does not invent values: an absent attribute stays absent.
 
-What is left out is a `LeftOut` in `tolerated`, with its name and its whole value: text, or bytes if it is not
-UTF-8. In messages and logs the value is escaped and cut.
+If strict reading accepts a record, lenient reading returns the same event. The event may have additional
+attributes, which come from headers whose names nearly match the names in the binding. Lenient reading adds
+such an attribute only if the attribute is valid and all headers for the attribute have the same value.
 
-In Protobuf and Avro, a record is also refused in these cases: a name occurs twice in the map of attributes, a
-text is not UTF-8, or data is a text that the charset of its content type cannot express. The same holds in
-Protobuf, if a REQUIRED attribute is in the map, if a value or data has several fields, or if `proto_data` is
-not an Any; in Avro, if data is neither bytes nor a text, but has a content type other than JSON; in compact
-Avro, if an extension has the name of a core attribute, or is a timestamp but has the name of an extension of
-another type.
+For each value that is left out, `tolerated` contains a `LeftOut` with the name and the whole value. The value
+is a text, or bytes if it is not UTF-8. Messages and logs show the value escaped and shortened.
 
-`python -m tests.support.lenient_table` writes this page from the vectors.
+Lenient reading of Protobuf and Avro also refuses a record in these cases:
+
+* In both formats, a name occurs twice in the map of attributes, a text is not UTF-8, or the data is a text
+  that the charset of its content type cannot express.
+* In Protobuf, a REQUIRED attribute is in the map, a value or the data has several fields, or `proto_data` is
+  not an Any.
+* In Avro, the data is neither bytes nor a text, but has a content type other than JSON.
+* In compact Avro, an extension has the name of a core attribute, or a timestamp has the name of an extension
+  that is not a timestamp.
+
+`python -m tests.support.lenient_table` writes this page from the test vectors.
 """
 
 
 _KINDS: Final = (
     (
-        "the content-type of JSON is missing or another one, but all REQUIRED members are there",
-        "the event in the JSON; another content-type is that of the data",
+        (
+            "The content-type header is missing or does not name an event format, but the value is a "
+            "JSON object with all REQUIRED members."
+        ),
+        (
+            "The event is read from the JSON object. If the header names a type other than JSON, and "
+            "the event does not have a datacontenttype, this type becomes the datacontenttype."
+        ),
     ),
     (
-        "a content-type in quotation marks, or after a blank",
-        "the content-type without them",
+        "content-type is in quotation marks, or after a blank.",
+        "content-type is read without the quotation marks and blanks.",
     ),
     (
-        "ce_datacontenttype without content-type",
-        "it as datacontenttype",
+        "ce_datacontenttype is present, but content-type is missing.",
+        "ce_datacontenttype is read as datacontenttype.",
     ),
     (
-        "ce_datacontenttype that differs from content-type",
-        "content-type; the other is left out",
+        "ce_datacontenttype differs from content-type.",
+        "content-type is read. ce_datacontenttype is left out.",
     ),
     (
-        "headers with the prefix of another binding, or in other letters",
-        "the attribute of the exact name",
+        (
+            "The name of a header has the prefix of another binding, or differs from the exact name in "
+            "upper and lower case."
+        ),
+        "The header is read under its exact name.",
     ),
     (
-        "names of members or attributes in other letters",
-        "the attribute of the name in small letters",
+        "The name of a member or of an attribute contains capital letters.",
+        "The value is read under the name in lower case.",
     ),
     (
-        "a name with `-`, `_` or `.`",
-        "the extension of the name without them; if that is of the core, `data` or empty, it is left out",
+        "A name contains `-`, `_` or `.`.",
+        (
+            "The value becomes an extension whose name does not contain these characters. If this name "
+            "is empty, `data` or the name of a core attribute, the value is left out."
+        ),
     ),
     (
-        "any other name",
-        "left out",
+        "A name stays invalid in lower case and without `-`, `_` and `.`.",
+        "The value is left out.",
     ),
     (
-        "the exact name and another one for it",
-        "the exact one; the other is left out",
+        "An attribute occurs under its exact name and under another name.",
+        "The value under the exact name is read. The other value is left out.",
     ),
     (
-        "several names for one attribute, none exact, with the same value",
-        "the value",
+        "An attribute occurs under several names, but not under its exact name, and all values are equal.",
+        "The value is read.",
     ),
     (
-        "the same with other values",
-        "left out, all of them; the record is refused if it is REQUIRED",
+        "An attribute occurs under several names, but not under its exact name, and the values differ.",
+        "All these values are left out. If the attribute is REQUIRED, the record is refused.",
     ),
     (
-        "a header, or a member that is not REQUIRED, more than once",
-        "the last; the earlier ones are left out",
+        (
+            "A header occurs more than once, or a JSON member that is neither REQUIRED nor the data "
+            "occurs more than once."
+        ),
+        "The last value is read. The earlier values are left out.",
     ),
     (
-        "specversion in quotation marks in its header",
-        "all headers without their quotation marks, as JSON strings",
+        "The specversion header is in quotation marks.",
+        "All header values in quotation marks are read as JSON strings.",
     ),
     (
-        "a time with a blank in place of the T",
-        "the time with the T",
+        "A timestamp contains a blank in place of the T.",
+        "The event has the timestamp with the T.",
     ),
     (
-        "any other time that is not one of RFC 3339",
-        "left out: nothing is repaired, and `time` is a datetime or None",
+        "`time` is not an RFC 3339 timestamp for a reason other than a blank in place of the T.",
+        (
+            "Quotation marks around a valid `time` are removed. Any other invalid `time` is left out, "
+            "because the `time` of an event is a datetime or None."
+        ),
     ),
     (
-        "source, dataschema or datacontenttype of another form",
-        "the text as it came, or what is in its quotation marks",
+        "source, dataschema or datacontenttype is not valid.",
+        "Quotation marks around a valid text are removed. Any other text stays unchanged.",
     ),
     (
-        "an extension that is not of the type or form of its document",
-        "the text as it came; True and False as Booleans, and texts in quotation marks, corrected",
+        "An extension does not have the type or form that its document requires.",
+        (
+            "True and False become Booleans. Quotation marks around a valid text are removed. Any "
+            "other text stays unchanged."
+        ),
     ),
     (
-        "an extension without another one that it needs",
-        "the extension",
+        "An extension is set without another attribute that it requires.",
+        "The event has the extension.",
     ),
     (
-        "an attribute that is empty, and may not be",
-        "left out",
+        "An attribute is empty, but must not be empty.",
+        "The attribute is left out.",
     ),
     (
-        "control characters, or bytes that are not UTF-8",
-        "left out",
+        "A value contains control characters, or is not UTF-8.",
+        "The value is left out.",
     ),
     (
-        "a number of another type than Integer, an object or a list in JSON",
-        "its JSON text, which is checked as other texts",
+        "In JSON, an attribute that is not REQUIRED is an object, a list, or a number other than an Integer.",
+        "The value is replaced by its JSON text, which is checked like any other text.",
     ),
     (
-        "a JSON member that is not REQUIRED, and has half of a character, or is nested too deep",
-        "left out, as JSON",
+        "A JSON member that is not REQUIRED contains half of a surrogate pair, or is nested too deeply.",
+        "The member is left out. `LeftOut` contains its JSON.",
     ),
     (
-        "data that must be a string, has half of a character, or cannot be in the charset of its type",
-        "the data as JSON",
+        (
+            "The data must be a string but is another JSON value, contains half of a surrogate pair, "
+            "or cannot be expressed in the charset of its content type."
+        ),
+        "The event has the data as JSON.",
     ),
     (
-        "an attribute that is not REQUIRED in a field of Protobuf for another type",
-        "its text, which is checked as other texts",
+        "In Protobuf, an attribute that is not REQUIRED is in a field for another type.",
+        "The value is replaced by its text, which is checked like any other text.",
     ),
     (
-        "a byte order mark",
-        "the event",
+        "The JSON text begins with a byte order mark.",
+        "The event is read without the byte order mark.",
     ),
 )
-"""What breaks a rule, and what the event has then."""
+"""The deviations, and the results of lenient reading."""
 
 
 def markdown() -> str:
@@ -150,9 +180,9 @@ def _cases(name: str) -> list[Any]:
 
 def _kinds() -> Iterator[str]:
     yield "## Kinds\n"
-    yield "| what breaks a rule | the event has |"
+    yield "| deviation | result of lenient reading |"
     yield "|---|---|"
-    yield from (f"| {what} | {found} |" for what, found in _KINDS)
+    yield from (f"| {deviation} | {outcome} |" for deviation, outcome in _KINDS)
 
 
 def _producers() -> Iterator[str]:
