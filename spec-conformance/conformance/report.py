@@ -36,14 +36,14 @@ def markdown(results: Sequence[ClauseResult], documents: Iterable[Document]) -> 
     lines = [
         "# Conformance report\n",
         "`make report` writes this page from the results of `make test`. The clauses are in",
-        "[`clauses.toml`](clauses.toml), the cases in [`vectors/`](vectors/).\n",
+        "[`clauses.toml`](clauses.toml), and the cases are in [`vectors/`](vectors/).\n",
         *_table(("document", "version"), [(one.title, one.version) for one in documents]),
         "",
         *_table(HEADINGS, list(rows(results))),
         "",
-        "A case is *accepted* if it shows what a reader or writer must accept, *refused* if it shows what it",
-        "must refuse. A case belongs to one clause; a test may show several. *derived* clauses follow from a",
-        "requirement or are advice.\n",
+        "A case is *accepted* if it shows what a reader or writer must accept. A case is *refused* if it",
+        "shows what a reader or writer must refuse. A case belongs to one clause, and a test may show",
+        "several clauses. *derived* clauses follow from a requirement or are advice.\n",
         *_open_clauses(results),
     ]
     for area, some in groupby(results, key=lambda result: result.clause.area):

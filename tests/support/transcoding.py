@@ -374,7 +374,7 @@ def markdown(table: dict[str, Any]) -> str:
 
 def _head(table: dict[str, Any]) -> Iterator[str]:
     yield "# What an event keeps in each mode and format\n"
-    yield f"{table['about']} `transcoding.json` has an example of each row.\n"
+    yield f"{table['about']} `transcoding.json` contains an example of each row.\n"
     yield "`python -m tests.support.transcoding` writes this page from `transcoding.json`.\n"
 
 
