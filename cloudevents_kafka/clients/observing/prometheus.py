@@ -37,17 +37,17 @@ FIGURES: Final = {
     "delivery_seconds": (("topic",), "Seconds from the call of `send` to the delivery report."),
     "received_records_total": (("topic",), "Records that consumers have returned."),
     "received_bytes_total": (("topic",), "Bytes of the values of received records."),
-    "events_total": (("type",), "Events by type."),
-    "refused_records_total": (("verdict", "clause"), "Records that are not read as events."),
+    "events_total": (("type",), "Received events, by type."),
+    "refused_records_total": (("verdict", "clause"), "Received records that could not be read as events."),
     "handling_seconds": (
         ("topic", "error"),
-        "Seconds that a handler took; the label `error` is empty if the handler has returned.",
+        "Seconds that a handler took; the label `error` is empty if the handler raised no error.",
     ),
-    "retried_records_total": (("topic", "error"), "Further tries of failed records."),
+    "retried_records_total": (("topic", "error"), "Repeated tries to handle failed records."),
     "skipped_records_total": (("topic", "error"), "Failed records that were skipped."),
     "dead_records_total": (("topic", "error"), "Failed records that were sent as dead letters."),
-    "lag_records": (_PLACE, "Offsets before the end that are not committed yet."),
-    "lag_seconds": (_PLACE, "Age of the newest received record; 0 at the end."),
+    "lag_records": (_PLACE, "Number of offsets from the committed offset to the end of the partition."),
+    "lag_seconds": (_PLACE, "Age of the newest received record in seconds; 0 if `lag_records` is 0."),
 }
 
 
