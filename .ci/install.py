@@ -20,7 +20,7 @@ PAGES = {"README.md": "cli", "docs/index.md": "cli", "docs/tutorial.md": "cli,sp
 
 _PART = re.compile(r"(<!-- install -->\n).*?(<!-- /install -->)", re.DOTALL)
 _NOT_RELEASED = """\
-The package index does not have the package yet. This installs it from its repository:
+The package is not on PyPI yet. This command installs the package from its repository:
 
 """
 
