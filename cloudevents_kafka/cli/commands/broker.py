@@ -19,7 +19,12 @@ _CHECK_INTERVAL: Final = 0.5  # seconds
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The port.  [default: a free port]")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="The port of the broker.  [default: a free port]",
+)
 @click.option(
     "--topic",
     "topics",
@@ -27,7 +32,9 @@ _CHECK_INTERVAL: Final = 0.5  # seconds
     metavar="NAME[:N]",
     help="Create a topic with N partitions. Repeatable.",
 )
-@click.option("--data-dir", type=click.Path(file_okay=False), metavar="FOLDER", help="Keep the data here.")
+@click.option(
+    "--data-dir", type=click.Path(file_okay=False), metavar="FOLDER", help="Keep the data in this folder."
+)
 def command(port: int | None, topics: tuple[str, ...], data_dir: str | None) -> None:
     """Run a local Kafka broker for trying things out, until Ctrl-C.
 

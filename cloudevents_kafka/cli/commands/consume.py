@@ -45,12 +45,15 @@ from cloudevents_kafka.cli.terminal.text import print_message
     "-o", "--output", type=click.Choice(OUTPUT_FORMATS), help="[default: text on a terminal, else json]"
 )
 @click.option(
-    "--format", "template", metavar="TEMPLATE", help="One line for each record: '{offset:>8} {type} {data}'."
+    "--format",
+    "template",
+    metavar="TEMPLATE",
+    help="Print one line for each record, such as '{offset:>8} {type} {data}'.",
 )
 @click.option(
     "--schema-registry",
     metavar="URL",
-    help="Decode data that serializers of this schema registry wrote; -X schema.registry.NAME=VALUE sets "
+    help="Decode data that serializers of this schema registry wrote. -X schema.registry.NAME=VALUE sets "
     "other options of the registry's client.",
 )
 def command(

@@ -49,12 +49,15 @@ Item = Decoded | Undecodable
 
 @click.command()
 @click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
-@header_option("One record: a header, with the value null if =VALUE is missing. Repeatable.")
-@click.option("-k", "--key", type=BYTES, metavar="TEXT", help="One record: its key.")
-@click.option("--value", type=BYTES, metavar="TEXT", help="One record: its value, as text.")
-@click.option("--value-hex", metavar="HEX", help="One record: its value, in hexadecimal digits.")
+@header_option("A header of a single record. Its value is null if =VALUE is missing. Repeatable.")
+@click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The key of a single record.")
+@click.option("--value", type=BYTES, metavar="TEXT", help="The value of a single record, as text.")
+@click.option("--value-hex", metavar="HEX", help="The value of a single record, in hexadecimal digits.")
 @click.option(
-    "--value-file", type=FILE, metavar="FILE", help="One record: its value, from a file, byte for byte."
+    "--value-file",
+    type=FILE,
+    metavar="FILE",
+    help="A file that contains the value of a single record, byte for byte.",
 )
 @output_option
 @click.pass_context

@@ -29,19 +29,19 @@ from cloudevents_kafka.spark.pipeline import PipelineFailed, SparkFailed
     type=int,
     default=2026,
     show_default=True,
-    help="The seed of the events: the same seed produces the same events.",
+    help="The seed of the events. The same seed produces the same events.",
 )
 @click.option(
     "--events",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Send the events of a file instead: CloudEvents in JSON, one on each line.",
+    help="Send the events of this file, and generate no events. Each line is a CloudEvent in JSON.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The folder for the tables, new or empty.  [default: a new temporary folder]",
+    help="The folder for the tables, which must be new or empty.  [default: a new temporary folder]",
 )
 def command(count: int, seed: int, events: Path | None, out: Path | None) -> None:
     """Run the library on a local Kafka and Spark.

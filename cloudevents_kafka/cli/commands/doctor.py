@@ -74,9 +74,9 @@ _PACKAGES: Final = ("cloudevents", "confluent-kafka", "fastavro", "msgspec", "cl
     "--brokers",
     "bootstrap_servers",
     metavar="HOST:PORT,…",
-    help="Ask these brokers whether they answer.",
+    help="Check whether these brokers answer.",
 )
-@click.option("--registry", metavar="URL", help="Ask this schema registry whether it answers.")
+@click.option("--registry", metavar="URL", help="Check whether this schema registry answers.")
 @setting_option
 @config_option
 @timeout_option

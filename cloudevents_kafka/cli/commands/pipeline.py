@@ -62,10 +62,16 @@ def _removed_option(name: str) -> Callable[[_Command], _Command]:
 @click.command()
 @struct_options(pipeline.PipelineOptions, complete=_COMPLETE)
 @option_group(*map(_removed_option, OPTIONS))
-@click.option("-X", "options", metavar="NAME=VALUE", multiple=True, help="A setting, see above. Repeatable.")
+@click.option(
+    "-X", "options", metavar="NAME=VALUE", multiple=True, help="A setting, as described above. Repeatable."
+)
 @config_option
 @click.option(
-    "--options", "options_file", type=FILE, metavar="FILE", help="Read options from a TOML file, see above."
+    "--options",
+    "options_file",
+    type=FILE,
+    metavar="FILE",
+    help="Read options from a TOML file, as described above.",
 )
 @click.option(
     "--print-options", is_flag=True, help="Print these options as an options file, without secrets, and exit."

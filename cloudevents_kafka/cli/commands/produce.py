@@ -74,29 +74,38 @@ class _Options(msgspec.Struct, kw_only=True):
 @click.option(
     "--key-from",
     metavar="NAME",
-    help="Use an attribute as key: partitionkey, subject, …",
+    help="Use the value of an attribute as the key, such as partitionkey or subject.",
     shell_complete=complete_from(lambda: [*CORE, *DOCUMENTED]),
 )
 @header_option("Add a header. Repeatable.", allow_null=False)
-@click.option("--partition", type=click.IntRange(0, 2**31 - 1), metavar="N", help="Send to this partition.")
-@click.option("--keep-partitions", is_flag=True, help="Send each line to its own partition.")
-@click.option("--keep-timestamps", is_flag=True, help="Send each line with its own timestamp.")
+@click.option(
+    "--partition", type=click.IntRange(0, 2**31 - 1), metavar="N", help="Send all records to this partition."
+)
+@click.option("--keep-partitions", is_flag=True, help="Send each line to the partition that the line names.")
+@click.option(
+    "--keep-timestamps", is_flag=True, help="Send each line with the timestamp that the line contains."
+)
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")
 @click.option(
     "-v", "--verbose", is_flag=True, help="Print each record's position, such as orders[0]@17, on stdout."
 )
-@click.option("--id", help="One event: its id.  [default: a new UUID]")
-@click.option("--source", help="One event: its source.")
-@click.option("--type", help="One event: its type.")
-@click.option("--subject", help="One event: its subject.")
-@click.option("--time", metavar="now|RFC3339", help="One event: its time.")
-@click.option("--dataschema", metavar="URI", help="One event: its dataschema.")
-@click.option("--content-type", metavar="TYPE", help="One event: its datacontenttype.")
+@click.option("--id", help="The id of a single event.  [default: a new UUID]")
+@click.option("--source", help="The source of a single event.")
+@click.option("--type", help="The type of a single event.")
+@click.option("--subject", help="The subject of a single event.")
+@click.option("--time", metavar="now|RFC3339", help="The time of a single event.")
+@click.option("--dataschema", metavar="URI", help="The dataschema of a single event.")
+@click.option("--content-type", metavar="TYPE", help="The datacontenttype of a single event.")
 @click.option(
-    "--data", metavar="TEXT", help="One event: its data, JSON unless --content-type is another type."
+    "--data",
+    metavar="TEXT",
+    help="The data of a single event. It is JSON unless --content-type is another type.",
 )
 @click.option(
-    "--data-file", type=FILE, metavar="FILE", help="One event: its data, from a file, byte for byte."
+    "--data-file",
+    type=FILE,
+    metavar="FILE",
+    help="A file that contains the data of a single event, byte for byte.",
 )
 @click.option(
     "--ext",
@@ -104,7 +113,7 @@ class _Options(msgspec.Struct, kw_only=True):
     multiple=True,
     type=PAIR,
     metavar="NAME=VALUE",
-    help="One event: an extension. Repeatable.",
+    help="An extension of a single event. Repeatable.",
 )
 def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     """Send events from JSON lines, or one event from options.

@@ -53,7 +53,7 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--to",
     metavar="TOPIC",
-    help="Send to this topic.  [default: the original topic of each]",
+    help="Send the records to this topic.  [default: the original topic of each record]",
     shell_complete=complete_topics,
 )
 @click.option("--send", is_flag=True, help="Send the records. Without --send, only print what would be sent.")
@@ -75,7 +75,7 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
     "drop_headers",
     multiple=True,
     metavar="GLOB",
-    help="Leave out these headers. Repeatable.",
+    help="Send the records without these headers. Repeatable.",
 )
 def command(timeout: float, *, send: bool, show_config: bool, **options: Any) -> None:
     """Send dead letters back to the topics that they came from, or to another topic.

@@ -47,7 +47,7 @@ _OF_TABLES: Final = ("folder", "names", "master", "conf")
 @topic_option("Report on a topic.")
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
-@group_option("Show how far this group is behind.")
+@group_option("Show the lag of this group.")
 @click.option("--lenient", is_flag=True, help="Accept known mistakes of other producers, and count them.")
 @click.option(
     "-o",

@@ -33,8 +33,8 @@ from cloudevents_kafka.counting import RecordCounts
 @topics_options
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
-@click.option("-f", "--follow", is_flag=True, help="Count new records, too, until Ctrl-C.")
-@group_option("The group of the position 'stored'.")
+@click.option("-f", "--follow", is_flag=True, help="Also count new records, until Ctrl-C.")
+@group_option("The group whose committed offsets are the position 'stored'.")
 @filter_options
 @click.option("--lenient", is_flag=True, help="Accept known mistakes of other producers, and count them.")
 @listing_option

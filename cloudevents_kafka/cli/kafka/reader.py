@@ -144,12 +144,16 @@ def partitions_option(help: str) -> Callable[[_Command], _Command]:
 
 range_options: Final = option_group(
     click.option(
-        "--from", "begin", type=PositionType(), metavar="POSITION", help="Start here.  [default: earliest]"
+        "--from",
+        "begin",
+        type=PositionType(),
+        metavar="POSITION",
+        help="Start at this position.  [default: earliest]",
     ),
     click.option(
         "--until", "end", type=PositionType(), metavar="POSITION", help="Stop before this position."
     ),
-    partitions_option("Read only these."),
+    partitions_option("Read only these partitions."),
 )
 
 

@@ -281,7 +281,7 @@ setting_option: Final = click.option(
     "options",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
+    help="Any librdkafka setting. NAME@=FILE reads the value from a file. Repeatable.",
 )
 config_option: Final = struct_options(SettingFiles, complete={"profile": complete_from(_profile_names)})
 kafka_options: Final = option_group(
@@ -293,7 +293,8 @@ kafka_options: Final = option_group(
     click.option(
         "--show-config",
         is_flag=True,
-        help="Print the settings in force and exit; values are masked unless known to be harmless.",
+        help="Print the settings that are used, and exit. Values are masked unless they are known to be "
+        "harmless.",
     ),
     timeout_option,
 )

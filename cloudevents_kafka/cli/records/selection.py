@@ -84,10 +84,19 @@ filter_options: Final = option_group(
         help="Only events with this attribute. Repeatable: all must match.",
     ),
     click.option(
-        "-k", "--key", "keys", multiple=True, metavar="GLOB", help="Only records whose key matches, as text."
+        "-k",
+        "--key",
+        "keys",
+        multiple=True,
+        metavar="GLOB",
+        help="Only records whose key matches, if the key is read as text.",
     ),
     click.option(
-        "--value", "values", multiple=True, metavar="GLOB", help="Only records whose value matches, as text."
+        "--value",
+        "values",
+        multiple=True,
+        metavar="GLOB",
+        help="Only records whose value matches, if the value is read as text.",
     ),
     header_option("Only records with this header. Repeatable: all must match."),
     click.option(
@@ -96,8 +105,8 @@ filter_options: Final = option_group(
         multiple=True,
         type=click.Choice(VERDICTS),
         metavar="VERDICT",
-        help=f"Only records with this verdict: {', '.join(VERDICTS)}; any-error is any except event. "
-        "Repeatable.",
+        help=f"Only records with this verdict: {', '.join(VERDICTS)}; any-error is every verdict except "
+        "event. Repeatable.",
     ),
 )
 

@@ -32,7 +32,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 @kafka_options
 @group_option("The group.")
 @topic_option("The topic.")
-@partitions_option("Change only these.")
+@partitions_option("Change only the offsets of these partitions.")
 @click.option("--to", "position", type=PositionType(), metavar="POSITION", help="The new offsets.")
 @click.option("--apply", is_flag=True, help="Commit the offsets. Without --apply, only print the changes.")
 @listing_option

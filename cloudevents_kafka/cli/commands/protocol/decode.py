@@ -43,12 +43,12 @@ Explain = Callable[[bytes], explain.ExplainedFrame]
     "--version", type=click.IntRange(0, 32767), metavar="N", help="The API version of the responses."
 )
 @click.option("--bare", is_flag=True, help="The frames have no size field.  [default: detected]")
-@click.option("--v07", is_flag=True, help="The frames are of Kafka 0.7.")
+@click.option("--v07", is_flag=True, help="The frames are in the protocol of Kafka 0.7.")
 @click.option(
     "-o",
     "--output",
     type=click.Choice(["tree", "table", "json"]),
-    help="A tree that fits the width, paths in full, or JSON lines.  "
+    help="Print a tree that fits the width, a table with full paths, or JSON lines.  "
     "[default: tree on a terminal, else table]",
 )
 @click.pass_context

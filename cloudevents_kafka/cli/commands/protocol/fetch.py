@@ -40,7 +40,7 @@ _POLL_SECONDS: Final = 0.5
     default="earliest",
     show_default=True,
     metavar="POSITION",
-    help="Start here: earliest, latest, N, -N (the last N offsets), @TIME (RFC 3339, or ms).",
+    help="Start at this position: earliest, latest, N, -N (the last N offsets), @TIME (RFC 3339, or ms).",
 )
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @output_option

@@ -35,8 +35,8 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 @click.argument("topic", shell_complete=complete_topics)
 @click.argument("value", type=BYTES, default="-")
 @click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The key of the record.")
-@header_option("Add a header, with the value null if =VALUE is missing. Repeatable.")
-@click.option("--null", is_flag=True, help="Send a null value, a tombstone.")
+@header_option("Add a header. Its value is null if =VALUE is missing. Repeatable.")
+@click.option("--null", is_flag=True, help="Send a null value (a tombstone).")
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Send to this partition.")
 @click.option(
     "--compression", type=click.Choice(CODECS), default="none", show_default=True, help="Compress the record."

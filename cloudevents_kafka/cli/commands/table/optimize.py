@@ -14,8 +14,8 @@ from cloudevents_kafka.cli.commands.table._options import maintain, table_option
 @click.option(
     "--sort-by",
     metavar="COLUMN,…",
-    help="Cluster the rows of each table by these columns, such as type,time, if the table has them. "
-    "All files are written again.",
+    help="Cluster the rows of each table by these columns, such as type,time. Columns that a table does not "
+    "have are ignored for this table. All files are written again.",
 )
 def command(sort_by: str | None, **options: Any) -> None:
     """Join the small files of Delta and Iceberg tables into larger ones.

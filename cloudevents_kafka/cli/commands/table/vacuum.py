@@ -17,7 +17,7 @@ from cloudevents_kafka.cli.commands.table._options import maintain, table_option
     default=168,
     show_default=True,
     metavar="HOURS",
-    help="Keep the versions of the last hours for readers.",
+    help="Keep the versions of the last HOURS hours for readers.",
 )
 def command(**options: Any) -> None:
     """Delete the files of Delta and Iceberg tables that no recent version needs.
