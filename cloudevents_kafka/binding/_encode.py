@@ -229,7 +229,7 @@ def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None]
 
 
 def _reading_of(event: Event, like: Record, sniffed: Verdict) -> Event | None:
-    """Return the event that strict reading of ``like`` would return, or None if this event is unknown."""
+    """Return the event that is read from ``like`` without ``lenient``, or None if there is none."""
     origin = origin_of(event)
     encoded = None if origin is None else raw_parts(origin)[1]
     if encoded is None or encoded[1] != like.value or encoded[0] != sniffed.format:

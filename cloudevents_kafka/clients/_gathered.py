@@ -244,7 +244,7 @@ class Readable(Generic[ItemT_co]):
         return self._settings is None
 
     def check_open(self, what: str, *, goes_on: bool = False) -> None:
-        """Raise `RuntimeError` if the consumer is closed; with ``goes_on``, also if it was stopped."""
+        """Raise `RuntimeError` if the consumer is closed, or if it was stopped and ``goes_on`` is true."""
         if self._closed or (goes_on and self._stopped):
             state = "closed" if self._closed else "stopped"
             raise RuntimeError(f"{what} needs an open consumer, got one that is {state}; make another")

@@ -19,7 +19,7 @@ KafkaMessage = kafka.KafkaMessage
 _IS_PLAIN: Final = vars(http.CloudEvent({"source": "/", "type": "t"})).keys() == {"_attributes", "data"}
 _new: Final = object.__new__
 _folded: Final[set[str]] = set()
-"""The known names of members that do not contain capital letters."""
+"""The known members of JSON whose names consist of small letters only."""
 _DATA = {"data", "data_base64"}
 
 
@@ -70,7 +70,7 @@ def _broken_data(reason: str, attributes: dict[str, Any], message: KafkaMessage)
 
 
 def default_data(payload: bytes | None, attributes: dict[str, Any], message: KafkaMessage) -> Any:
-    """Return the data in a value, as version 1 does: JSON, or else, by the content type, text or bytes."""
+    """Return the data that a value contains, as version 1 reads it: JSON, or else text or bytes."""
     if not payload:
         return payload
     content_type = attributes.get("datacontenttype")

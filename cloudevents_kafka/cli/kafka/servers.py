@@ -22,7 +22,7 @@ _ANSWER_LIMIT = 1 << 24  # bytes of the list of subjects
 
 
 def ask_broker(settings: Settings, timeout: float) -> str:
-    """Return the address of a cluster, and the numbers of its brokers and topics.
+    """Return a text with the address of a cluster, and how many brokers and topics it has.
 
     Raises `BrokerFailure` if none of its brokers answers within ``timeout`` seconds.
     """

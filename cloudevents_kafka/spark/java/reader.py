@@ -134,7 +134,7 @@ def catalog_settings() -> dict[str, str]:
 
 
 def _has_function(spark: SparkSession) -> bool:
-    """Return whether a session has the Java function; add the function first if necessary."""
+    """Add the Java function to a session if necessary; return whether the function can be called."""
     is_set = spark.conf.get(_SETTING, None) is not None
     if is_set and _is_ready(spark):
         return True

@@ -1,10 +1,10 @@
 """Prepared data with which a broker starts fast; the data is created once and stored in the cache.
 
-Without prepared data, formatting a data folder would need an additional start of Java. The first consumer
-would wait three seconds until the internal topics are created. Loading classes would take most of a broker's
-start time. To avoid these delays, one broker is started in advance, used as in a test, and shut down. The
-cache then contains a formatted data folder, a data folder with the internal topics, and an archive of the
-loaded classes (AppCDS). Java ignores an archive that does not match.
+Without this data, each broker would need an additional start of Java, which formats the data folder. The
+first consumer would wait three seconds until the internal topics are created. Loading classes would take most
+of a broker's start time. To avoid these delays, one broker is started in advance, used as in a test, and shut
+down. The cache then contains a formatted data folder, a data folder with the internal topics, and an archive
+of the loaded classes (AppCDS). Java ignores an archive that does not match.
 """
 
 from __future__ import annotations

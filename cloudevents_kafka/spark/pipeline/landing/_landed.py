@@ -134,8 +134,8 @@ class Landed:
         """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
 
         ``query_id`` is None for a new checkpoint, and ``committed`` is the last committed batch of the
-        checkpoint. With Delta and Iceberg, the query of the checkpoint is not checked, because the ledger in
-        the table of events decides which records have landed.
+        checkpoint. With Delta and Iceberg, the checkpoint may belong to another query than the landed
+        batches, because the ledger in the table of events decides which records have landed.
         """
         self._is_noted = self._is_noted or query_id is None
         last = self.last.query if self.last is not None and self.in_notes else query_id

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class _BackfillNotes(notes.Manifests):
-    """The files about batches that a backfill reads and writes; the pipeline may run at the same time.
+    """The files in which a backfill stores its batches; the pipeline may run at the same time.
 
     A backfill writes only the file about its current batch, and writes this file into its own folder.
     """
