@@ -99,6 +99,13 @@ def test_unread_headers(lake: Lake) -> None:
     )
 
 
+@pytest.mark.release
+def test_many_dates(lake: Lake) -> None:
+    """Records of hundreds of dates land in Iceberg with Spark's default heap: one file is open at a time."""
+    send(lake, *(MILLIS - day * 86_400_000 for day in range(800)))
+    assert lake.run(to="iceberg").counts.events == 800
+
+
 @pytest.mark.release  # test_microseconds is its sample
 def test_quarantined_microseconds(lake: Lake) -> None:
     """Records that are not events have the same dates."""

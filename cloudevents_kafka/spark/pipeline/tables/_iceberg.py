@@ -41,8 +41,9 @@ _TABLE_PROPERTIES: Final = (
     "'write.metadata.delete-after-commit.enabled' = 'true', "
     f"'write.metadata.previous-versions-max' = '100', '{_STAGING}' = 'true'"
 )
-# With these options, Iceberg neither shuffles nor sorts the rows by partition before it writes them.
-_WRITE_OPTIONS: Final = {"distribution-mode": "none", "fanout-enabled": "true"}
+# With these options, Iceberg does not shuffle the rows before it writes them. Each task sorts its rows by
+# partition, because a task would otherwise have an open file, with buffers of some MB, for each date.
+_WRITE_OPTIONS: Final = {"distribution-mode": "none", "fanout-enabled": "false"}
 # Texts in Spark's errors if the session does not have the catalog.
 _NO_CATALOG: Final = ("CATALOG_NOT_FOUND", "annot find catalog plugin", "REQUIRES_SINGLE_PART_NAMESPACE")
 _MOST_TRIES: Final = 3
