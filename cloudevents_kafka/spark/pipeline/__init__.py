@@ -14,8 +14,9 @@ of a batch. The package `tables` defines the columns of these rows, and writes t
 and `stores` read and write the pipeline's files and Spark's checkpoint. The package `topics` detects topics
 that were deleted and created again. The package `watching` contains reports, metrics and thresholds. The
 package `replays` reads the records of the quarantine again, and lands the records that are events now. The
-package `maintenance` optimizes and vacuums tables. The package `session` starts and stops a local Spark, the
-package `options` contains the settings, and the module `_errors` contains the exceptions.
+package `maintenance` optimizes and vacuums tables, and counts their rows. The package `session` starts and
+stops a local Spark, the package `options` contains the settings, and the module `_errors` contains the
+exceptions.
 """
 
 from __future__ import annotations

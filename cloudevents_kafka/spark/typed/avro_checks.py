@@ -80,7 +80,10 @@ def named_schemas(schema: Any) -> Mapping[str, Any]:
 
 
 def find_schema(schema: Any, named: Mapping[str, Any]) -> Any:
-    """Return a schema; a name, or a schema in the key ``type``, is resolved first."""
+    """Return the schema that a name refers to or that the key ``type`` contains, or else ``schema`` itself.
+
+    ``named`` contains the named schemas.
+    """
     while True:
         kind = schema["type"] if isinstance(schema, Mapping) else schema
         if isinstance(kind, Mapping | list) and kind is not schema:

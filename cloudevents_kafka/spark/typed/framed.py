@@ -152,7 +152,7 @@ def name_sql(data: str, header: str) -> str:
 def check_reader(schema: DataSchema) -> None:
     """Raise `ValueError` if a reader's schema has a union of several types other than null.
 
-    Such a union does not define which of its types a value has.
+    A value of the writer may match several types of such a union: an int matches ``long`` and ``double``.
     """
     waiting: list[Any] = [msgspec.json.decode(schema.avro)] if schema.avro else []
     while waiting:

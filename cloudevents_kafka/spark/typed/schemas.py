@@ -250,7 +250,7 @@ def _has_time(shape: Shape) -> bool:
 
 
 def _text_of(source: Any) -> str | None:
-    """Return the text of a source, which is a text or the path of a file; return None for other sources."""
+    """Return the text if the source is a text or the path of a file; return None for other sources."""
     if isinstance(source, Path) or (isinstance(source, str) and source.endswith((*_SUFFIXES, *_PROTOBUF))):
         return _read(Path(source))
     return source if isinstance(source, str) else None

@@ -31,7 +31,7 @@ def payload_checker(
 ) -> Callable[[pd.Series], pd.Series]:
     """Return a function that checks payloads: it converts JSON of `_Suspect` to JSON of `Checked`.
 
-    If the input is null, the result is null.
+    If the JSON of a row is null, the result for this row is null.
     """
 
     def check_batch(suspects: pd.Series) -> pd.Series:  # PySpark reads these types

@@ -10,8 +10,8 @@ If the Java function cannot read a record, this record comes to the driver toget
 driver decodes and counts it. Usually, there are only a few such records. If there are too many of these
 records for the driver, Spark reads them a second time. If many records of a batch need Python, then Python
 decodes all records of the next batch while Spark writes the events. In this next batch, the few records that
-are not events come to the driver. If a batch has many records that are not events, Spark stores all rows of
-the next batch until the events and the quarantine are written.
+are not events come to the driver. If a batch that Python decodes has many records that are not events, Spark
+stores all rows of the next such batch until the events and the quarantine are written.
 """
 
 from __future__ import annotations

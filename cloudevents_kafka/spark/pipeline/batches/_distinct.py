@@ -4,9 +4,9 @@ These rules hold for events with the same source and id. At most one of these ev
 the timestamps of two such events differ by at most ``within`` seconds, at most one of the two events lands.
 If an event does not land, it is counted, and the table has a row with the same source and id.
 
-No event is too late to land, because Spark's watermark is not used. A single timestamp in the far future
-would move the watermark, and Spark would then drop all other events as too late. Records that are not events
-are neither compared nor removed.
+No event is too late to land, because Spark's watermark is not used. With a watermark, a single timestamp in
+the far future would make Spark drop all later events with earlier timestamps. Records that are not events are
+neither compared nor removed.
 """
 
 from __future__ import annotations

@@ -199,7 +199,10 @@ class Landed:
         return manifest
 
     def _check_follows(self, plan: notes.BatchPlan) -> None:
-        """Raise `WrongCheckpoint` if a batch begins before or after the last landed range of a partition."""
+        """Raise `WrongCheckpoint` if a batch does not begin in, or at the end of, the last landed range.
+
+        Each partition of the batch is compared with the last landed range of the same partition.
+        """
         # If the folder has no notes, the checkpoint may begin at any offset. Then only the ledger shows which
         # earlier offsets have landed.
         has_landed = self.ledger.generation > 0 or self.last is not None or not self._is_noted

@@ -9,7 +9,7 @@
    Then `Landed.begin` writes the offsets and the settings of the batch to the file ``begun.json``, except for
    Parquet.
 5. `Target.start` discards rows that were staged for another batch.
-6. `BatchWriter` asks Spark to decode and count the records. If `Target.appends` has returned a function, this
+6. `BatchWriter` asks Spark to decode and count the records. If `Target.appends` returns a function, this
    function stages the rows in the same pass. Otherwise, Spark stores the rows, and `BatchWriter` passes them
    to `Target.compare` and `Target.take`.
 7. After Spark has read the records, `TopicMonitor` checks the ids of the topics again. Then `Target.commit`

@@ -73,7 +73,7 @@ def check_renames(
 ) -> None:
     """Raise `WrongStore` if the tables need renames in one step, but ``out`` is in an object store.
 
-    This check needs a Spark session if ``out`` is in an Azure account.
+    If the URL ``out`` has the scheme ``abfs`` or ``abfss`` of Azure, this is checked only with a session.
     """
     renames = options.to == "parquet" or (FORMATS[options.to].renames and options.table is None)
     if has_function or not renames:

@@ -2,8 +2,9 @@
 
 For each batch, `BatchLander` first calls the methods `start` and `appends` of the target. If `appends`
 returns a function, this function receives rows while Spark computes them. If `appends` returns None, Spark
-stores all rows of the batch, and the method `take` receives them. Then `BatchLander` calls `commit`. After
-the manifest of the batch is created, `BatchLander` calls `finish`.
+stores all rows of the batch, the method `compare` yields the part that must land, and the method `take`
+receives this part. Then `BatchLander` calls `commit`. After the manifest of the batch is created,
+`BatchLander` calls `finish`.
 """
 
 from __future__ import annotations

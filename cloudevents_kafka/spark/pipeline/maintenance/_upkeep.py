@@ -79,8 +79,8 @@ def optimize_tables(
     columns in ``sort_by``. If a table does not have one of these columns, its rows are clustered by the
     remaining columns. For example, the columns of a quarantine differ from the columns of a table of events.
     ``conf`` contains settings of Spark, such as the settings of a catalog. A pipeline may write to the tables
-    at the same time. If a table is in a local folder, a commit of the pipeline waits while the table is
-    being optimized. After 5 minutes, the commit fails.
+    at the same time. If a table is in a local folder, a commit of the pipeline waits until the table is
+    optimized. If the commit has waited 5 minutes, it fails.
 
     Raises `WrongTable` if there is no table. Also raises `WrongTable`, before any table is changed, if a
     column of ``sort_by`` is missing in all tables. Raises `ValueError` for an invalid table name,
@@ -111,9 +111,10 @@ def vacuum_tables(
 
     If ``keep_hours`` is less than a day, no pipeline, backfill or replay may write to the tables at the same
     time. The files of a batch do not belong to any version until the batch is committed, so they could be
-    deleted. Raises `InUse` if a pipeline, backfill or replay uses the folder. If a table is in a local
-    folder, a commit of a pipeline waits while the table is being vacuumed. After 5 minutes, the commit fails.
-    The other arguments and the errors are the same as for `optimize_tables`.
+    deleted. So with such a ``keep_hours``, the function raises `InUse` if a pipeline, backfill or replay uses
+    the folder. If a table is in a local folder, a commit of a pipeline waits until the table is vacuumed. If
+    the commit has waited 5 minutes, it fails. The other arguments and the errors are the same as for
+    `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables

@@ -117,8 +117,9 @@ class Checkpoint:
         return self.plan(max(numbers)) if numbers else None
 
     def _numbers(self, folder: str) -> list[int]:
-        """Return the numbers of batches in a folder; the name of each file is the number of a batch.
+        """Return the numbers of the batches that have a file in a folder.
 
+        The name of such a file is the number of the batch. Other files are ignored, as Spark ignores them.
         Raises `WrongCheckpoint` for a name that Spark would misread.
         """
         numbers = []

@@ -20,7 +20,7 @@ Labels = Mapping[str, Mapping[str, int]]
 
 
 class CountMismatch(PipelineError):
-    """The numbers of read and written records differ; no record of the batch has landed.
+    """Counts of records contradict each other or the planned offsets; no record of the batch has landed.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts, CountMismatch

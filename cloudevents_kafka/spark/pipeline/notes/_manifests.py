@@ -41,8 +41,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps patterns
     of event types to schemas of the events' data. ``rescue`` says whether an event lands even if some of its
     data does not match the schema. If serializers of a schema registry have written the data, ``writers``
-    contains the schemas of this registry. ``upsert`` says which row a record changes, and which records
-    delete a row.
+    contains the schemas with which they have written it. ``upsert`` says which row a record changes, and
+    which records delete a row.
     """
 
     lenient: bool = False
@@ -77,10 +77,10 @@ class BegunBatch(ReadSettings, frozen=True, kw_only=True):
     """A batch that is about to be written; see also `PlannedBatch`.
 
     ``number`` is the number of the batch in the folder, and ``batch`` is Spark's number of the batch. The two
-    numbers differ if an older checkpoint was restored. ``in_java`` says whether the Java function reads the
-    records first, and ``to`` is the kind of the target. If the records of a batch are compared with the rows
-    of the table, ``counted`` contains the counts after this comparison, because these counts cannot be
-    computed again after the commit.
+    numbers may differ, for example if an older checkpoint was restored. ``in_java`` says whether the Java
+    function reads the records first, and ``to`` is the kind of the target. If the records of a batch are
+    compared with the rows of the table, ``counted`` contains the counts after this comparison, because these
+    counts cannot be computed again after the commit.
     """
 
     version: int = VERSION

@@ -54,8 +54,8 @@ class Upsert(NamedTuple):
         """Return SQL that is true if an event deletes a row.
 
         An event deletes a row if its record has no value. An event with the attribute and the value of the
-        option ``deleted`` also deletes a row, even if the event has data. In the SQL, the names of the
-        event's columns begin with ``event``.
+        option ``deleted`` also deletes a row, even if the event has data. The parameter ``event`` is the
+        prefix of the names of the event's columns in the SQL.
         """
         deletes = f"{event}`data` IS NULL AND {event}`mode` = 'binary'"
         if self.rule is not None:
@@ -74,7 +74,7 @@ class Upsert(NamedTuple):
         return bool(found == value)
 
     def key_sql(self, row: str = "") -> list[str]:
-        """Return SQL for each key of a row; in the SQL, the names of the row's columns begin with ``row``."""
+        """Return SQL for each key of a row; ``row`` is the prefix of the names of the row's columns."""
         return [attribute_sql(name, row) for name in self.keys]
 
 

@@ -42,7 +42,7 @@ check_start: Final = must_be(
 
 
 def split_topics(topics: Iterable[str]) -> tuple[str, ...]:
-    """Return the names in a list of topics; Spark also splits each text of this list at commas."""
+    """Return the names in a list of topics; each text in the list is split at commas, as Spark splits it."""
     names = (name.strip() for name in ",".join(topics).split(","))
     return tuple(dict.fromkeys(name for name in names if name))
 

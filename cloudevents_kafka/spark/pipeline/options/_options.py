@@ -377,7 +377,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     @property
     def topic_names(self) -> tuple[str, ...]:
-        """The names in ``topics``; Spark also splits each text in ``topics`` at commas."""
+        """The names in ``topics``; each text in ``topics`` is split at commas, as Spark splits it."""
         return rules.split_topics(self.topics)
 
     def reads(self, topic: str) -> bool:

@@ -223,7 +223,7 @@ class _Folder:
         self._read = read
 
     def replay(self, mend: Mend | None) -> ReplaySummary:
-        """Run a replay; if the last replay is unfinished, ``apply`` first finishes or withdraws it."""
+        """Run a replay; with the option ``apply``, first finish or withdraw the last replay if necessary."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes, read_again
 
         last, apply = self._notes.last(), self._options.apply

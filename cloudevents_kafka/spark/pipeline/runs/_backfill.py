@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class _BackfillNotes(notes.Manifests):
     """The files in which a backfill stores its batches; the pipeline may run at the same time.
 
-    A backfill writes only the file about its current batch, and writes this file into its own folder.
+    A backfill writes only the file about its current batch, and writes this file with `own`.
     """
 
     def __init__(self, store: Store, own: Store) -> None:

@@ -107,7 +107,7 @@ class Store(Protocol):
         """Write a file; if there is a file with this path already, replace it.
 
         A local file is replaced in one step. In other file systems, the file is missing if the process is
-        killed after the old file was removed.
+        killed after the old file is removed and before the new file is created.
         """
         self.remove(path)
         self.create(path, content)
