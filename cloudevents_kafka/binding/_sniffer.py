@@ -178,7 +178,7 @@ def _missing_reason(missing: list[str], present: set[str], content_type: str | N
 
 
 def _misspelling(present: set[str]) -> str:
-    """Return a hint about the first header name with capitals or another binding's prefix, or ``""``."""
+    """Return a hint about the first misspelled event header (capitals, or another prefix), or ``""``."""
     for name in sorted(map(str, present)):
         folded = name.lower()
         if prefix := OTHER_PREFIXES.match(folded):

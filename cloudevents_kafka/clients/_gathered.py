@@ -267,7 +267,7 @@ class Readable(Generic[ItemT_co]):
         return self.vitals.health()
 
     def note_poll(self, client: Any, returned: Iterable[PolledMessage] = ()) -> None:
-        """Store the time of a poll that ``returned`` some messages; the polling thread calls this method."""
+        """Store the time of a poll; ``returned`` are its messages. The polling thread calls this method."""
         gone = self.vitals.note_poll(client)
         if gone is None:
             return

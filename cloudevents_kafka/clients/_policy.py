@@ -120,7 +120,7 @@ class Policy(msgspec.Struct, kw_only=True):
             self.observed.of_item(name, item, error=error, attempt=attempt, seconds=seconds)
 
     def next_try(self, item: Item, attempt: int, error: Exception) -> float | None:
-        """Log the failed try, and return the seconds to wait before the next try, or None if no try is left.
+        """If another try follows, log the failed try, and return the seconds until then; else return None.
 
         The first pause lasts between half of ``backoff`` seconds and ``backoff`` seconds. The pause doubles
         with each further try, up to 30 seconds. The length of the pause is random, so that records that

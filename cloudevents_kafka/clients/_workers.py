@@ -188,7 +188,7 @@ class Threads(Workers):
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake the threads that wait for a condition.
 
-        If ``has_room`` is False, a thread in `wait_to_read` may not be woken.
+        If ``has_room`` is False and no thread waits for a condition, a thread in `wait_to_read` is not woken.
         """
         if has_room or self._waiting:
             self._ended.notify_all()

@@ -427,10 +427,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
         ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records of
         a topic with the same key are handled one after another, in the order in which they were read. The
-        records of a partition that have no key are also handled one after another. Records with different
-        keys may be handled in any order, even with one thread, because keys take turns. If ``producer`` is
-        passed, a record is done only when all events that its handler has sent with this producer are
-        delivered. The failed delivery of such an event counts as a failure of the record.
+        records of a partition that have no key are handled in the same way. Records with different keys may
+        be handled in any order, even with one thread, because keys take turns. If ``producer`` is passed, a
+        record is done only when all events that its handler has sent with this producer are delivered. The
+        failed delivery of such an event counts as a failure of the record.
 
         The offset of a record is committed when this record and all earlier records of its partition are
         done. In each partition, ``handler`` is called for at most ``max_ahead`` records after the oldest

@@ -131,7 +131,7 @@ class SequenceTracker:
     def observe(self, event: Event) -> Step:
         """Compare an event with the highest sequence of its source, and return the event's position.
 
-        If the sequence of the event is higher, the tracker stores it as the new highest sequence.
+        The tracker stores the sequence of the event if it is the highest sequence of the source so far.
         """
         text = event.text(self._attribute)
         if text is None:
@@ -199,7 +199,7 @@ class SeverityTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> Problem | None:
-        """Return a problem if an event contradicts its source (X-24); otherwise, store the severity."""
+        """Return a problem if an event contradicts its source (X-24), or None after storing its severity."""
         text, number = event.text("severitytext"), _number(event)
         if text is None or number is None:
             return None

@@ -34,7 +34,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 class _Names(dict[str, str | None]):
-    """A cache that maps header names, in any case, to attribute names, and maps other headers to None."""
+    """A cache that maps header names to attribute names regardless of case, and other headers to None."""
 
     def __missing__(self, header: str) -> str | None:
         folded = str(header).lower()

@@ -48,7 +48,7 @@ from cloudevents_kafka.cli.terminal.text import print_message
     "--format",
     "template",
     metavar="TEMPLATE",
-    help="Print one line for each record, such as '{offset:>8} {type} {data}'.",
+    help="Print each record as one line of this form, such as '{offset:>8} {type} {data}'.",
 )
 @click.option(
     "--schema-registry",

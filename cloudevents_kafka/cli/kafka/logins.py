@@ -75,7 +75,7 @@ def has_no_token(reason: str) -> bool:
 
 
 def explain_login(settings: Settings, command: TokenCommand | None, reason: str) -> tuple[str, str]:
-    """Return why a login failed, and advice; with tokens, the texts name the token endpoint or command."""
+    """Return why a login failed, and advice; without a token, the texts name its endpoint or command."""
     if mechanism(settings.effective) != OAUTH and command is None:
         return reason, "check sasl.username, sasl.password and security.protocol (--show-config)"
     if not has_no_token(reason):
@@ -88,8 +88,8 @@ def explain_login(settings: Settings, command: TokenCommand | None, reason: str)
 def explain_silence(settings: Settings) -> str | None:
     """Return what to check if no broker was contacted and the client does not report an error.
 
-    In two cases, librdkafka reports no error for minutes: if a token endpoint returns an internal error,
-    librdkafka repeats the request; if no source of tokens is configured, librdkafka waits.
+    In two cases, librdkafka does not report an error: if a token endpoint returns an internal error,
+    librdkafka repeats the request for minutes; if no source of tokens is configured, librdkafka waits.
     """
     effective = settings.effective
     if effective.get("sasl.oauthbearer.method") != "oidc":

@@ -321,7 +321,7 @@ class RangeReader:
                     raise self._session.failure(what, partition.error)
 
     def _record(self, message: Any) -> Record | None:
-        """Return the record in a message; None for an error message, or for a record outside the range."""
+        """Return the record in a message; None if the message is an error or the record is out of range."""
         error = message.error()
         partition, offset = (message.topic(), message.partition()), message.offset()
         if error is not None:

@@ -47,7 +47,7 @@ _CONTAINER: Final = re.compile(r"\b(?:abfs|wasb)s?://[a-z0-9$-]{1,63}@")
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The file or environment variable with the text of a value; the final line end of a file is removed."""
+    """The file or environment variable with the text of a value; a final line end of a file is left out."""
 
     kind: Literal["file", "env"]
     name: str

@@ -251,7 +251,7 @@ class BrokerSession:
         raise self.no_answer()
 
     def _known_topics(self, client: AdminClient | Consumer | Producer) -> Iterable[str]:
-        """Return the topics that the user may see; return () if the broker does not answer."""
+        """Return the topics that the user may see, or () if the broker does not list these topics."""
         with suppress(CommandError), self.client_errors():
             cluster = self.metadata(client)
             return tuple(cluster.topics) if cluster else ()
@@ -287,9 +287,9 @@ class BrokerSession:
     def ask(self, client: Consumer, call: Callable[..., _Answer]) -> _Answer:
         """Return the result of ``call``, a function of the client with the parameter ``timeout``.
 
-        The call is repeated until the broker answers. Each repetition has twice the timeout, since a broker
-        may be slow. Between two calls, the method checks for signals. Raises `BrokerFailure` if the broker
-        does not answer within the session's timeout, or if the call fails.
+        The call is repeated until the broker answers. The time limit of each call is twice the limit of the
+        previous call, since a broker may be slow. Between two calls, the method checks for signals. Raises
+        `BrokerFailure` if the broker does not answer within the session's timeout, or if the call fails.
         """
         from confluent_kafka import KafkaException
 

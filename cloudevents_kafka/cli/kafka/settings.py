@@ -15,7 +15,7 @@ Any librdkafka setting is accepted under its own name. Later sources override ea
 In addition, the setting ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
 
 The value of a secret can be read from a file: write ``name@=path`` in a properties file or with -X, or set
-``CE_KAFKA_SASL_PASSWORD_FILE=path``. A final line end of this file is removed.
+``CE_KAFKA_SASL_PASSWORD_FILE=path``. Line ends at the end of this file are not part of the secret.
 
 Output and errors contain only values that `redaction` lists as harmless. By mistake, a user may write a
 secret as a setting without ``=``, or in place of a file name. So these texts are not shown either.

@@ -23,10 +23,11 @@ _Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetF
 
 
 def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> _Request:
-    """If ``committed_only`` is true, return a request that reads only committed records or offsets.
+    """Return a request that reads only committed records or offsets.
 
-    If the broker does not support the isolation field of the request, the request is returned unchanged. A
-    broker without this field has no transactions, or does not wait for transactions that commit offsets.
+    The request is returned unchanged if ``committed_only`` is false, or if the broker does not support the
+    isolation field of the request. A broker without this field has no transactions, or does not wait for
+    transactions that commit offsets.
     """
     first, values = _FIELDS[type(request)]
     if not committed_only or broker.version(type(request)) < first:
