@@ -37,6 +37,8 @@ Examples:
 def data_reader(deserializer: Serde) -> DataReader:
     """Return a function that reads data with a deserializer: the ``data_reader`` of an `EventConsumer`.
 
+    Raises `TypeError` for a deserializer for asyncio.
+
     Examples:
         >>> from confluent_kafka.serialization import StringDeserializer
         >>> from cloudevents_kafka import EventConsumer
@@ -45,7 +47,7 @@ def data_reader(deserializer: Serde) -> DataReader:
         >>> item and item.event.data
         '{"total":"9.50"}'
     """
-    check_callbacks(deserializer=deserializer)
+    _check_serde("deserializer", deserializer)
     from confluent_kafka.serialization import (  # not imported without a client
         MessageField,
         SerializationContext,
@@ -63,7 +65,7 @@ def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tu
 
     ``topic`` is the topic to which the event will be sent. Send the event with ``producer.send(event, topic,
     headers=headers)``. If ``data`` is None, the returned event has no data. Raises `DataError` if the
-    serializer raises any error.
+    serializer raises any error, and `TypeError` for a serializer for asyncio.
 
     Examples:
         >>> from confluent_kafka.serialization import StringSerializer
@@ -74,6 +76,7 @@ def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tu
         >>> EventProducer(producer).send(event, "orders", headers=headers).event.payload
         b'9.50'
     """
+    _check_serde("serializer", serializer)
     if data is None:
         return event.replace(data=None), []
     from confluent_kafka.serialization import MessageField, SerializationContext
@@ -82,3 +85,15 @@ def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tu
     context = SerializationContext(topic, MessageField.VALUE, headers)
     payload = call_encode(lambda value: serializer(value, context), data, event.datacontenttype)
     return event.replace(data=payload), headers
+
+
+def _check_serde(name: str, serde: Serde) -> None:
+    """Raise `TypeError` for a coroutine function, or a serializer or deserializer for asyncio."""
+    check_callbacks(**{name: serde})
+    kind = type(serde)
+    # Its calls return coroutines, but it is not a coroutine function.
+    if any(base.__name__ == "AsyncBaseSerde" for base in kind.__mro__):
+        raise TypeError(
+            f"{name} must be a plain function, got {kind.__name__}, which is awaited; "
+            f"pass {kind.__name__.removeprefix('Async')}"
+        )

@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry.avro import AsyncAvroSerializer
+from confluent_kafka.schema_registry.json_schema import AsyncJSONDeserializer
 
 from cloudevents_kafka import (
     AsyncEventConsumer,
@@ -79,6 +81,21 @@ def test_a_hook_that_would_not_be_awaited_is_refused(name: str, hook: Any) -> No
     match = f"^{name.split(' ', maxsplit=1)[0]} must be a plain function, got a coroutine function$"
     with pytest.raises(TypeError, match=match):
         TAKES[name](hook)
+
+
+@each("use", ["serializer", "deserializer"])
+def test_a_serializer_for_asyncio_is_refused(use: str) -> None:
+    """A call of confluent-kafka's serializers for asyncio returns a coroutine, so the error names another."""
+    event = Event(id="1", source="/s", type="t")
+    uses: dict[str, Callable[[Any], object]] = {
+        "serializer": lambda serde: serdes.serialize_data(event, 17, serde, "orders"),
+        "deserializer": serdes.data_reader,
+    }
+    for kind, plain in ((AsyncAvroSerializer, "AvroSerializer"), (AsyncJSONDeserializer, "JSONDeserializer")):
+        serde = object.__new__(kind)  # a call of the class returns a coroutine, too
+        match = f"^{use} must be a plain function, got {kind.__name__}, which is awaited; pass {plain}$"
+        with pytest.raises(TypeError, match=match):
+            uses[use](serde)
 
 
 @each("on_delivery", [hook, Hook(), partial(Hook())])
