@@ -33,6 +33,7 @@ _COLLECTIONS: Final = (dict, list, Collection)
 _MAPPINGS: Final = (dict, Mapping)
 _SCALARS: Final = (str, int, float, type(None), bytes, bytearray, memoryview)
 _HINT: Final = "register a Codec of your own for such data"
+_WHOLE: Final = "_cloudevents_kafka_whole"  # not the name of a user's type
 
 
 def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
@@ -56,21 +57,24 @@ def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
     from cloudevents_kafka.codecs.avro_names import with_one_name
 
     named: dict[str, Any] = {}
-    *_, parsed = (fastavro.parse_schema(each, named) for each in with_one_name([*references, schema]))
-    limits = AvroLimits(parsed, named)
+    *others, own = with_one_name([*references, schema])
+    if others:  # fastavro knows the types of other schemas inside a record only; its bytes are its field's
+        own = {"type": "record", "name": _WHOLE, "fields": [{"name": _WHOLE, "type": own}]}
+    parsed: Any = [fastavro.parse_schema(each, named) for each in (*others, own)][-1]
+    limits = AvroLimits(parsed["fields"][0]["type"] if others else parsed, named)
 
     def decode(payload: bytes) -> Any:
         limits.check_datum(payload)
         stream = io.BytesIO(payload)
-        value = fastavro.schemaless_reader(stream, parsed, None)
+        value: Any = fastavro.schemaless_reader(stream, parsed, None)
         if stream.read(1):
             raise ValueError("the payload must be one datum, but bytes follow it")
-        return value
+        return value[_WHOLE] if others else value
 
     def encode(value: Any) -> bytes:
         limits.check_value(value)
         out = io.BytesIO()
-        fastavro.schemaless_writer(out, parsed, value, strict=True)
+        fastavro.schemaless_writer(out, parsed, {_WHOLE: value} if others else value, strict=True)
         limits.check_datum(out.getvalue())  # so that decode accepts it
         return out.getvalue()
 

@@ -133,6 +133,45 @@ def test_data_beyond_the_limits_is_refused(schema: Any, value: bytes, said: str)
     assert str(caught.value).startswith("data is not application/avro: ")
 
 
+@each(
+    ("schema", "value", "raw"),
+    [
+        ("Paid", {"order": 2}, b"\x04"),
+        (["Placed", "Paid"], ("Paid", {"order": 2}), b"\x02\x04"),
+        (["null", "Placed"], {"order": 2}, b"\x02\x04"),
+        ({"type": "array", "items": "Placed"}, [{"order": 2}], b"\x02\x04\0"),
+        ({"type": "map", "values": ["null", "Placed"]}, {"a": {"order": 2}}, b"\x02\x02a\x02\x04\0"),
+        (
+            {"type": "record", "name": "R", "fields": [{"name": "f", "type": "Paid"}]},
+            {"f": {"order": 2}},
+            b"\x04",
+        ),
+    ],
+)
+def test_references_of_any_schema(schema: Any, value: Any, raw: bytes) -> None:
+    """A schema of any kind may refer to types of other schemas, as a union of two types of events does."""
+    fields = [{"name": "order", "type": "int"}]
+    references = [{"type": "record", "name": name, "fields": fields} for name in ("Placed", "Paid")]
+    codec = codecs.avro(schema, references=references)
+    assert codec.encode is not None
+    assert codec.decode is not None
+    assert codec.encode(value) == raw
+    assert codec.decode(raw) == (value[1] if isinstance(value, tuple) else value)
+
+
+def test_limits_of_references() -> None:
+    """The limits of data are the same, whether a type is in the schema or in a reference."""
+    for schema, references in (([NODE, "null"], ()), (["Node", "null"], (NODE,))):
+        codec = codecs.avro(schema, references=references)
+        deepest = b"\0" + b"\x02" * (MAX_DEPTH - 1) + b"\0"
+        assert call_decode(codec.decode, deepest, "application/avro") == chain(MAX_DEPTH)  # type: ignore[arg-type]
+        with pytest.raises(DataError, match="nested deeper than 128"):
+            call_decode(codec.decode, b"\0\x02" + deepest[1:], "application/avro")  # type: ignore[arg-type]
+        assert call_encode(codec.encode, chain(MAX_DEPTH), "application/avro") == deepest  # type: ignore[arg-type]
+        with pytest.raises(DataError, match="nested deeper than 128"):
+            call_encode(codec.encode, chain(MAX_DEPTH + 1), "application/avro")  # type: ignore[arg-type]
+
+
 @pytest.mark.usefixtures("registry")
 def test_an_event_with_such_data_is_valid() -> None:
     """Only access to the data raises an error; the payload is complete."""
