@@ -201,9 +201,10 @@ class EventProducer(Generic[ProducerT]):
         """Queue an event, or an SDK's event, and return its `Delivery` without waiting for it.
 
         Most arguments are arguments of `to_record`. ``timestamp`` is in milliseconds since the epoch, by
-        default the current time of the client. `send` waits while the client's queue is full. Raises
-        `EncodeError` or `InvalidEvent` if the event cannot be written, `DeliveryError` if the event is too
-        large, and errors of the client, such as ``KafkaException`` for a fenced transactional producer.
+        default the current time of the client; confluent-kafka also sends the current time in place of 0.
+        `send` waits while the client's queue is full. Raises `EncodeError` or `InvalidEvent` if the event
+        cannot be written, `DeliveryError` if the event is too large, and errors of the client, such as
+        ``KafkaException`` for a fenced transactional producer.
         """
         outgoing = self._writer.encode(event, topic, key, headers, mode, format, key_mapper, like)
         produce: Produce = self.producer.produce

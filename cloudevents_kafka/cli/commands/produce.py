@@ -245,6 +245,11 @@ def _place(record: Record, options: _Options) -> Record:
     )
     if placed.topic is None:
         raise BadUsage("the topic is missing: pass -t TOPIC, or add a topic to the line")
+    if placed.timestamp == 0:
+        raise BadUsage(
+            "the timestamp must not be 0, which the client replaces by the current time; "
+            "write 1, or leave out --keep-timestamps"
+        )
     return placed
 
 

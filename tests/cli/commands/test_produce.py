@@ -212,6 +212,17 @@ def test_partitions_and_timestamps_are_kept_on_demand(produce, arrived):
     assert new["timestamp"] > 10**12
 
 
+def test_a_timestamp_that_the_client_would_replace_is_bad(produce, arrived):
+    """The client replaces the timestamp 0 by the current time, so a line that must keep it is a bad line."""
+    line = json.dumps({"timestamp": 0, "key": None, "value": "v"})
+    result = produce("--keep-timestamps", stdin=line)
+    assert result.exit_code == 1
+    assert "stdin:1: the timestamp must not be 0, which the client replaces by" in result.stderr
+    assert arrived() == []
+    assert produce(stdin=line).exit_code == 0
+    assert len(arrived()) == 1
+
+
 def test_a_missing_partition_is_bad_usage(produce, arrived):
     """A partition that the topic does not have is refused before a line is read."""
     result = produce("--partition", "77", stdin=PLAIN % 1)
