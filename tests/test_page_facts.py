@@ -8,10 +8,12 @@ import re
 from pathlib import Path
 
 import cloudevents_kafka
+from cloudevents_kafka import EventProducer, Record
 from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.cli.terminal import errors
 from cloudevents_kafka.clients.observing import prometheus
 from cloudevents_kafka.formats import registry as formats
+from cloudevents_kafka.protocol.client._partitioners import murmur2
 from cloudevents_kafka.spark import connector, pipeline
 from cloudevents_kafka.spark.pipeline.watching import FIGURES
 from cloudevents_kafka.spark.table_formats import FORMATS, TABLE_FORMATS
@@ -66,6 +68,21 @@ def test_figures_of_a_service() -> None:
         [f"`{name}`", ", ".join(f"`{label}`" for label in labels), text]
         for name, (labels, text) in prometheus.FIGURES.items()
     ]
+
+
+def test_partitioner() -> None:
+    """With the setting on the page, confluent-kafka chooses partitions by murmur2, as Java's clients do."""
+    page = (DOCS / "how-to" / "produce.md").read_text("utf-8")
+    (setting,) = set(re.findall(r'`"partitioner": "(\w+)"`', page))
+    keys = [b"customer-%d" % number for number in range(20)]
+    chosen: dict[str, list[int]] = {}
+    for name in (setting, "consistent_random"):
+        mock = {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0, "partitioner": name}
+        with EventProducer(mock, topic="orders") as producer:
+            sent = [producer.send_record(Record(key=key)) for key in keys]
+            chosen[name] = [delivery.result(timeout=30).partition or 0 for delivery in sent]
+    assert chosen[setting] == [(murmur2(key) & 0x7FFFFFFF) % 4 for key in keys]
+    assert chosen[setting] != chosen["consistent_random"]  # the default
 
 
 def test_peers() -> None:
