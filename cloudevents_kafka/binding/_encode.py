@@ -65,9 +65,10 @@ def to_record(
 
     ``like`` is the record from which the event was read, or the client's message (see `Record.of`). The mode,
     the format, the key, the order of the headers, and the headers that do not belong to the event are taken
-    from ``like``, unless an argument sets them. If strict or lenient reading of ``like`` returns an event
-    that equals ``event``, the result equals ``like``, byte for byte. If the event was changed, the result
-    also contains the headers and JSON members that lenient reading left out, as they were received.
+    from ``like``, unless an argument sets them: a header in ``headers`` replaces all headers of ``like`` with
+    its name. If strict or lenient reading of ``like`` returns an event that equals ``event``, the result
+    equals ``like``, byte for byte. If the event was changed, the result also contains the headers and JSON
+    members that lenient reading left out, as they were received.
 
     Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an SDK's
     event breaks a rule.
@@ -112,7 +113,11 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
             check_mode("binary" if mode is None else mode, format)
         written, value = encode_structured(event, "json" if format is None else format)
     if headers:
-        written += extra_headers(headers)
+        added = extra_headers(headers)
+        if like is not None:
+            names = {name for name, _ in added}
+            written = [header for header in written if header[0] not in names]
+        written += added
     return event, key, value, written
 
 

@@ -338,3 +338,16 @@ def test_a_valid_record_is_not_read_again(
         changed = to_record(event.replace(type="changed"), like=record)
     assert FOREIGN not in headers or FOREIGN in changed.headers
     assert from_record(changed) == event.replace(type="changed")
+
+
+@each("mode", ["binary", "structured"])
+def test_added_headers_replace_those_of_like(mode: Any) -> None:
+    """A header that is passed replaces all headers of ``like`` with its name; it may itself be repeated."""
+    like = to_record(EVENT, mode=mode, headers=[("t", b"1"), ("u", b"2"), ("t", None)])
+    for event in (EVENT, EVENT.replace(type="other")):
+        headers = to_record(event, like=like, headers=[("t", b"3"), ("t", b"4")]).headers
+        assert [header for header in headers if header[0] in {"t", "u"}] == [
+            ("u", b"2"),
+            ("t", b"3"),
+            ("t", b"4"),
+        ]
