@@ -12,6 +12,7 @@ from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,
     PREFIX,
+    SCHEMA_ID,
     attribute_of,
     exact_name,
 )
@@ -37,10 +38,13 @@ _TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"}
 
 
 class _Foreign(dict[str, bool]):
-    """A cache that maps header names to booleans: True for a name that does not resemble an event header."""
+    """A cache that maps header names to booleans: True for names that do not depend on the event or its data.
+
+    Names that resemble the name of an event header are not foreign.
+    """
 
     def __missing__(self, name: str) -> bool:
-        return remember(self, name, exact_name(name) is None)
+        return remember(self, name, exact_name(name) is None and name != SCHEMA_ID)
 
 
 _is_foreign: Final = _Foreign()
@@ -68,7 +72,8 @@ def to_record(
     from ``like``, unless an argument sets them: a header in ``headers`` replaces all headers of ``like`` with
     its name. If strict or lenient reading of ``like`` returns an event that equals ``event``, the result
     equals ``like``, byte for byte. If the event was changed, the result also contains the headers and JSON
-    members that lenient reading left out, as they were received.
+    members that lenient reading left out, as they were received. If the data was changed, the result does not
+    contain the id of the data's schema, which a schema registry's serializers write to a header.
 
     Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an SDK's
     event breaks a rule.
@@ -198,8 +203,14 @@ def _encode_like(
         format = sniffed.format
     written = to_record(event, mode=mode, format=format)
     headers = _merge_headers(written.headers, like.headers, same_mode=mode == sniffed.mode)
+    headers = _without_old_id(headers, event, like.value if read is None else read.payload)
     check_header_names(headers)
     return headers, written.value
+
+
+def _without_old_id(headers: Headers, event: Event, data: bytes | None) -> Headers:
+    """Return headers without the id of the schema of ``data``, unless the event has this data."""
+    return headers if event.payload == data else [pair for pair in headers if pair[0] != SCHEMA_ID]
 
 
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
@@ -274,6 +285,7 @@ def _encode_like_deviating(
     else:
         headers = _merge_headers(written.headers, like.headers, same_mode=mode == origin.mode)
         value = written.value
+    headers = _without_old_id(headers, event, origin.event.payload)
     check_header_names(headers)
     return headers, value
 

@@ -340,6 +340,25 @@ def test_a_valid_record_is_not_read_again(
     assert from_record(changed) == event.replace(type="changed")
 
 
+ID = ("__value_schema_id", b"\0\0\0\0\1")
+
+
+@each("mode", ["binary", "structured"])
+def test_the_id_of_a_schema_belongs_to_the_data(mode: Any) -> None:
+    """The header with the id of the data's schema stays if the data stays, and goes with the data."""
+    record = to_record(EVENT.replace(data=b"\2"), mode=mode, headers=[ID, ("h", b"1")])
+    read = from_record(record)
+    assert ID in to_record(read.replace(type="other"), like=record).headers
+    assert ID in to_record(read, like=record, mode="structured").headers
+    for data in (b"\4", None):
+        changed = to_record(read.replace(data=data), like=record).headers
+        assert ID not in changed
+        assert ("h", b"1") in changed
+    other = Record(value=b"\2", headers=[ID])  # not an event
+    assert ID in to_record(EVENT.replace(data=b"\2"), like=other).headers
+    assert ID not in to_record(EVENT.replace(data=b"\4"), like=other).headers
+
+
 @each("mode", ["binary", "structured"])
 def test_added_headers_replace_those_of_like(mode: Any) -> None:
     """A header that is passed replaces all headers of ``like`` with its name; it may itself be repeated."""

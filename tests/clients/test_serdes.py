@@ -28,6 +28,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.clients.serdes import data_reader, serialize_data
 from cloudevents_kafka.codecs import avro
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
+from tests.support.cases import each
 
 SCHEMA: dict[str, Any] = {
     "type": "record",
@@ -128,6 +129,22 @@ def test_with_the_id_in_a_header_data_is_plain_avro(registry_client: SchemaRegis
     prefixed, none = serialize_data(PLACED, ORDER, serializer(registry_client, "prefix"), "orders")
     assert none == []
     assert (prefixed.payload or b"")[5:] == event.payload
+
+
+@each("mode", ["binary", "structured"])
+@pytest.mark.parametrize("way", CONFIGURATIONS)
+def test_forwarded_data_is_read_with_its_own_schema(
+    registry_client: SchemaRegistryClient, mode: Any, way: str
+) -> None:
+    """If a record with the id of its schema in a header is forwarded with other data, the old id goes."""
+    event, headers = serialize_data(PLACED, ORDER, serializer(registry_client, "header"), "orders")
+    came = to_record(event, mode=mode, headers=headers)
+    writer = AvroSerializer(registry_client, '{"type": "string"}', conf=CONFIGURATIONS[way] or None)
+    paid, ids = serialize_data(from_record(came).replace(type="paid"), "1009.50", writer, "payments")
+    sent = to_record(paid, like=came, headers=ids)
+    assert [name for name, _ in sent.headers].count("__value_schema_id") == len(ids)
+    read = data_reader(AvroDeserializer(registry_client))
+    assert from_record(sent).read_with(lambda event: read(event, sent)).data == "1009.50"
 
 
 def test_what_serializers_raise_is_a_data_error(registry_client: SchemaRegistryClient) -> None:
