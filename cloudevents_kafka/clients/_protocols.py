@@ -219,10 +219,12 @@ def is_awaited(client: object, protocol: type, *methods: str) -> bool:
     if all(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in methods):
         return True
     if any(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in ("produce", "consume")):
+        name, reason = protocol.__name__, "this library does not use"
+        if protocol is Producer:
+            reason = "does not accept headers"
         raise TypeError(
-            f"{protocol.__name__.lower()} must be a plain confluent_kafka.{protocol.__name__} or a client of "
-            f"aiokafka, got {kind.__name__}, which does not accept headers; "
-            f"pass confluent_kafka.{protocol.__name__}"
+            f"{name.lower()} must be a plain confluent_kafka.{name} or a client of aiokafka, "
+            f"got {kind.__name__}, which {reason}; pass confluent_kafka.{name}"
         )
     if _is_asyncio(kind) and not _is_ours(kind):
         name, missing = protocol.__name__, [method for method in methods if not hasattr(kind, method)]

@@ -373,7 +373,7 @@ class AIOConsumer:
     [
         (FakeConsumer, "got the class FakeConsumer; create an instance"),
         (FakeProducer(), "got FakeProducer, which has no consume"),
-        (AIOConsumer(), "pass confluent_kafka.Consumer"),
+        (AIOConsumer(), "got AIOConsumer, which this library does not use; pass confluent_kafka.Consumer"),
     ],
 )
 def test_other_clients_are_refused(client: object, message: str) -> None:
