@@ -139,7 +139,7 @@ class Table(ABC):
             return False
         found = self._property(KEYS) or ""
         expected = str(self.upsert or "")
-        if found != expected and (found or not self._is_new()):
+        if found != expected and not (expected and self._is_new()):
             raise WrongTable(
                 f"the table {self.name} must have {_keys_text(expected)}, got {_keys_text(found)}. "
                 "Land with the same keys (--upsert) as before, or into a fresh table"
@@ -151,8 +151,9 @@ class Table(ABC):
         """Return a property of the table, or None; do not use SHOW TBLPROPERTIES, which hides some values."""
 
     def _is_new(self) -> bool:
-        """Return whether a run was killed after it created the table and before it set the table's keys."""
-        return DELETED in self.columns() and self.read().isEmpty()
+        """Return whether a run has created the table for rows with keys, and was killed before it landed."""
+        is_committed = self._read_ledger()[0] is not None
+        return not is_committed and DELETED in self.columns() and self.read().isEmpty()
 
     @abstractmethod
     def _read_ledger(self) -> tuple[Ledger | None, int]:

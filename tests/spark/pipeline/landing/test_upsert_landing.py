@@ -202,6 +202,24 @@ def test_older_records_change_nothing(session: SparkSession, tmp_path: Path, tab
 
 @pytest.mark.release
 @pytest.mark.parametrize("table_format", FORMATS)
+def test_keys_of_a_run_that_landed_nothing(session: SparkSession, tmp_path: Path, table_format: str) -> None:
+    """A run that was killed before its first commit does not decide by which keys the next one lands."""
+    subject = history(session, table_format, tmp_path, Upsert(("key",), None))
+    subject.log[0] += [put("a", "1")]
+    subject.land([1, 0])
+    other = Upsert(("subject",), None)
+    rows = subject.open_table(EVENTS).read(session)
+    open_table(session, table_format, tmp_path / "new", Upsert(("key",), None), EVENTS).stage(rows)
+    table = open_table(session, table_format, tmp_path / "new", other, EVENTS)
+    before = table.ledger()
+    table.commit([table.stage(rows)], before, before.add("p", {}, {}))
+    assert open_table(session, table_format, tmp_path / "new", other, EVENTS).ledger().generation == 1
+    with pytest.raises(WrongTable, match="one row for each key, got one row for each subject"):
+        open_table(session, table_format, tmp_path / "new", Upsert(("key",), None), EVENTS).ledger()
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("table_format", FORMATS)
 def test_wrong_tables(session: SparkSession, tmp_path: Path, table_format: str) -> None:
     """A table is filled by one set of keys, or by appending, and from one topic of a name."""
     subject = history(session, table_format, tmp_path, Upsert(("key",), None))
