@@ -167,6 +167,7 @@ def test_one_schema_for_all(lake: Lake, to: str) -> None:
         (1, '{"/at":"2024-01-01T00:00:00Z","/more":1}'): 1,
         (2, '{"/at":"2024-01-01t01:00:00+01:00"}'): 1,
         (3, None): 1,
+        (4, None): 1,
         (None, '{"/total":"1"}'): 1,
     }
 
