@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from pyspark.sql import Column
@@ -158,16 +159,18 @@ def landed_by_now(millis: int | None) -> int | None:
 def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, int]]:
     """Return the counts by outer label and inner label.
 
-    If there are too many labels, the result has a single count, `OTHERS`, for all rows.
+    If there are too many labels, the result has a single count, `OTHERS`, for all rows. If labels have the
+    same hash, their rows are counted together, under the first of these labels.
     """
     bins = _bin_counts(observed, f"{kind}_counts")
     names = observed[f"{kind}_names"]
     if len(names) > _MAX_LABELS:
         return {OTHERS: {OTHERS: sum(bins.values())}}
     counts: dict[str, dict[str, int]] = {}
-    for name in names:
+    ordered = sorted(names, key=itemgetter("outer", "inner"), reverse=True)
+    for code, name in {name["code"]: name for name in ordered}.items():
         inner = counts.setdefault(name["outer"], {})
-        inner[name["inner"]] = inner.get(name["inner"], 0) + bins[name["code"]]
+        inner[name["inner"]] = inner.get(name["inner"], 0) + bins[code]
     return counts
 
 

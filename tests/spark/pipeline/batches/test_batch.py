@@ -206,6 +206,13 @@ def test_types_beyond_the_bound() -> None:
     assert label_counts(found, "event") == {OTHERS: {OTHERS: 9}}
 
 
+def test_labels_of_one_code() -> None:
+    """If two labels have the same hash, the first label counts the rows of both, and no row counts twice."""
+    names = [{"code": 1, "outer": outer, "inner": "binary"} for outer in ("b", "a")]
+    found = {"event_counts": [{"x": 1.0, "y": 7.0}], "event_names": names}
+    assert label_counts(found, "event") == {"a": {"binary": 7}}
+
+
 @pytest.mark.parametrize("change", [-1, 1], ids=["fewer", "others"])
 def test_records_that_were_not_planned(session: SparkSession, tmp_path: Path, change: int) -> None:
     """A batch whose records have other offsets than those that were planned is refused."""
