@@ -30,6 +30,7 @@ final class Attributes {
     private static final byte[] ZERO = Text.word("0");
     private static final byte[] MINUS_ZERO = Text.word("-0");
     private static final UTF8String INTEGER = UTF8String.fromString("Integer");
+    private static final int MAX_NAME = 50000; // the longest name of an extension that Spark reads from Python
     private static final int MAX_COMPARED = 16; // more extensions are found by their hash
     private static final int MAX_OTHERS = 16;
     private static final int FIELDS = 15; // of an event's row: those below, and the error as the last
@@ -164,6 +165,7 @@ final class Attributes {
 
     /** @param type that of a number or a boolean, null for a text, whose name may have a type */
     private boolean addExtension(byte[] n, int from, int to, byte[] b, int begin, int end, UTF8String type) {
+        if (to - from > MAX_NAME) return false;
         Extension extension = known.find(n, from, to);
         UTF8String listed = type;
         if (extension != null) {

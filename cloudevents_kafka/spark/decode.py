@@ -46,9 +46,11 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     the resulting DataFrame also has the column ``tolerated`` of `event_schema`, before the kept columns. This
     column lists the accepted deviations of a row; it is null if the row has no deviation or is not an event.
 
-    The verdicts and values are the same as in the results of `cloudevents_kafka.decode`. Inside Spark, a Java
-    function reads valid events in binary mode and in JSON. `decode` reads all other rows in Python workers.
-    The workers need this package if there is at least one such row (see ``cloudevents-kafka spark-zip``).
+    The verdicts and values are the same as in the results of `cloudevents_kafka.decode`, with one exception:
+    the name of an extension may have at most 50,000 characters in Spark. Otherwise, the event is a
+    ``broken-event``. Inside Spark, a Java function reads valid events in binary mode and in JSON. `decode`
+    reads all other rows in Python workers. The workers need this package if there is at least one such row
+    (see ``cloudevents-kafka spark-zip``).
     Python workers read these rows:
 
     * records that are not valid events, because only the Python code contains the error messages;

@@ -28,6 +28,7 @@ from cloudevents_kafka.formats.protobuf_decoder import is_any
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Record, with_bytes_headers
+from cloudevents_kafka.spark._names import MAX_NAME
 
 _REQUIRED: Final = ("id", "source", "type")
 _NOT_EXTENSIONS: Final = frozenset((*CORE, "data"))
@@ -78,6 +79,9 @@ def result_fields(record: PackedRecord, *, lenient: bool = False) -> dict[str, A
         error = decoded.error
         return {"error": _error_fields(error.verdict, error.reason, next(iter(error.problems), None))}
     fields = event_fields(decoded.event)
+    if (longest := max(map(len, fields["extensions"]), default=0)) > MAX_NAME:
+        rule = f"the name of an extension must have at most {MAX_NAME:,} characters in Spark"
+        return {"error": _error_fields("broken-event", f"{rule}, got {longest:,}")}
     if decoded.tolerated:
         fields["tolerated"] = [_tolerated_fields(problem) for problem in decoded.tolerated]
     return {**fields, "mode": decoded.mode}

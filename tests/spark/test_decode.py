@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.record import Record
 from tests.support.strategies import scaled
 
@@ -111,6 +112,20 @@ def test_common_records_need_no_python(spark: SparkSession) -> None:
     """Java reads the records of common producers."""
     read = read_by_java(rows_of(spark, COMMON.values()))
     assert [name for offset, name in enumerate(COMMON) if offset not in read] == []
+
+
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("reader", ["java", "python"], indirect=True)
+def test_names_that_spark_does_not_read(spark: SparkSession) -> None:
+    """An extension whose name is too long for Spark's JSON parser is an error, however the event is read."""
+    events = [Event(id="1", source="/s", type="t", **{"x" * length: "1"}) for length in (50_000, 50_001)]
+    modes: list[dict[str, Any]] = [{}, {"mode": "structured"}, {"mode": "structured", "format": "avro"}]
+    records = [to_record(event, **mode) for event in events for mode in modes]
+    read = read_back(rows_of(spark, records).transform(_decoded))
+    assert [read[offset] for offset in range(3)] == [expected(record) for record in records[:3]]
+    reason = "the name of an extension must have at most 50,000 characters in Spark, got 50,001"
+    error = {"error": {"verdict": "broken-event", "reason": reason}}
+    assert [read[offset] for offset in range(3, 6)] == [error] * 3
 
 
 # --- columns, streams, time zones and plans ---

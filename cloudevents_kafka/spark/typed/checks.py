@@ -17,11 +17,11 @@ from cloudevents_kafka.codecs.avro_budget import FREE_BYTES, FREE_STEPS, STEPS_P
 from cloudevents_kafka.codecs.payload import json_in_utf8
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.problems import DataError
+from cloudevents_kafka.spark._names import MAX_NAME
 from cloudevents_kafka.spark.typed.scalars import SCALARS, check_type, raw_number
 from cloudevents_kafka.spark.typed.shape import RESCUED, Shape, Where, place, pointer
 
 _MAX_PLACE: Final = 200  # characters
-_MAX_NAME: Final = 50_000  # characters of a name; Spark's parser, Jackson, rejects longer names
 
 
 class Checked(NamedTuple):
@@ -234,8 +234,8 @@ def _value(value: Any, shape: Shape, where: Where, read: _Payload) -> Any:
         return [_value(each, shape.item, (where, n), read) for n, each in enumerate(value)]
     if isinstance(value, _Repeated):
         raise Misfit(place(where), "must have each member once", "one of them twice")
-    if any(len(name) > _MAX_NAME for name in value):
-        raise Misfit(place(where), f"must have names of at most {_MAX_NAME} characters", "a longer one")
+    if any(len(name) > MAX_NAME for name in value):
+        raise Misfit(place(where), f"must have names of at most {MAX_NAME} characters", "a longer one")
     return {name: _value(each, shape.item, (where, name), read) for name, each in value.items()}
 
 

@@ -141,7 +141,8 @@ def test_many_rows_for_python(session: SparkSession, tmp_path: Path, monkeypatch
     assert write(session, records, tmp_path / "kept", writer) == first
 
 
-# Each is for Python: deviations, an event with one, texts longer than what is counted, several tables.
+# Each is for Python: deviations, an event with one, texts longer than what is counted, several tables, a name
+# longer than what Spark reads.
 FOR_PYTHON = [
     BAD,
     Record(value=b'{"specversion":"1.0","id":"1","source":"","type":"t"}', headers=JSON),
@@ -150,6 +151,7 @@ FOR_PYTHON = [
     Record(value=json.dumps({"specversion": "1.0", "id": "1", "source": "/s", "type": "ü" * 300}).encode()),
     Record(value=b'\xef\xbb\xbf{"specversion":"1.0","id":"1","source":"/s","type":"shop.b"}', headers=JSON),
     *avro(2),
+    to_record(Event(id="1", source="/s", type="t", **{"x" * 50_001: "1"}), mode="structured", format="avro"),
 ]
 
 
