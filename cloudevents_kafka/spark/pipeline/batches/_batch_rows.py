@@ -67,6 +67,11 @@ PACKED: Final = StructType(
 """The Spark type of a record that comes to the driver as JSON."""
 
 _PACKED_ERROR: Final = StructType([*PACKED.fields, StructField("error", error_schema())])
+# No row is null without an error, not even if Spark's parser refuses a result of Python.
+_CHECKED_ERROR: Final = (
+    "CASE WHEN id IS NULL AND error IS NULL THEN named_struct('verdict', 'broken-event', 'attribute', NULL, "
+    "'reason', 'the event must be readable for Spark, but it is not', 'clause', NULL) ELSE error END"
+)
 _KAFKA: Final = [f"`{name}`" for name in KAFKA_COLUMNS]
 _RECORD: Final = ", ".join(
     f"unix_micros({column}) AS micros" if column == "`timestamp`" else column for column in _KAFKA
@@ -101,6 +106,7 @@ class Rows:
 
     def decode(self, records: DataFrame) -> DataFrame:
         decoded = decode_events(records, keep=KAFKA_COLUMNS, lenient=self.read.lenient)
+        decoded = decoded.withColumn("error", F.expr(_CHECKED_ERROR))
         unread = self.unread()
         return refuse_misfits(
             decoded, self.read.schemas, self.read.writers, rescue=self.read.rescue, unread=unread

@@ -26,6 +26,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     OffsetRanges,
 )
 from cloudevents_kafka.spark.pipeline.tables._columns import _foreign
+from cloudevents_kafka.spark.schema import FROM_JSON
 from tests.spark.pipeline.sample_batches import batch_of
 
 if TYPE_CHECKING:
@@ -139,6 +140,21 @@ def test_many_rows_for_python(session: SparkSession, tmp_path: Path, monkeypatch
     assert writer._has_many_errors
     writer._share = 1
     assert write(session, records, tmp_path / "kept", writer) == first
+
+
+def test_results_that_spark_does_not_read(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record whose result Spark cannot read lands in the quarantine with an error."""
+    monkeypatch.setitem(FROM_JSON, "maxStringLen", "100")
+    monkeypatch.setattr(_batch_rows, "_MOST_BYTES", 0)
+    long = to_record(Event(id="1" * 200, source="/s", type="t"), mode="structured", format="avro")
+    rows, offsets = frame(session, [*events(3), long])
+    files = ParquetFiles(session, f"file://{tmp_path}")
+    counts = BatchWriter(tasks=2).write(rows, batch_of(offsets, in_java=False), files.append)
+    files.check(counts.check())
+    (row,) = written(tmp_path, "quarantine")
+    assert (row["value"], row["error"]["verdict"]) == (long.value, "broken-event")
 
 
 # Each is for Python: deviations, an event with one, texts longer than what is counted, several tables, a name
