@@ -88,7 +88,7 @@ class BatchWriter:
         events have the column `TABLE`. Raises `CountMismatch` if Spark has read records outside the offsets
         of the batch, or has read a record twice.
         """
-        rows = Rows(batch.offsets, batch)
+        rows = Rows(batch.offsets, batch, self._tasks)
         records = self._limit_tasks(records, batch.offsets)
         if not batch.in_java:
             return self._write_in_python(records, rows, append)
@@ -113,7 +113,7 @@ class BatchWriter:
 
         Spark stores the rows until ``take`` returns.
         """
-        rows = Rows(batch.offsets, batch)
+        rows = Rows(batch.offsets, batch, self._tasks)
         records = self._limit_tasks(records, batch.offsets)
         with ExitStack() as kept:
             if not batch.in_java:

@@ -51,7 +51,7 @@ from cloudevents_kafka.spark.typed.values import is_read_sql, read_checked, read
 
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"
-_MOST_BYTES: Final = 8 << 20  # bytes of the rows that come to the driver
+_MOST_BYTES: Final = 8 << 20  # bytes of the rows of a batch that come to the driver
 # This is not a text in DDL, because some of these names are reserved words of ANSI SQL.
 PACKED: Final = StructType(
     [
@@ -103,6 +103,11 @@ class Rows:
 
     offsets: OffsetRanges
     read: ReadSettings
+    tasks: int = 1
+
+    def few(self, text: str) -> str:
+        """Return SQL for the texts that come to the driver; the texts of each task have the same bound."""
+        return few_sql(text, _MOST_BYTES // self.tasks)
 
     def decode(self, records: DataFrame) -> DataFrame:
         decoded = decode_events(records, keep=KAFKA_COLUMNS, lenient=self.read.lenient)
@@ -182,7 +187,7 @@ class Reading:
             read = read.selectExpr(kept, *value_names(rows.read.schemas).values(), *_KAFKA)
         self._read = read
         self._observation = Observation()
-        left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)
+        left = rows.few(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END")
         counting = rows.counting(f"{_READ}.", by_java=True)
         # The columns of the table are selected before rows are counted, so that value and headers are not
         # copied.
@@ -240,7 +245,7 @@ class Decoding:
         text = f"CASE WHEN error IS NOT NULL THEN to_json(struct({_RECORD}, error)) END"
         counting = rows.counting(by_java=True, others=True)
         counted = decoded.selectExpr(
-            *rows.columns(by_java=True), f"{few_sql(text, _MOST_BYTES)} AS {_LEFT}", *counting.columns
+            *rows.columns(by_java=True), f"{rows.few(text)} AS {_LEFT}", *counting.columns
         )
         observed = counted.observe(self._observation, counting.counts(f"collect_list({_LEFT}) AS `left`"))
         self.events = observed.where("id IS NOT NULL").drop(_LEFT, *counting.names)

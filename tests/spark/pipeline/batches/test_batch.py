@@ -157,6 +157,15 @@ def test_results_that_spark_does_not_read(
     assert (row["value"], row["error"]["verdict"]) == (long.value, "broken-event")
 
 
+def test_records_for_the_driver_are_bounded(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows that come to the driver have a bound for the whole batch, not for each of its tasks."""
+    monkeypatch.setattr(_batch_rows, "_MOST_BYTES", 4_000)
+    rows, offsets = frame(session, avro(40))
+    reading = _batch_rows.Reading(rows, _batch_rows.Rows(offsets, batch_of(offsets), tasks=4))
+    _batch._run(reading.events)
+    assert 0 < sum(map(len, reading.packed())) <= 4_000
+
+
 # Each is for Python: deviations, an event with one, texts longer than what is counted, several tables, a name
 # longer than what Spark reads.
 FOR_PYTHON = [
