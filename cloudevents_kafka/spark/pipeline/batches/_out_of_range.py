@@ -19,7 +19,7 @@ from cloudevents_kafka.message_headers import UnreadHeaders, headers_of
 from cloudevents_kafka.spark._java import java_of
 from cloudevents_kafka.spark.kafka_settings import NoCounterpart, librdkafka_settings
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges, iter_partitions
+from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges, format_ranges, iter_partitions
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -44,8 +44,11 @@ class _Part(NamedTuple):
 
 
 def is_out_of_range(error: Exception) -> bool:
-    """Return whether Spark could not convert a timestamp."""
-    return _OVERFLOW.search(str(error)) is not None
+    """Return whether Spark could not convert a timestamp.
+
+    An overflow in the function of a user is a `PipelineFailed`, so the result is false.
+    """
+    return not isinstance(error, PipelineFailed) and _OVERFLOW.search(str(error)) is not None
 
 
 def read_out_of_range(
@@ -57,10 +60,16 @@ def read_out_of_range(
     """Return the records of a batch, with a null timestamp where Spark cannot convert the timestamp.
 
     The argument of the function ``options`` is offsets; the function returns the options with which Spark
-    reads these offsets. Raises `PipelineFailed` if librdkafka cannot read the records, or if the records are
-    too large together for the memory of the driver.
+    reads these offsets. Raises `PipelineFailed` if librdkafka cannot read the records or finds none of them,
+    or if the records are too large together for the memory of the driver.
     """
     parts = list(_read_parts(spark, offsets, options(offsets), warn))
+    if not parts:
+        raise PipelineFailed(
+            "Spark stopped with a long overflow, as for a timestamp that it cannot convert, but librdkafka "
+            f"finds no such record in {format_ranges(offsets)}: perhaps it has expired. Start again; if the "
+            "error returns, correct the expression of the table that overflows, such as a generated column"
+        )
     others = _others(offsets, parts)
     frames = [part.records for part in parts]
     frames += [spark.read.format("kafka").options(**options(ranges)).load() for ranges in others]
@@ -111,6 +120,7 @@ def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[tuple[s
                 **settings,
                 "group.id": "cloudevents-kafka",
                 "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",  # the first records of the batch may have expired
                 "isolation.level": options["kafka.isolation.level"],
                 "enable.partition.eof": True,
                 "log_level": 0,
@@ -166,7 +176,7 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
             error = message.error()
             if error is not None and error.name() != "_PARTITION_EOF":
                 raise KafkaException(error)
-            if error is not None or (message.offset() or 0) >= offsets.end:
+            if error is not None or not offsets.start <= (message.offset() or 0) < offsets.end:
                 return
             yield message
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
+from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.spark.pipeline.batches import _out_of_range
+from cloudevents_kafka.spark.pipeline import PipelineFailed
+from cloudevents_kafka.spark.pipeline.batches import _out_of_range, is_out_of_range, read_out_of_range
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange, iter_partitions
+from tests.support.wire_broker import WireBroker
 
 MILLIS = 1_790_000_000_000
 BETWEEN, MOST = 10, 30
@@ -87,3 +90,49 @@ def test_records_after_the_last_one_are_not_kept() -> None:
     """One timestamp before many records does not make this process read them into its memory."""
     records = [Record(0, -(2**60), 1), *(Record(number, MILLIS, 1 << 20) for number in range(1, 200))]
     assert parts_of(records) == [records[:1]]
+
+
+OVERFLOW = "Caused by: java.lang.ArithmeticException: long overflow"
+RANGES = {"t": {"0": OffsetRange(0, 4)}}
+
+
+@pytest.fixture
+def broker() -> Iterator[WireBroker]:
+    """Return a broker with five records in nanoseconds, of which the first two have expired."""
+    with WireBroker("3.9") as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+        for _ in range(5):
+            producer.produce("t", b"x", timestamp=MILLIS * 10**6)
+        assert producer.flush(10) == 0
+        broker.delete_records("t", 0, 2)
+        yield broker
+
+
+def options_of(broker: WireBroker) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": broker.bootstrap_servers, "kafka.isolation.level": "read_committed"}
+
+
+def test_the_first_records_have_expired(broker: WireBroker) -> None:
+    """The remaining records of the batch are read."""
+    ((topic, partition, messages),) = _out_of_range._find(RANGES, options_of(broker))
+    assert (topic, partition, [message.offset() for message in messages]) == ("t", "0", [2, 3])
+
+
+def test_all_records_have_expired(broker: WireBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error says what was sought, and what to do."""
+    monkeypatch.setattr(_out_of_range, "_most_bytes", lambda _: 1 << 30)
+    broker.delete_records("t", 0, 5)
+    with pytest.raises(PipelineFailed, match=r"no such record in t\[0\]@0 to 3: .* expired\. Start again"):
+        read_out_of_range(cast("Any", None), RANGES, lambda _: options_of(broker), pytest.fail)
+
+
+def test_the_log_ends_before_the_batch(broker: WireBroker) -> None:
+    """Records before the batch are not read, even if the batch has none."""
+    ranges = {"t": {"0": OffsetRange(7, 9)}}
+    assert list(_out_of_range._find(ranges, options_of(broker))) == []
+
+
+def test_the_overflow_of_a_function() -> None:
+    """Only an error of Spark says that a timestamp is out of range, not the error of a user's function."""
+    assert is_out_of_range(RuntimeError(OVERFLOW))
+    assert not is_out_of_range(PipelineFailed(f"the function raised Py4JJavaError: {OVERFLOW}"))
