@@ -165,7 +165,10 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
     deadline = time.monotonic() + _SECONDS
     while True:
         # If `consume` returns fewer records than requested, the timeout has passed.
-        messages = consumer.consume(1000, timeout=_POLL_SECONDS)
+        consumed = consumer.consume(1000, timeout=_POLL_SECONDS)
+        # Errors of the consumer group have no topic. The group is not used, and the client may have no rights
+        # on it.
+        messages = [message for message in consumed if message.topic() is not None]
         if messages:
             deadline = time.monotonic() + _SECONDS
         elif time.monotonic() > deadline:

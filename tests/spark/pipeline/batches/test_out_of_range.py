@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.spark.pipeline import PipelineFailed
 from cloudevents_kafka.spark.pipeline.batches import _out_of_range, is_out_of_range, read_out_of_range
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange, iter_partitions
+from cloudevents_kafka.testing import FakeMessage
 from tests.support.wire_broker import WireBroker
 
 MILLIS = 1_790_000_000_000
@@ -136,3 +137,34 @@ def test_the_overflow_of_a_function() -> None:
     """Only an error of Spark says that a timestamp is out of range, not the error of a user's function."""
     assert is_out_of_range(RuntimeError(OVERFLOW))
     assert not is_out_of_range(PipelineFailed(f"the function raised Py4JJavaError: {OVERFLOW}"))
+
+
+class Consumer:
+    """A consumer that returns these messages, and then the end of the partition."""
+
+    def __init__(self, *messages: FakeMessage) -> None:
+        end = FakeMessage("t", error=KafkaError(KafkaError._PARTITION_EOF))
+        self.messages = [*messages, end]
+
+    def assign(self, partitions: object) -> None:
+        """Do nothing."""
+
+    def consume(self, number: int, *, timeout: float) -> list[FakeMessage]:
+        """Return the next message."""
+        del number, timeout
+        return [self.messages.pop(0)]
+
+
+def test_a_refused_group() -> None:
+    """A client that may read the topic needs no rights on a group."""
+    refused = FakeMessage(error=KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
+    record = FakeMessage("t", "x", offset=0)
+    consumer: Any = Consumer(refused, record)
+    assert list(_out_of_range._read(consumer, "t", "0", OffsetRange(0, 4))) == [record]
+
+
+def test_a_refused_topic() -> None:
+    """An error of the topic is raised."""
+    consumer: Any = Consumer(FakeMessage("t", error=KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)))
+    with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+        list(_out_of_range._read(consumer, "t", "0", OffsetRange(0, 4)))
