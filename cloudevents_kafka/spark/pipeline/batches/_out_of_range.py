@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudevents_kafka.message_headers import UnreadHeaders, headers_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _MOST: Final = (2**63 - 1) // 1000
 _MOST_BYTES: Final = 64 << 20  # of records that this process passes to Spark at once
 _MOST_BETWEEN: Final = 1 << 20  # from a record to the next one that is read with it
+_OVERHEAD: Final = 500  # bytes, of the Python objects of a record
 _SHARE: Final = 8  # the records that librdkafka reads may fill an eighth of the driver's heap
 _SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.1
@@ -93,7 +95,7 @@ def _read_parts(
                 f"{topic}[{partition}]@{first.offset()} must have a timestamp in milliseconds, got "
                 f"{first.timestamp()[1]}; the column timestamp is null for such records"
             )
-        size += sum(map(len, messages))
+        size += sum(map(_size, messages))
         if size > most:
             raise PipelineFailed(
                 f"{topic}[{partition}]@{first.offset()} must have a timestamp in milliseconds, got "
@@ -142,19 +144,30 @@ def _parts(messages: Iterable[Message]) -> Iterator[list[Message]]:
     part: list[Message] = []
     length = size = between = 0
     for message in messages:
+        is_in_range = abs(message.timestamp()[1]) <= _MOST
+        if is_in_range and not part:
+            continue
         part.append(message)
-        if abs(message.timestamp()[1]) > _MOST:
+        bytes_ = _size(message)
+        size += bytes_
+        if is_in_range:
+            between += bytes_
+        else:
             length, between = len(part), 0
-        elif length:
-            between += len(message)
-        size += len(message)
-        if not length or between > _MOST_BETWEEN or size > _MOST_BYTES:
-            if length:
-                yield part[:length]
+        if between > _MOST_BETWEEN or size > _MOST_BYTES:
+            yield part[:length]
             part.clear()
             length = size = between = 0
-    if length:
+    if part:
         yield part[:length]
+
+
+def _size(message: Message) -> int:
+    """Return about how many bytes of memory a record needs."""
+    headers = headers_of(message)
+    message.set_headers(headers)  # because only the first call of `headers_of` finds a wrong name
+    values = (message.key(), message.value(), *chain.from_iterable(headers))
+    return _OVERHEAD + sum(len(value) for value in values if value)
 
 
 def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) -> Iterator[Message]:
@@ -186,9 +199,12 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
 
 def _others(offsets: OffsetRanges, parts: Iterable[_Part]) -> list[OffsetRanges]:
     """Return the offsets that are in none of the parts, as Spark reads them: once for each partition."""
+    ranges: dict[tuple[str, str], list[OffsetRange]] = {}
+    for part in parts:
+        ranges.setdefault((part.topic, part.partition), []).append(part.offsets)
     reads: list[dict[str, dict[str, OffsetRange]]] = []
     for topic, partition, range_ in iter_partitions(offsets):
-        own = [part.offsets for part in parts if (part.topic, part.partition) == (topic, partition)]
+        own = ranges.get((topic, partition), [])
         starts = [range_.start, *(part.end for part in own)]
         ends = [*(part.start for part in own), range_.end]
         gaps = [OffsetRange(start, end) for start, end in zip(starts, ends, strict=True) if start < end]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from hypothesis import given
@@ -15,32 +15,11 @@ from cloudevents_kafka.spark.pipeline import PipelineFailed
 from cloudevents_kafka.spark.pipeline.batches import _out_of_range, is_out_of_range, read_out_of_range
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange, iter_partitions
 from cloudevents_kafka.testing import FakeMessage
+from tests.support.header_names import BAD_NAME, event_record, write_batches
 from tests.support.wire_broker import WireBroker
 
 MILLIS = 1_790_000_000_000
 BETWEEN, MOST = 10, 30
-
-
-@dataclass
-class Record:
-    """A message of librdkafka, as far as this module reads it."""
-
-    number: int
-    millis: int
-    size: int
-
-    def __len__(self) -> int:
-        return self.size
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, self.millis
-
-    def offset(self) -> int:
-        return self.number
-
-    @property
-    def is_bad(self) -> bool:
-        return self.millis != MILLIS
 
 
 TOPICS = st.dictionaries(
@@ -50,7 +29,15 @@ TOPICS = st.dictionaries(
 )
 
 
-def parts_of(records: Sequence[Record]) -> list[list[Record]]:
+def record(offset: int, millis: int, size: int) -> FakeMessage:
+    return FakeMessage("t", bytes(size), offset=offset, timestamp=millis)
+
+
+def is_bad(record: FakeMessage) -> bool:
+    return record.timestamp()[1] != MILLIS
+
+
+def parts_of(records: Sequence[FakeMessage]) -> list[list[FakeMessage]]:
     return cast("Any", list(_out_of_range._parts(cast("Any", records))))
 
 
@@ -60,15 +47,17 @@ def test_each_record_is_read_once(partitions: dict[str, list[tuple[int, int]]]) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_out_of_range, "_MOST_BETWEEN", BETWEEN)
         patch.setattr(_out_of_range, "_MOST_BYTES", MOST)
-        found, bad = [], set()
+        patch.setattr(_out_of_range, "_OVERHEAD", 0)
+        found: list[_out_of_range._Part] = []
+        bad: set[tuple[str, int | None]] = set()
         for partition, drawn in partitions.items():
-            records = [Record(5 + number, millis, size) for number, (millis, size) in enumerate(drawn)]
-            bad |= {(partition, record.number) for record in records if record.is_bad}
+            records = [record(5 + number, millis, size) for number, (millis, size) in enumerate(drawn)]
+            bad |= {(partition, record.offset()) for record in records if is_bad(record)}
             for part in parts_of(records):
-                assert part[0].is_bad
-                assert part[-1].is_bad
+                assert is_bad(part[0])
+                assert is_bad(part[-1])
                 assert sum(map(len, part[:-1])) <= MOST
-                range_ = OffsetRange(part[0].number, part[-1].number + 1)
+                range_ = OffsetRange(part[0].offset() or 0, (part[-1].offset() or 0) + 1)
                 found.append(_out_of_range._Part("t", partition, range_, cast("Any", None)))
     ranges = {"t": {name: OffsetRange(5, 5 + len(drawn)) for name, drawn in partitions.items()}}
     by_spark = [
@@ -89,8 +78,20 @@ def test_each_record_is_read_once(partitions: dict[str, list[tuple[int, int]]]) 
 
 def test_records_after_the_last_one_are_not_kept() -> None:
     """One timestamp before many records does not make this process read them into its memory."""
-    records = [Record(0, -(2**60), 1), *(Record(number, MILLIS, 1 << 20) for number in range(1, 200))]
+    records = [record(0, -(2**60), 1), *(record(number, MILLIS, 1 << 20) for number in range(1, 200))]
     assert parts_of(records) == [records[:1]]
+
+
+@pytest.mark.parametrize(
+    "filled",
+    [{"key": bytes(1 << 20)}, {"headers": [("a" * (1 << 19), bytes(1 << 19))]}, {"headers": [("a", None)]}],
+    ids=["key", "headers", "many"],
+)
+def test_all_that_a_record_contains_is_counted(filled: dict[str, Any]) -> None:
+    """Keys, headers and the number of records end a part, even if no record has a value."""
+    good = [FakeMessage("t", offset=number, timestamp=MILLIS, **filled) for number in range(1, 3000)]
+    records = [record(0, -(2**60), 0), *good, record(3000, -(2**60), 0)]
+    assert [[record.offset() for record in part] for part in parts_of(records)] == [[0], [3000]]
 
 
 OVERFLOW = "Caused by: java.lang.ArithmeticException: long overflow"
@@ -131,6 +132,18 @@ def test_the_log_ends_before_the_batch(broker: WireBroker) -> None:
     """Records before the batch are not read, even if the batch has none."""
     ranges = {"t": {"0": OffsetRange(7, 9)}}
     assert list(_out_of_range._find(ranges, options_of(broker))) == []
+
+
+def test_a_wrong_header_name(broker: WireBroker) -> None:
+    """The warning about unread headers has the wrong name, although their size was read before."""
+    bad = msgspec.structs.replace(event_record(1, BAD_NAME), timestamp=MILLIS * 10**6)
+    write_batches(broker.bootstrap_servers, "t", [[bad]])
+    ((_, _, messages),) = _out_of_range._find({"t": {"0": OffsetRange(4, 6)}}, options_of(broker))
+    warnings: list[str] = []
+    assert [_out_of_range._row(message, warnings.append)[-1] for message in messages] == [None, None]
+    assert [text.partition(";")[0] for text in warnings] == [
+        r"t[0]@5: header names must be UTF-8, got b'ce_\xff'"
+    ]
 
 
 def test_the_overflow_of_a_function() -> None:
