@@ -15,6 +15,9 @@ IN_PROCESS: Final = (
 )
 """What to do instead of using Spark Connect. CHANGELOG.md contains the same sentence."""
 
+LATER_BATCHES: Final = "a smaller --max-records makes only later batches smaller"
+"""What does not help a batch that Spark has planned, because the batch keeps its offsets."""
+
 _MAX_LENGTH: Final = 600
 
 _ADVICE: Final = {
@@ -53,7 +56,9 @@ _ADVICE: Final = {
     ),
     "python died": (
         "a Python process of Spark ended: it was killed, perhaps because memory ran out; start again: all "
-        "landed batches are complete"
+        "landed batches are complete. If the error returns, run fewer tasks at a time (--master 'local[2]') "
+        "with fewer rows (-X spark.sql.execution.arrow.maxRecordsPerBatch=100); "
+        f"{LATER_BATCHES}"
     ),
     "too large": (
         "a record is larger than the producer or the topic allows: raise kafka.max.request.size "
@@ -64,8 +69,12 @@ _ADVICE: Final = {
         "does not work; start again: all landed batches are complete"
     ),
     "memory": (
-        "Spark ran out of memory: read fewer records at a time (--max-records), "
-        "or raise the limit (-X spark.driver.memory=4g)"
+        "Spark ran out of memory: raise the limit (-X spark.driver.memory=4g), or run fewer tasks at a time "
+        f"(--master 'local[2]'); {LATER_BATCHES}"
+    ),
+    "results": (
+        "the tasks of Spark return more bytes than the driver accepts: raise the limit "
+        "(-X spark.driver.maxResultSize=4g), and start again"
     ),
 }
 # Errors that occur again after a new start, until the user changes something.
@@ -78,6 +87,7 @@ _FINAL: Final = frozenset(
         "rights",
         "checkpoint",
         "too large",
+        "results",
         "constraint",
     }
 )
@@ -96,7 +106,8 @@ _PATTERNS: Final = (
     (r"SaslAuthentication|SslAuthentication|AuthorizationException", "refused"),
     (r"TimeoutException|No resolvable bootstrap urls", "no broker"),
     (r"Concurrent update to the log|CONCURRENT_STREAM_LOG_UPDATE", "two writers"),
-    (r"OutOfMemoryError", "memory"),
+    (r"OutOf(Direct)?Memory(Error|Exception)", "memory"),
+    (r"serialized results .* is bigger than .*maxResultSize", "results"),
     (_METRICS, "metrics"),
     (r"No space left on device|Disk quota exceeded", "space"),
     (r"Permission denied|Operation not permitted|Read-only file system|AccessControl|AccessDenied", "rights"),

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline._errors import failure_of
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts, CountMismatch, PartitionCounts
+from cloudevents_kafka.spark.pipeline.session._session import _JAVA_DIED
 from cloudevents_kafka.spark.pipeline.watching._reports import Summary, batch_progress
 from tests.support.cases import each
 
@@ -68,7 +69,22 @@ CALLED = """py4j.protocol.Py4JJavaError: An error occurred while calling o60.sql
             "raise kafka.max.request.size",
         ),
         ("Caused by: org.apache.kafka.common.errors.SaslAuthenticationException: x", "refused"),
-        ("java.lang.OutOfMemoryError: Java heap space", "--max-records"),
+        (
+            "java.lang.OutOfMemoryError: Java heap space",
+            "raise the limit (-X spark.driver.memory=4g), or run fewer tasks at a time (--master 'local[2]')",
+        ),
+        (
+            "Caused by: io.netty.util.internal.OutOfDirectMemoryError: failed to allocate 16777216 byte(s)",
+            "Spark ran out of memory",
+        ),
+        (
+            "Caused by: org.apache.arrow.memory.OutOfMemoryException: Failure allocating buffer.",
+            "Spark ran out of memory",
+        ),
+        (
+            "Total size of serialized results of 14 tasks (2 GiB) is bigger than spark.driver.maxResultSize",
+            "-X spark.driver.maxResultSize=4g",
+        ),
         (
             "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'y'\n",
             "named 'y'",
@@ -191,3 +207,11 @@ def test_python_processes() -> None:
     slow = "java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back"
     assert "the machine is busy" in str(failure_of(f"Caused by: {slow}"))
     assert "a Python process of Spark ended" in str(failure_of("java.io.EOFException"))
+
+
+@pytest.mark.parametrize(
+    "advice", [str(failure_of("OutOfMemoryError")), str(failure_of("java.io.EOFException")), _JAVA_DIED]
+)
+def test_advice_for_the_same_batch(advice: str) -> None:
+    """Advice about memory begins with what helps a planned batch, and says which batches a limit changes."""
+    assert re.search(r"--master 'local\[2\]'.* --max-records makes only later batches smaller$", advice)

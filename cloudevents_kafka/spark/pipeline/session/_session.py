@@ -28,7 +28,13 @@ from cloudevents_kafka.spark._java import (
     stop_active_context,
 )
 from cloudevents_kafka.spark.class_archive import ClassArchive
-from cloudevents_kafka.spark.pipeline._errors import IN_PROCESS, NotOnConnect, PipelineError, PipelineFailed
+from cloudevents_kafka.spark.pipeline._errors import (
+    IN_PROCESS,
+    LATER_BATCHES,
+    NotOnConnect,
+    PipelineError,
+    PipelineFailed,
+)
 from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
 from cloudevents_kafka.spark.session import session_settings
 from cloudevents_kafka.spark.table_formats import SessionFormat
@@ -69,7 +75,8 @@ appender.file.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 _JAVA_DIED = (
     "Spark's Java process ended in the middle of its work: it was killed, perhaps because memory ran out. "
-    "All landed batches are complete; start again to continue after them"
+    "All landed batches are complete; start again to continue after them. If the error returns, run fewer "
+    f"tasks at a time (--master 'local[2]'), or use a machine with more memory; {LATER_BATCHES}"
 )
 
 
