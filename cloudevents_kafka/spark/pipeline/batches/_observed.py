@@ -87,11 +87,12 @@ class Counting:
         self.columns = [f"{value} AS {name}" for name, value in columns.items()]
 
     def counts(self, *also: str) -> Column:
-        """Return the aggregate, whose value is JSON.
+        """Return the aggregate, whose value is JSON without null fields, in each session.
 
         The parameter ``also`` contains further aggregates in SQL, each with a name.
         """
-        return F.expr(f"to_json(struct({', '.join((*self._aggregates, *also))})) AS counts")
+        counts = ", ".join((*self._aggregates, *also))
+        return F.expr(f"to_json(struct({counts}), map('ignoreNullFields', 'true')) AS counts")
 
 
 def _bins(number: str, bins: int) -> str:

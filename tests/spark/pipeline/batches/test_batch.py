@@ -15,6 +15,7 @@ import pytest
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.spark._java import java_frame
+from cloudevents_kafka.spark._sql import settings
 from cloudevents_kafka.spark.java.reader import foreign_sql, reader_sql
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter, _batch, _batch_rows
 from cloudevents_kafka.spark.pipeline.batches._observed import label_counts
@@ -125,6 +126,17 @@ def write(
 def test_rows_and_counts(session: SparkSession, tmp_path: Path, records: list[Record]) -> None:
     """Each record lands once, as an event or unchanged with its error, and is counted once."""
     write(session, records, tmp_path)
+
+
+def test_counts_of_a_session_that_writes_null_fields(session: SparkSession, tmp_path: Path) -> None:
+    """The counts are exact if the JSON of the session has null fields, and nothing but nulls is counted."""
+    rows, offsets = frame(session, [BAD])
+    rows = rows.drop("timestamp").selectExpr("*", "CAST(NULL AS timestamp) AS timestamp")
+    writer, files = BatchWriter(tasks=2), ParquetFiles(session, f"file://{tmp_path}")
+    with settings(session, {"spark.sql.jsonGenerator.ignoreNullFields": "false"}):
+        counts = writer.write(rows, batch_of(offsets, in_java=writer.starts_in_java(rows)), files.append)
+    counts.check()
+    assert (counts.read, counts.events, counts.quarantined, counts.newest) == (1, 0, 1, None)
 
 
 def test_many_rows_for_python(session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
