@@ -11,6 +11,7 @@ from cloudevents_kafka.binding._decode import Decoded, decode
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,
+    KEY_SCHEMA_ID,
     PREFIX,
     SCHEMA_ID,
     attribute_of,
@@ -72,8 +73,8 @@ def to_record(
     from ``like``, unless an argument sets them: a header in ``headers`` replaces all headers of ``like`` with
     its name. If strict or lenient reading of ``like`` returns an event that equals ``event``, the result
     equals ``like``, byte for byte. If the event was changed, the result also contains the headers and JSON
-    members that lenient reading left out, as they were received. If the data was changed, the result does not
-    contain the id of the data's schema, which a schema registry's serializers write to a header.
+    members that lenient reading left out, as they were received. If the data or the key was changed, the
+    result does not contain the id of its schema, which a schema registry's serializers write to a header.
 
     Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an SDK's
     event breaks a rule.
@@ -113,6 +114,7 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
         like = _record_like(like)
         written, value = _encode_like(event, like, mode, format)
         key = like.key if key is None else key
+        written = written if key == like.key else _without(KEY_SCHEMA_ID, written)
     else:
         if mode != "structured":  # structured mode accepts any format that encode_structured finds
             check_mode("binary" if mode is None else mode, format)
@@ -210,7 +212,11 @@ def _encode_like(
 
 def _without_old_id(headers: Headers, event: Event, data: bytes | None) -> Headers:
     """Return headers without the id of the schema of ``data``, unless the event has this data."""
-    return headers if event.payload == data else [pair for pair in headers if pair[0] != SCHEMA_ID]
+    return headers if event.payload == data else _without(SCHEMA_ID, headers)
+
+
+def _without(name: str, headers: Headers) -> Headers:
+    return [header for header in headers if header[0] != name]
 
 
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:

@@ -14,6 +14,7 @@ from cloudevents_kafka.primitives.preview import preview
 CONTENT_TYPE: Final = "content-type"  # K-04: "MUST be mapped directly to the CloudEvents datacontenttype"
 CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # some producers write it in addition to content-type
 IMPLIED_TYPE: Final = b"application/json"  # "SHOULD be set explicitly to the implied `datacontenttype`"
+KEY_SCHEMA_ID: Final = "__key_schema_id"  # of a schema registry
 SCHEMA_ID: Final = "__value_schema_id"  # of a schema registry; it belongs to the data, not to the event
 PREFIX: Final = "ce_"  # K-05: "CloudEvent attributes are prefixed with ce_"
 _DROPPED: Final = str.maketrans("", "", "-_.")

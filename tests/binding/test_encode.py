@@ -360,6 +360,19 @@ def test_the_id_of_a_schema_belongs_to_the_data(mode: Any) -> None:
 
 
 @each("mode", ["binary", "structured"])
+def test_the_id_of_a_schema_belongs_to_the_key(mode: Any) -> None:
+    """The header with the id of the key's schema stays if the key stays, and goes with the key."""
+    record = to_record(EVENT, mode=mode, key=b"\2", headers=[("__key_schema_id", b"1"), ("h", b"1")])
+    read = from_record(record)
+    for event in (read, read.replace(type="other")):
+        for key in (None, b"\2"):
+            assert ("__key_schema_id", b"1") in to_record(event, like=record, key=key).headers
+        changed = to_record(event, like=record, key=b"\4").headers
+        assert ("__key_schema_id", b"1") not in changed
+        assert ("h", b"1") in changed
+
+
+@each("mode", ["binary", "structured"])
 def test_added_headers_replace_those_of_like(mode: Any) -> None:
     """A header that is passed replaces all headers of ``like`` with its name; it may itself be repeated."""
     like = to_record(EVENT, mode=mode, headers=[("t", b"1"), ("u", b"2"), ("t", None)])
