@@ -151,9 +151,14 @@ class Table(ABC):
         """Return a property of the table, or None; do not use SHOW TBLPROPERTIES, which hides some values."""
 
     def _is_new(self) -> bool:
-        """Return whether a run has created the table for rows with keys, and was killed before it landed."""
-        is_committed = self._read_ledger()[0] is not None
-        return not is_committed and DELETED in self.columns() and self.read().isEmpty()
+        """Return whether the table is for rows with keys, and its keys may still be set.
+
+        A table has no keys, or those of a run that has landed nothing, if this run was killed.
+        """
+        if DELETED not in self.columns() or not self.read().isEmpty():
+            return False
+        ledger = self._read_ledger()[0] if self._property(KEYS) else None
+        return ledger is None or ledger.generation == 0
 
     @abstractmethod
     def _read_ledger(self) -> tuple[Ledger | None, int]:

@@ -20,6 +20,7 @@ from cloudevents_kafka.spark.pipeline.landing import Landed, TablesTarget
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchPlan, ReadSettings, Upsert
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables import Table, table_in_folder
+from cloudevents_kafka.spark.pipeline.tables._table import KEYS
 from tests.spark.pipeline.landing.compared import STEPS, TOPIC, History, Place, Sent, cut
 from tests.spark.pipeline.landing.parts import Parts
 from tests.spark.pipeline.sample_batches import ranges, take
@@ -52,6 +53,11 @@ def history(spark: SparkSession, table_format: str, out: Path, upsert: Upsert) -
         return Parts(landed, TablesTarget(landed, opened, read, compare=compare), read)
 
     return History(spark, out / "notes", opened, open_landing)
+
+
+def fail(*_: Any) -> None:
+    """Stand for a kill."""
+    raise KeyboardInterrupt
 
 
 class Model:
@@ -207,15 +213,41 @@ def test_keys_of_a_run_that_landed_nothing(session: SparkSession, tmp_path: Path
     subject = history(session, table_format, tmp_path, Upsert(("key",), None))
     subject.log[0] += [put("a", "1")]
     subject.land([1, 0])
-    other = Upsert(("subject",), None)
+    keys, other = Upsert(("key",), None), Upsert(("subject",), None)
     rows = subject.open_table(EVENTS).read(session)
-    open_table(session, table_format, tmp_path / "new", Upsert(("key",), None), EVENTS).stage(rows)
+    killed = open_table(session, table_format, tmp_path / "new", keys, EVENTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(killed), "_merge", fail)
+        before = killed.ledger()
+        with pytest.raises(KeyboardInterrupt):
+            killed.commit([killed.stage(rows)], before, before.add("p", {}, {}))
     table = open_table(session, table_format, tmp_path / "new", other, EVENTS)
     before = table.ledger()
     table.commit([table.stage(rows)], before, before.add("p", {}, {}))
     assert open_table(session, table_format, tmp_path / "new", other, EVENTS).ledger().generation == 1
     with pytest.raises(WrongTable, match="one row for each key, got one row for each subject"):
-        open_table(session, table_format, tmp_path / "new", Upsert(("key",), None), EVENTS).ledger()
+        open_table(session, table_format, tmp_path / "new", keys, EVENTS).ledger()
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_keys_after_a_first_batch_without_rows(
+    session: SparkSession, tmp_path: Path, table_format: str
+) -> None:
+    """Keys are noted with the first rows, if a run was killed before it noted them and landed no row."""
+    keys = Upsert(("key",), None)
+    subject = history(session, table_format, tmp_path, keys)
+    subject.log[0] += [put("a", "1")]
+    subject.land([1, 0])
+    rows = subject.open_table(EVENTS).read(session)
+    table = open_table(session, table_format, tmp_path / "new", keys, EVENTS)
+    table.stage(rows)
+    session.sql(f"ALTER TABLE {table._sql_name} UNSET TBLPROPERTIES ('{KEYS}')")
+    for staged in ([], [rows]):
+        table = open_table(session, table_format, tmp_path / "new", keys, EVENTS)
+        before = table.ledger()
+        table.commit([table.stage(part) for part in staged], before, before.add("p", {}, {}))
+    assert open_table(session, table_format, tmp_path / "new", keys, EVENTS).ledger().generation == 2
 
 
 @pytest.mark.release
