@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _MOST: Final = (2**63 - 1) // 1000
 _MOST_BYTES: Final = 64 << 20  # of records that this process passes to Spark at once
 _MOST_BETWEEN: Final = 1 << 20  # from a record to the next one that is read with it
+_DOUBLED: Final = 16  # after so many parts of a batch, `_MOST_BETWEEN` doubles: each is a read of Spark
 _OVERHEAD: Final = 500  # bytes, of the Python objects of a record
 _SHARE: Final = 8  # the records that librdkafka reads may fill an eighth of the driver's heap
 _SECONDS: Final = 60.0
@@ -100,7 +101,8 @@ def _read_parts(
             raise PipelineFailed(
                 f"{topic}[{partition}]@{first.offset()} must have a timestamp in milliseconds, got "
                 f"{first.timestamp()[1]}: such records of a batch must have at most {most >> 20} MB in all, "
-                "got more; raise this limit, an eighth of the driver's memory (-X spark.driver.memory=4g)"
+                "got more; raise this limit, an eighth of the driver's memory (-X spark.driver.memory=4g)",
+                final=True,
             )
         range_ = OffsetRange(first.offset() or 0, (last.offset() or 0) + 1)
         yield _Part(topic, partition, range_, _frame(spark, messages, warn))
@@ -128,10 +130,12 @@ def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[tuple[s
                 "log_level": 0,
             }
         )
+        number = 0
         with closing(consumer):
             for topic, partition, range_ in iter_partitions(offsets):
-                for messages in _parts(_read(consumer, topic, partition, range_)):
+                for messages in _parts(_read(consumer, topic, partition, range_), number):
                     yield topic, partition, messages
+                    number += 1
     except (NoCounterpart, KafkaException) as error:
         raise PipelineFailed(
             "a record of the batch has a timestamp that Spark cannot convert, so librdkafka must read the "
@@ -139,8 +143,13 @@ def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[tuple[s
         ) from error
 
 
-def _parts(messages: Iterable[Message]) -> Iterator[list[Message]]:
-    """Yield lists of records of a partition; each list begins and ends with a timestamp out of range."""
+def _parts(messages: Iterable[Message], before: int = 0) -> Iterator[list[Message]]:
+    """Yield lists of records of a partition; each list begins and ends with a timestamp out of range.
+
+    The number ``before`` of earlier lists of the batch bounds the number of lists: each 16 lists double
+    `_MOST_BETWEEN`.
+    """
+    number = before
     part: list[Message] = []
     length = size = between = 0
     for message in messages:
@@ -154,8 +163,9 @@ def _parts(messages: Iterable[Message]) -> Iterator[list[Message]]:
             between += bytes_
         else:
             length, between = len(part), 0
-        if between > _MOST_BETWEEN or size > _MOST_BYTES:
+        if between > _MOST_BETWEEN << number // _DOUBLED or size > _MOST_BYTES:
             yield part[:length]
+            number += 1
             part.clear()
             length = size = between = 0
     if part:

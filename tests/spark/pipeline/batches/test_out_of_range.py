@@ -76,6 +76,13 @@ def test_each_record_is_read_once(partitions: dict[str, list[tuple[int, int]]]) 
     assert bad <= set(by_us)
 
 
+def test_parts_are_few() -> None:
+    """However many records Spark cannot read, they are in few parts, as Spark reads what is between them."""
+    between = [record(0, MILLIS, 3 << 19) for _ in range(1000)]
+    records = [each for good in between for each in (record(0, -(2**60), 1), good)]
+    assert len(parts_of(records)) <= 96
+
+
 def test_records_after_the_last_one_are_not_kept() -> None:
     """One timestamp before many records does not make this process read them into its memory."""
     records = [record(0, -(2**60), 1), *(record(number, MILLIS, 1 << 20) for number in range(1, 200))]
