@@ -15,7 +15,7 @@ IN_PROCESS: Final = (
 )
 """What to do instead of using Spark Connect. CHANGELOG.md contains the same sentence."""
 
-LATER_BATCHES: Final = "a smaller --max-records makes only later batches smaller"
+LATER_BATCHES: Final = "a smaller --max-records makes only later batches smaller, except in a backfill"
 """What does not help a batch that Spark has planned, because the batch keeps its offsets."""
 
 _MAX_LENGTH: Final = 600
