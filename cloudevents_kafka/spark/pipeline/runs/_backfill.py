@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline._errors import failures_in_words
+from cloudevents_kafka.spark.pipeline._errors import WrongTable, failures_in_words
 from cloudevents_kafka.spark.pipeline.landing import Landing, open_lander
 from cloudevents_kafka.spark.pipeline.options import BackfillRange, PipelineOptions
 from cloudevents_kafka.spark.pipeline.runs._fresh_start import without_topics
@@ -91,10 +91,13 @@ class Backfill:
             )
         lander.find_topics()
         begun = None if own is None else manifests.own.find(notes.BegunBatch)
-        if begun is None or not target.is_decided(begun):  # if no table has rows, the gaps are found again
+        try:
+            if begun is None or not target.is_decided(begun):  # no table has rows: the gaps are found again
+                return recovered
+            begun = without_topics(begun, self._options.forget_topics)
+            left = landed.ledger.left(begun.ids, begun.offsets)
+        except WrongTable:  # another backfill has landed later offsets of the batch: the gaps are found again
             return recovered
-        begun = without_topics(begun, self._options.forget_topics)
-        left = landed.ledger.left(begun.ids, begun.offsets)
         return lander.finish(self._spark, replace(begun, offsets=left)).number if left else recovered
 
     def _find_gaps(self) -> None:
