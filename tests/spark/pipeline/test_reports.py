@@ -214,4 +214,7 @@ def test_python_processes() -> None:
 )
 def test_advice_for_the_same_batch(advice: str) -> None:
     """Advice about memory begins with what helps a planned batch, and says which batches a limit changes."""
-    assert re.search(r"--master 'local\[2\]'.* --max-records makes only later batches smaller$", advice)
+    assert re.search(
+        r"--master 'local\[2\]'.* --max-records makes only later batches smaller, except in a backfill$",
+        advice,
+    )
