@@ -183,6 +183,14 @@ def put(key: str, data: str) -> Sent:
     return Sent(record.key, record.value, list(record.headers))
 
 
+def landed(spark: SparkSession, table_format: str, out: Path, upsert: Upsert) -> History:
+    """Return a history whose table of events has one row."""
+    subject = history(spark, table_format, out, upsert)
+    subject.log[0] += [put("a", "1")]
+    subject.land([1, 0])
+    return subject
+
+
 @pytest.mark.release
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_older_records_change_nothing(session: SparkSession, tmp_path: Path, table_format: str) -> None:
@@ -210,11 +218,8 @@ def test_older_records_change_nothing(session: SparkSession, tmp_path: Path, tab
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_keys_of_a_run_that_landed_nothing(session: SparkSession, tmp_path: Path, table_format: str) -> None:
     """A run that was killed before its first commit does not decide by which keys the next one lands."""
-    subject = history(session, table_format, tmp_path, Upsert(("key",), None))
-    subject.log[0] += [put("a", "1")]
-    subject.land([1, 0])
     keys, other = Upsert(("key",), None), Upsert(("subject",), None)
-    rows = subject.open_table(EVENTS).read(session)
+    rows = landed(session, table_format, tmp_path, keys).open_table(EVENTS).read(session)
     killed = open_table(session, table_format, tmp_path / "new", keys, EVENTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(killed), "_merge", fail)
@@ -236,10 +241,7 @@ def test_keys_after_a_first_batch_without_rows(
 ) -> None:
     """Keys are noted with the first rows, if a run was killed before it noted them and landed no row."""
     keys = Upsert(("key",), None)
-    subject = history(session, table_format, tmp_path, keys)
-    subject.log[0] += [put("a", "1")]
-    subject.land([1, 0])
-    rows = subject.open_table(EVENTS).read(session)
+    rows = landed(session, table_format, tmp_path, keys).open_table(EVENTS).read(session)
     table = open_table(session, table_format, tmp_path / "new", keys, EVENTS)
     table.stage(rows)
     session.sql(f"ALTER TABLE {table._sql_name} UNSET TBLPROPERTIES ('{KEYS}')")
@@ -254,9 +256,7 @@ def test_keys_after_a_first_batch_without_rows(
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_wrong_tables(session: SparkSession, tmp_path: Path, table_format: str) -> None:
     """A table is filled by one set of keys, or by appending, and from one topic of a name."""
-    subject = history(session, table_format, tmp_path, Upsert(("key",), None))
-    subject.log[0] += [put("a", "1")]
-    subject.land([1, 0])
+    subject = landed(session, table_format, tmp_path, Upsert(("key",), None))
     others = [(Upsert(("subject",), None), "one row for each subject"), (None, "one row for each record")]
     for upsert, words in others:
         with pytest.raises(WrongTable, match=f"must have {words}, got one row for each key"):
