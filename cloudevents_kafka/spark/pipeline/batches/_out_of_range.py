@@ -34,7 +34,8 @@ _OVERHEAD: Final = 500  # bytes, of the Python objects of a record
 _SHARE: Final = 8  # the records that librdkafka reads may fill an eighth of the driver's heap
 _SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.1
-_OVERFLOW: Final = re.compile(r"ArithmeticException: long overflow")
+# SPARK-56243 replaces the first error by the second one.
+_OVERFLOW: Final = re.compile(r"ArithmeticException: long overflow|KAFKA_MALFORMED_RECORD_TIMESTAMP")
 
 
 class _Part(NamedTuple):

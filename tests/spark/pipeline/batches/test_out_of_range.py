@@ -156,6 +156,7 @@ def test_a_wrong_header_name(broker: WireBroker) -> None:
 def test_the_overflow_of_a_function() -> None:
     """Only an error of Spark says that a timestamp is out of range, not the error of a user's function."""
     assert is_out_of_range(RuntimeError(OVERFLOW))
+    assert is_out_of_range(RuntimeError("[KAFKA_MALFORMED_RECORD_TIMESTAMP] …"))  # SPARK-56243
     assert not is_out_of_range(PipelineFailed(f"the function raised Py4JJavaError: {OVERFLOW}"))
 
 
