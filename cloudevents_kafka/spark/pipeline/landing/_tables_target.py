@@ -156,9 +156,9 @@ class TablesTarget(Target):
         """Return the ids of the tables in which the last batch has landed."""
         return self._landed.last.tables if self._landed.last else {}
 
-    def ledgers(self) -> list[notes.Ledger]:
+    def ledgers(self, routes: Mapping[str, str]) -> list[notes.Ledger]:
         """Return the ledgers of all tables except the table of events."""
-        others = (table for table in notes.table_names(self._read.routes) if table != notes.EVENTS)
+        others = (table for table in notes.table_names(routes) if table != notes.EVENTS)
         return [self._open(table).ledger(adopt=self._adopt) for table in others]
 
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:  # noqa: ARG002

@@ -46,7 +46,7 @@ class Target(ABC):
         """
         return True
 
-    def ledgers(self) -> list[notes.Ledger]:
+    def ledgers(self, routes: Mapping[str, str]) -> list[notes.Ledger]:  # noqa: ARG002  # tables need it
         """Return the ledgers of all tables except the table of events."""
         return []
 

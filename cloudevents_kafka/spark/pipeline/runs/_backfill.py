@@ -1,6 +1,8 @@
 """`Backfill` lands, in batches, those offsets of a range that no pipeline has landed.
 
-With Delta and Iceberg, the pipeline of the folder may run at the same time.
+With Delta and Iceberg, the pipeline of the folder may run at the same time. A second backfill may not: a
+backfill locks the folder ``_backfill``. Object stores have no locks, so two backfills can run there at the
+same time.
 
 A backfill reads the gaps in the ledger of the table of events, up to the next offset that the pipeline of the
 folder would read. A batch of a backfill lands in the same way as a batch of the pipeline: one conditional
@@ -9,9 +11,9 @@ pipeline, so adjacent ranges of the pipeline and of backfills are joined. If a b
 tables may have rows of a batch whose events have not landed. The next backfill first finishes this batch,
 with the offsets and settings that the file in ``_backfill`` contains. If this file is missing, the next
 backfill begins a new batch at the same offset. So each record lands once, even after a kill at any step. If
-two backfills run at the same time, each batch still lands only once. A backfill of Parquet files locks the
-folder of the pipeline. The numbers of the backfill's manifests follow the number of the pipeline's last
-manifest.
+two backfills with the same settings run at the same time, each record still lands only once. A backfill of
+Parquet files locks the folder of the pipeline. The numbers of the backfill's manifests follow the number of
+the pipeline's last manifest.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline._errors import WrongTable, failures_in_words
+from cloudevents_kafka.spark.pipeline._errors import failures_in_words
 from cloudevents_kafka.spark.pipeline.landing import Landing, open_lander
 from cloudevents_kafka.spark.pipeline.options import BackfillRange, PipelineOptions
 from cloudevents_kafka.spark.pipeline.runs._fresh_start import without_topics
@@ -91,21 +93,34 @@ class Backfill:
             )
         lander.find_topics()
         begun = None if own is None else manifests.own.find(notes.BegunBatch)
-        try:
-            if begun is None or not target.is_decided(begun):  # no table has rows: the gaps are found again
-                return recovered
-            begun = without_topics(begun, self._options.forget_topics)
-            left = landed.ledger.left(begun.ids, begun.offsets)
-        except WrongTable:  # another backfill has landed later offsets of the batch: the gaps are found again
-            return recovered
-        return lander.finish(self._spark, replace(begun, offsets=left)).number if left else recovered
+        for part in [] if begun is None else self._unfinished(begun):
+            if target.is_decided(part):  # if no table has rows, the gaps are found again
+                recovered = lander.finish(self._spark, part).number
+        return recovered
+
+    def _unfinished(self, begun: notes.BegunBatch) -> Iterator[notes.BegunBatch]:
+        """Yield the parts of a batch whose events have not landed.
+
+        If two backfills run at the same time, some parts of the batch may have landed in each table.
+        """
+        begun = without_topics(begun, self._options.forget_topics)
+        landed, target, _ = self._landing
+        ledgers = [landed.ledger, *target.ledgers(begun.routes)]
+        gaps: list[Gap] = []
+        for topic, partition, offsets in notes.iter_partitions(begun.offsets):
+            gaps += Asked(topic, partition, offsets, offsets.start, offsets.end).find(begun.ids, ledgers)[0]
+        while gaps:
+            part, gaps = next_batch(gaps, None)
+            whole = part == begun.offsets
+            yield begun if whole else replace(begun, offsets=part, planned=part, counted=None)
 
     def _find_gaps(self) -> None:
-        landed, target, _ = self._landing
+        landed, target, read = self._landing
         self._gaps: list[Gap] = []
         self.gaps: dict[str, dict[str, notes.GapCounts]] = {}
         self.skipped: dict[str, Counter[str]] = {}
-        ledgers, ids = [landed.ledger, *target.ledgers()], {**landed.topic_ids, **self._lander.topic_ids}
+        ledgers = [landed.ledger, *target.ledgers(read.routes)]
+        ids = {**landed.topic_ids, **self._lander.topic_ids}
         for asked in self._ranges(self._lander.partitions):
             gaps, counts = asked.find(ids, ledgers)
             self._gaps += gaps

@@ -128,11 +128,9 @@ class EventPipeline:
             metrics = Metrics(options.metrics_file, options.metrics_port, self._warn)
             self.metrics_url = resources.enter_context(closing(metrics)).url
             # This check comes first, because Spark takes seconds to start. A backfill of tables may run next
-            # to a pipeline and other backfills, but not next to a `vacuum` that could delete its staged rows.
-            if options.backfill is None or options.to == "parquet":
-                resources.enter_context(folder_lock(options.out))
-            else:
-                resources.enter_context(folder_lock(f"{options.out}/{BACKFILL_FOLDER}", shared=True))
+            # to a pipeline, but not next to another backfill, nor to a `vacuum` that could delete its rows.
+            alone = options.backfill is None or options.to == "parquet"
+            resources.enter_context(folder_lock(options.out if alone else f"{options.out}/{BACKFILL_FOLDER}"))
             if self._spark is None:
                 check_reachable(options.bootstrap_servers)
             spark = self._spark or resources.enter_context(self._own_session())

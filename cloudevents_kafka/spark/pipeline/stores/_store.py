@@ -129,17 +129,14 @@ def without_patterns(url: str) -> str:
 
 
 @contextmanager
-def folder_lock(location: str, *, shared: bool = False) -> Iterator[None]:
-    """Lock a local folder and yield; raise `InUse` if another pipeline has locked the folder.
-
-    If ``shared`` is true, other shared locks of the folder are allowed.
-    """
+def folder_lock(location: str) -> Iterator[None]:
+    """Lock a local folder and yield; raise `InUse` if another pipeline has locked the folder."""
     local = local_path(location)
     if local is None:
         yield
         return
     store = LocalStore(local)
-    store.lock(shared=shared)
+    store.lock()
     try:
         yield
     finally:
@@ -232,17 +229,17 @@ class LocalStore(Store):
             with self._explained("delete", path):
                 target.unlink(missing_ok=True)
 
-    def lock(self, *, shared: bool = False) -> None:
+    def lock(self) -> None:
         """Lock the folder until `close` is called or the process ends.
 
-        Raises `InUse` if another process has locked the folder, unless both locks are shared.
+        Raises `InUse` if another process has locked the folder.
         """
         import fcntl
 
         with self._explained("write", LOCK):
             self._lock_file = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(self._lock_file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.read(self._lock_file, 20).decode("ascii", "replace").strip()
             self.close()

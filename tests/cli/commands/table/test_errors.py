@@ -37,7 +37,7 @@ def test_in_use(run, tmp_path, table, writer):
     """Files younger than a day stay in a folder that a pipeline, a backfill or a replay writes to."""
     (tmp_path / "events" / "_delta_log").mkdir(parents=True)
     store = LocalStore(tmp_path / writer)
-    store.lock(shared=writer == BACKFILL_FOLDER)
+    store.lock()
     try:
         done = run("table", "vacuum", "--keep-hours", "23", "--out", tmp_path / table)
     finally:
