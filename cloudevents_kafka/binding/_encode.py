@@ -39,13 +39,13 @@ _TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"}
 
 
 class _Foreign(dict[str, bool]):
-    """A cache that maps header names to booleans: True for names that do not depend on the event or its data.
+    """A cache that maps header names to booleans: True for names that do not depend on the event.
 
     Names that resemble the name of an event header are not foreign.
     """
 
     def __missing__(self, name: str) -> bool:
-        return remember(self, name, exact_name(name) is None and name != SCHEMA_ID)
+        return remember(self, name, exact_name(name) is None)
 
 
 _is_foreign: Final = _Foreign()
@@ -236,7 +236,8 @@ def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None]
         if text is None:
             if not _is_foreign[name]:
                 return None
-            headers.append((name, came))
+            if name != SCHEMA_ID or value == like.value:
+                headers.append((name, came))
             continue
         if came != text:
             is_equal = False

@@ -359,6 +359,16 @@ def test_the_id_of_a_schema_belongs_to_the_data(mode: Any) -> None:
     assert ID not in to_record(EVENT.replace(data=b"\4"), like=other).headers
 
 
+def test_the_id_of_a_schema_needs_no_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record is not decoded to decide whether the id of its data's schema stays."""
+    record = to_record(EVENT.replace(data=b"\2"), headers=[ID])
+    read = from_record(record)
+    with monkeypatch.context() as patch:
+        patch.delattr(_encode, "decode")
+        assert ID in to_record(read.replace(type="other"), like=record).headers
+        assert ID not in to_record(read.replace(data=b"\4"), like=record).headers
+
+
 @each("mode", ["binary", "structured"])
 def test_the_id_of_a_schema_belongs_to_the_key(mode: Any) -> None:
     """The header with the id of the key's schema stays if the key stays, and goes with the key."""
