@@ -78,14 +78,14 @@ report: $(INSTALLED)
 	    --report spec-conformance/report.md --records spec-conformance/records.json
 
 # Tests of the project's tools and of whole programs, a third of the time; `make test` runs them.
-LATER_TESTS := tests/cli/terminal/test_streams.py tests/cli/test_terminal.py tests/conformance/test_command.py \
+TOOL_TESTS := tests/cli/terminal/test_streams.py tests/cli/test_terminal.py tests/conformance/test_command.py \
     tests/conformance/test_dataset.py tests/conformance/test_report.py tests/conformance/test_results.py \
     tests/fuzz tests/primitives/redaction/test_linear.py tests/protocol/records/test_unpacked.py \
     tests/test_distribution.py tests/test_linear_work.py tests/test_slow_path.py tests/test_typing.py
 
 # As many examples of each property as `make test` tries.
 check: $(CHECKED) lint-and-rewrite
-	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist worksteal $(LATER_TESTS:%=--ignore=%) \
+	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist worksteal $(TOOL_TESTS:%=--ignore=%) \
 	    -m "not broker and not spark and not legacy and not peer and not release" $(PYTEST_FLAGS)
 
 # mypy uses one core.
