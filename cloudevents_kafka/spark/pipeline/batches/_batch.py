@@ -88,8 +88,8 @@ class BatchWriter:
         events have the column `TABLE`. Raises `CountMismatch` if Spark has read records outside the offsets
         of the batch, or has read a record twice.
         """
-        rows = self._rows(batch)
-        records = self._limit_tasks(records, batch.offsets)
+        rows = Rows(batch.offsets, batch, self._tasks)
+        records = records.coalesce(self._tasks)  # one file for each task
         if not batch.in_java:
             return self._write_in_python(records, rows, append)
         reading = Reading(records, rows)
@@ -113,8 +113,8 @@ class BatchWriter:
 
         Spark stores the rows until ``take`` returns.
         """
-        rows = self._rows(batch)
-        records = self._limit_tasks(records, batch.offsets)
+        rows = Rows(batch.offsets, batch, self._tasks)
+        records = records.coalesce(self._tasks)  # one file for each task
         with ExitStack() as kept:
             if not batch.in_java:
                 rest: DecodedRows = kept.enter_context(_counted(self._decode(records, rows), rows))
@@ -132,14 +132,6 @@ class BatchWriter:
             events, quarantine, counts, *_ = kept.enter_context(compare(decoded))
             take(events, quarantine, counts.check())
         return counts
-
-    def _limit_tasks(self, records: DataFrame, offsets: notes.OffsetRanges) -> DataFrame:
-        if _partitions(offsets) > self._tasks:
-            return records.coalesce(self._tasks)  # one file for each task
-        return records
-
-    def _rows(self, batch: notes.BegunBatch) -> Rows:
-        return Rows(batch.offsets, batch, max(1, min(self._tasks, _partitions(batch.offsets))))
 
     def _decode(self, records: DataFrame, rows: Rows) -> DataFrame:
         self._share /= 2  # so that Java reads first again after some batches
@@ -236,10 +228,6 @@ def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
     observed = decoded.selectExpr("*", *counting.columns).observe(observation, counting.counts())
     with kept_rows(observed.drop(*counting.names)) as kept:
         yield _CountedRows(rows.events(kept), quarantine_of(kept), all_counts(found_by(observation), rows))
-
-
-def _partitions(offsets: notes.OffsetRanges) -> int:
-    return sum(map(len, offsets.values()))
 
 
 def _run(rows: DataFrame) -> None:

@@ -169,13 +169,23 @@ def test_results_that_spark_does_not_read(
     assert (row["value"], row["error"]["verdict"]) == (long.value, "broken-event")
 
 
-def test_records_for_the_driver_are_bounded(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows that come to the driver have a bound for the whole batch, not for each of its tasks."""
+def test_records_for_the_driver_are_bounded(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows that come to the driver have a bound for the batch, even if tasks share a Kafka partition."""
     monkeypatch.setattr(_batch_rows, "_MOST_BYTES", 4_000)
-    rows, offsets = frame(session, avro(40))
-    reading = _batch_rows.Reading(rows, _batch_rows.Rows(offsets, batch_of(offsets), tasks=4))
-    _batch._run(reading.events)
-    assert 0 < sum(map(len, reading.packed())) <= 4_000
+    readings: list[_batch_rows.Reading] = []
+
+    def read(records: DataFrame, rows: _batch_rows.Rows) -> _batch_rows.Reading:
+        readings.append(_batch_rows.Reading(records, rows))
+        return readings[-1]
+
+    monkeypatch.setattr(_batch, "Reading", read)
+    rows, offsets = frame(session, avro(40), parts=1)
+    assert rows.rdd.getNumPartitions() > len(offsets) == 2
+    files = ParquetFiles(session, f"file://{tmp_path}")
+    BatchWriter(tasks=3).write(rows, batch_of(offsets), files.append)
+    assert 0 < sum(map(len, readings[0].packed())) <= 4_000
 
 
 # Each is for Python: deviations, an event with one, texts longer than what is counted, several tables, a name
