@@ -64,8 +64,9 @@ def _number(name: str, value: Any) -> float | None:
     if not isinstance(value, bool):
         with suppress(TypeError, ValueError, OverflowError):
             number = float(value)
-    if not least <= number <= most:
-        raise ValueError(f"schema.registry.{name} must be a number from {least:g} to {most:g}, got {value!r}")
+    kind = "number" if name == "timeout" else "whole number"
+    if not least <= number <= most or (name != "timeout" and number % 1):
+        raise ValueError(f"schema.registry.{name} must be a {kind} from {least:g} to {most:g}, got {value!r}")
     return number if name == "timeout" else int(number)
 
 

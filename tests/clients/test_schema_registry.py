@@ -56,6 +56,14 @@ def test_texts_are_read_as_numbers_and_booleans() -> None:
     assert registry_settings({"ssl.ca.location": "/etc/ca.pem"})["ssl.ca.location"] == "/etc/ca.pem"
 
 
+@each("value", ["2.5", 0.5, "1e-3"])
+def test_a_fraction_is_refused_where_a_count_is_needed(value: Any) -> None:
+    """Nothing is cut off; a text such as 2.0 is a whole number."""
+    with pytest.raises(ValueError, match=r"max\.retries must be a whole number from 0 to 1000, got "):
+        registry_settings({"max.retries": value})
+    assert registry_settings({"max.retries": "2.0"})["max.retries"] == 2
+
+
 @each("value", ["", "x", "-1", "nan", "inf", "1e999", "1e9", True, [], "5s"])
 def test_what_is_no_number_is_refused(value: Any) -> None:
     """The error has the setting, the rule and the value."""
