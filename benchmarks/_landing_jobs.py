@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 FORMATS: Final = ("parquet", "delta", "iceberg")
 RAW: Final = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 _CATALOG: Final = "bench"
-# As the pipeline's tables: otherwise Iceberg shuffles rows by partition before it writes them.
-_AS_THEY_COME: Final = "'write.distribution-mode'='none','write.spark.fanout.enabled'='true'"
+# As the pipeline's tables: otherwise Iceberg shuffles rows by partition before it writes them. Each task
+# sorts its rows.
+_AS_THEY_COME: Final = "'write.distribution-mode'='none','write.spark.fanout.enabled'='false'"
 
 
 @dataclass(frozen=True)
