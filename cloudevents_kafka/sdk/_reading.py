@@ -156,7 +156,9 @@ def content_type_in(headers: Mapping[str, Any]) -> str | None:
     """Return the value of the content-type header, or None; the header's name may have capital letters."""
     value = headers.get(_CONTENT_TYPE)
     if value is None:
-        values = [value for name, value in headers.items() if name.lower() == _CONTENT_TYPE and value]
+        values = [
+            value for name, value in headers.items() if name.lower() == _CONTENT_TYPE and value is not None
+        ]
         value = values[-1] if values else None
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 

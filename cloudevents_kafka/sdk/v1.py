@@ -239,7 +239,7 @@ def from_structured(
     members, data = found
     if data is not None and data_unmarshaller is not None:
         data = _v1_reading.unmarshal(data_unmarshaller, data, members, message)
-    if content_type and not _reading.names_format(content_type):
+    if not (content_type is None or _reading.names_format(content_type)):
         members.setdefault("datacontenttype", content_type)
     return _v1_reading.create(event_type, members, data, message)
 

@@ -53,7 +53,7 @@ TYPES = (
     ),
     *("application/json; charset=utf-8", "text/plain; charset=latin-1"),
     *("application/json; charset=utf-16", "application/xml", "image/png"),
-    *("application/octet-stream", "application/avro", "a/b; c", " text/plain"),
+    *("application/octet-stream", "application/avro", "a/b; c", " text/plain", ""),
 )
 TIMES = (
     *("2026-11-23T09:30:00Z", "2026-11-23T09:30:00.123456789+02:00", "2026-11-23T09:30:00", "now"),
