@@ -99,6 +99,27 @@ MUST_BE: dict[str, tuple[Any, type[Exception], str]] = {
         "idle_timeout must be a number of seconds",
     ),
     "no topics": (lambda: consumer(topics=[]), ValueError, "one or more names, got []; pass ['orders']"),
+    "a number as topics": (lambda: consumer(topics=5), TypeError, "list of names, got 5; pass ['orders']"),
+    "bytes as topics": (
+        lambda: consumer(topics=b"t"),
+        TypeError,
+        "list of names, got b't'; pass ['orders']",
+    ),
+    "numbers as topics": (
+        lambda: consumer(topics=[1]),
+        TypeError,
+        "a list of names, got [1]; pass ['orders']",
+    ),
+    "an empty topic": (
+        lambda: consumer(topics=[""]),
+        TypeError,
+        "a list of names, got ['']; pass ['orders']",
+    ),
+    "a Boolean as a time-out": (
+        lambda: next(consumer().items(idle_timeout=True)),
+        TypeError,
+        "idle_timeout must be a number of seconds, or None, got a bool; pass idle_timeout=5.0",
+    ),
     "an address": (
         lambda: EventProducer("host:9092"),
         TypeError,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -249,9 +249,11 @@ def check_handler(handler: object, *, awaited: bool = False) -> None:
 
 
 def check_topics(topics: Sequence[str]) -> None:
-    """Raise `TypeError` if ``topics`` is a str instead of a list, and `ValueError` if ``topics`` is empty."""
-    if isinstance(topics, str):
-        raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
+    """Raise `TypeError` if ``topics`` is not a list of names, and `ValueError` if ``topics`` is empty."""
+    is_list = isinstance(topics, Collection) and not isinstance(topics, str | bytes)
+    if not is_list or not all(isinstance(topic, str) and topic for topic in topics):
+        advice = [topics] if isinstance(topics, str) and topics else ["orders"]
+        raise TypeError(f"topics must be a list of names, got {topics!r}; pass {advice}")
     if not topics:
         raise ValueError(f"topics must be one or more names, got {topics!r}; pass ['orders']")
 
@@ -260,7 +262,7 @@ def check_seconds(name: str, seconds: object) -> None:
     """Raise `TypeError` or `ValueError` unless a time is None, or a number of seconds that is at least 0."""
     if seconds is None:
         return
-    if not isinstance(seconds, int | float):
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         got = with_article(type(seconds).__name__)
         raise TypeError(f"{name} must be a number of seconds, or None, got {got}; pass {name}=5.0")
     if not seconds >= 0:
