@@ -78,9 +78,9 @@ def _how_to_pass(name: str, value: Any) -> str:
 
 def _right_name(name: str) -> str | None:
     """Return the name to use instead of an invalid name: a core attribute, or a similar valid name."""
-    if name == "data_base64":
-        return "pass data=bytes, which structured mode writes as base64"
     better = re.sub("[^a-z0-9]", "", name.lower())
+    if better == "database64":
+        return "pass data=bytes, which structured mode writes as base64"
     core = _CORE_NAMES.get(better, better)
     if core in _EXAMPLES:
         return f"write {core}, an attribute of the core"

@@ -202,7 +202,7 @@ def check_client(client: object, protocol: type) -> None:
     if problem is not None:
         methods = f"{', '.join(needed[:-1])} and {needed[-1]}"
         advice = ""
-        if isinstance(client, str | list | tuple):
+        if not any(hasattr(client, method) for method in needed):
             address = client if isinstance(client, str) and _ADDRESSES.fullmatch(client) else "localhost:9092"
             advice = f"; pass settings, such as {{'bootstrap.servers': {address!r}}}"
         raise TypeError(

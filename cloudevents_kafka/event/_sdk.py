@@ -49,27 +49,32 @@ def _as_dict(values: Mapping[str, Any]) -> dict[str, Any]:
 def _check_methods(source: object) -> None:
     """Raise `TypeError` if an object does not have the methods of an SDK's event."""
     if not _has_methods(source):
-        raise TypeError(
-            f"an event must have get_attributes() and get_data(), got {with_article(type(source).__name__)}; "
-            "make one: Event(**attributes, data=…)"
-        ) from None
+        got, advice = _got(source, "from_record")
+        raise TypeError(f"an event must have get_attributes() and get_data(), got {got}; {advice}") from None
 
 
 def _has_methods(source: object) -> bool:
+    if isinstance(source, type):
+        return False
     return all(callable(getattr(source, name, None)) for name in ("get_attributes", "get_data"))
+
+
+def _got(source: object, for_records: str) -> tuple[str, str]:
+    """Return what an object that is not an event is, and what to do."""
+    if isinstance(source, type):
+        return f"the class {source.__name__}", "make one: Event(**attributes, data=…)"
+    got = with_article(type(source).__name__)
+    if hasattr(source, "value") and hasattr(source, "headers"):  # our record, or a client's
+        return got, f"use {for_records}"
+    if hasattr(source, "event"):  # an item of a consumer
+        return got, "pass its event"
+    return got, "make one: Event(**attributes, data=…)"
 
 
 def check_event(source: object, taker: str) -> None:
     """Raise `TypeError` if an object is not an event; the message names the function ``taker``."""
-    if isinstance(source, type) or not _has_methods(source):
-        got = with_article(type(source).__name__)
-        if isinstance(source, type):
-            got = f"the class {source.__name__}"
-        advice = "make one: Event(**attributes, data=…)"
-        if hasattr(source, "value") and hasattr(source, "headers"):  # our record, or a client's
-            advice = f"use {taker}_record"
-        elif hasattr(source, "event"):  # an item of a consumer
-            advice = "pass its event"
+    if not _has_methods(source):
+        got, advice = _got(source, f"{taker}_record")
         raise TypeError(f"{taker} takes an Event, got {got}; {advice}") from None
 
 
