@@ -13,7 +13,7 @@ from cloudevents_kafka.cli.kafka.cluster import ClusterView
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import pop_settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.cli.terminal.parameters import option_group
+from cloudevents_kafka.cli.terminal.parameters import only, option_group
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import near
 
@@ -95,7 +95,8 @@ def _complete(ctx: click.Context, incomplete: str, ask: Callable[[ClusterView], 
 
 def topic_option(help: str) -> Callable[[_Command], _Command]:
     """Return the decorator for the option -t, whose value is the name of a topic."""
-    return click.option("-t", "--topic", metavar="TOPIC", help=help, shell_complete=complete_topics)
+    options: dict[str, Any] = {"metavar": "TOPIC", "help": help, "shell_complete": complete_topics}
+    return click.option("-t", "--topic", multiple=True, callback=only, **options)
 
 
 topics_options: Final = option_group(
@@ -114,7 +115,12 @@ topics_options: Final = option_group(
 )
 
 
-def group_option(help: str, *arguments: str, **options: Any) -> Callable[[_Command], _Command]:
-    """Return the decorator for the option --group, whose value is the name of a consumer group."""
-    options = {"metavar": "NAME", "help": help, "shell_complete": complete_groups, **options}
-    return click.option("--group", *arguments, **options)
+def group_option(help: str, *arguments: str, repeatable: bool = False) -> Callable[[_Command], _Command]:
+    """Return the decorator for the option --group, whose value is the name of a consumer group.
+
+    With ``repeatable``, the value is a list of names.
+    """
+    options: dict[str, Any] = {"metavar": "NAME", "help": help, "shell_complete": complete_groups}
+    return click.option(
+        "--group", *arguments, multiple=True, callback=None if repeatable else only, **options
+    )

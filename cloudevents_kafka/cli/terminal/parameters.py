@@ -16,6 +16,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Context = click.Context | None
 _Parameter = click.Parameter | None
@@ -99,6 +101,14 @@ def option_group(*options: Callable[[Any], Any]) -> Callable[[_Command], _Comman
         return command
 
     return add
+
+
+def only(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:  # noqa: ARG001  # click's signature
+    """Return the value of an option, or None; refuse two values, of which click would use the second."""
+    if len(values) > 1:
+        got = " and ".join(map(repr, values))
+        raise BadUsage(f"{param.opts[0]} must be passed once, got {got}; run the command for each of them")
+    return values[0] if values else None
 
 
 listing_option: Final = click.option(

@@ -173,3 +173,27 @@ def test_pairs():
     for text in ("=b", "", "a"):
         with pytest.raises(click.BadParameter, match="name=value"):
             PAIR.convert(text, None, None)
+
+
+@each(
+    "words",
+    [
+        ["produce", "--id", "1"],
+        ["replay"],
+        ["report", "--html", "x.html"],
+        ["groups", "reset", "--group", "g", "--to", "earliest"],
+    ],
+)
+def test_one_topic(run, words):
+    """A second -t is refused by commands that take one topic, since one of both would not be used."""
+    result = run(*words, "-b", "127.0.0.1:1", "-t", "orders", "-t", "b2")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "-t must be passed once, got 'orders' and 'b2'; run the command for each" in result.stderr
+
+
+@each("words", [["replay"], ["report"], ["stats"], ["consume"], ["groups", "reset"]])
+def test_one_group(run, words):
+    """A second --group is refused by commands that take one group."""
+    result = run(*words, "-b", "127.0.0.1:1", "-t", "orders", "--group", "a", "--group", "b")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--group must be passed once, got 'a' and 'b'; run the command for each" in result.stderr

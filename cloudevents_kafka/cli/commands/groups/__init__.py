@@ -32,7 +32,7 @@ def connected(settings: Settings, timeout: float) -> Iterator[ClusterView]:
 
 @click.group(cls=LazyGroup, package=__name__, summaries=COMMANDS, invoke_without_command=True)
 @kafka_options
-@group_option("Show this group. Repeatable.", "names", multiple=True)
+@group_option("Show this group. Repeatable.", "names", repeatable=True)
 @listing_option
 @click.pass_context
 def command(
