@@ -13,6 +13,7 @@ from typing import Final
 
 from cloudevents_kafka.clients.oauth._token import Token, TokenError, read_token
 from cloudevents_kafka.primitives.redaction import mask_text
+from cloudevents_kafka.primitives.visible import escape
 
 _log: Final = logging.getLogger("cloudevents_kafka.clients.oauth")
 # A token is used for this part of its life. librdkafka and Java ask for the next token after 80 %.
@@ -127,5 +128,5 @@ class TokenCommand:
         lines = stderr.decode("utf-8", "replace").strip().splitlines()
         pieces = {piece for word in self._words[1:] for piece in (word, word.partition("=")[2])}
         text = mask_text(lines[-1], (piece for piece in pieces if len(piece) > 3)) if lines else ""
-        text = "".join(character for character in text if character.isprintable())[:_SHOWN]
+        text = escape(text)[:_SHOWN]
         return f": {text}" if text else ""

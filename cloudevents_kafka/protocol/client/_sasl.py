@@ -20,6 +20,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, TypeAlias
 
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
@@ -146,8 +147,8 @@ def _refusal(answer: bytes) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return the printable characters of a broker's text, but at most `_MAX_REASON` characters."""
-    return "".join(character for character in text if character.isprintable())[:_MAX_REASON]
+    """Return a broker's text with unsafe characters as codes, but at most `_MAX_REASON` characters."""
+    return escape(text)[:_MAX_REASON]
 
 
 class ScramKeys:
