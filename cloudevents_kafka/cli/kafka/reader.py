@@ -13,94 +13,29 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 import msgspec
 from click.shell_completion import CompletionItem
 
-from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
 from cloudevents_kafka.cli.kafka.cluster import Partition
 from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.kafka.topic_names import choose_topics
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import option_group
-from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND, format_milliseconds
-from cloudevents_kafka.primitives.spans import parse_span
+from cloudevents_kafka.positions import NAMED, Position, parse_position
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_NAMED: Final = ("earliest", "latest", "stored")
-_NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
-_SECONDS: Final = re.compile(r"[0-9]{10}", re.ASCII)  # from 2001 to 2286; as milliseconds, early in 1970
-_LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
-_AGO: Final = re.compile(r"-[0-9]{1,9}[smhd]", re.ASCII)
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
 _LOOK_UP_SECONDS: Final = 60.0  # between two look-ups of added partitions
 _BATCH: Final = 500
 _BATCH_SECONDS: Final = 0.1  # the time to collect a batch, and the longest delay with --follow
-
-
-class Position(msgspec.Struct, frozen=True):
-    """A position that applies to any partition.
-
-    Depending on ``kind``, ``number`` is an offset, a number of records before the end, or a time in
-    milliseconds since the epoch.
-    """
-
-    kind: Literal["earliest", "latest", "offset", "last", "time", "stored"]
-    number: int = 0
-
-    def is_after(self, end: Position) -> bool:
-        """Return whether, in every partition, this position is after another position."""
-        if self.kind == end.kind:
-            return self.number < end.number if self.kind == "last" else self.number > end.number
-        ranks = {"earliest": -1, "latest": 1}
-        return "stored" not in (self.kind, end.kind) and ranks.get(self.kind, 0) > ranks.get(end.kind, 0)
-
-    def __str__(self) -> str:
-        """Return the position in the notation of the command line."""
-        if self.kind == "time":
-            with suppress(OverflowError):
-                return f"@{format_milliseconds(self.number)}"
-        signs = {"offset": "", "last": "-", "time": "@"}
-        return f"{signs[self.kind]}{self.number}" if self.kind in signs else self.kind
-
-
-def parse_position(text: str) -> Position:
-    """Return the position for a text such as ``-10``.
-
-    A time before 1970 becomes 0, because -1 and -2 would mean the last and the first offset. Raises
-    `ValueError` for another text; the message shows the grammar. A time of ten digits is refused, too,
-    because such a time is in seconds.
-    """
-    if text in _NAMED:
-        return Position(text)  # type: ignore[arg-type]  # one of the three
-    if _NUMBER.fullmatch(text):
-        return Position("offset", int(text))
-    if _LAST.fullmatch(text):
-        return Position("last", -int(text))
-    if _AGO.fullmatch(text):
-        seconds = parse_span(text[1:], "a position")
-        return Position("time", max(0, int((time.time() - seconds) * 1000)))
-    if text.startswith("@"):
-        at = f"{text[1:]}T00:00:00Z" if _DATE.fullmatch(text[1:]) else text[1:]
-        if _SECONDS.fullmatch(at):
-            raise ValueError(f"a time must be in milliseconds, got seconds, {text!r}; write @{at}000")
-        if _NUMBER.fullmatch(at):
-            return Position("time", int(at))
-        if is_timestamp(at):  # rounded up: the first millisecond that is not before the time
-            return Position("time", max(0, -((EPOCH - to_datetime(at)) // MILLISECOND)))
-    raise ValueError(
-        "a position must be earliest, latest, N (an offset), -N (the last N), -1h (a time ago: s, m, h, d), "
-        "@2026-11-21 (a day in UTC), @2026-11-21T12:00:00Z or @1795262400000 (a time, in ms), or stored, "
-        f"got {text!r}"
-    )
 
 
 class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
@@ -124,7 +59,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
         incomplete: str,
     ) -> list[CompletionItem]:
         """Return the named positions; positions that are numbers or times are not completed."""
-        return [CompletionItem(name) for name in _NAMED if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in NAMED if name.startswith(incomplete)]
 
 
 def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ import click
 from cloudevents_kafka.cli.commands.groups import connected
 from cloudevents_kafka.cli.kafka.cluster import Partition
 from cloudevents_kafka.cli.kafka.reader import (
-    Position,
     PositionType,
     RangeReader,
     ReadRequest,
@@ -25,6 +24,7 @@ from cloudevents_kafka.cli.records.output import print_listing
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import listing_option
 from cloudevents_kafka.cli.terminal.text import near, print_message
+from cloudevents_kafka.positions import Position
 from cloudevents_kafka.primitives.plural import pluralize
 
 

@@ -15,7 +15,7 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     connection_options,
     topic_partitions,
 )
-from cloudevents_kafka.cli.kafka.reader import Position, PositionType, check_partitions, resolve_offset
+from cloudevents_kafka.cli.kafka.reader import PositionType, check_partitions, resolve_offset
 from cloudevents_kafka.cli.kafka.topic_names import complete_topics
 from cloudevents_kafka.cli.records.json_lines import encode_json, record_object
 from cloudevents_kafka.cli.records.output import content_lines, record_heading
@@ -23,6 +23,7 @@ from cloudevents_kafka.cli.terminal.errors import BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import print_lines
+from cloudevents_kafka.positions import Position
 from cloudevents_kafka.protocol import Client, Consumer, TopicPartition
 from cloudevents_kafka.record import Record
 

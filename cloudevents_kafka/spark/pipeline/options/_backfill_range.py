@@ -11,14 +11,14 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
-from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND
+from cloudevents_kafka.positions import Position, parse_position
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange
 
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _GRAMMAR: Final = (
-    "backfill must be FROM..TO, each earliest, latest, N (an offset) or @2026-11-21T12:00:00Z, or offsets by "
+    "backfill must be FROM..TO, each earliest, latest, N (an offset), -1h (a time ago: s, m, h, d), "
+    "@2026-11-21 (a day in UTC), @2026-11-21T12:00:00Z or @1795262400000 (a time, in ms), or offsets by "
     'topic and partition as {"orders": {"0": [17, 41]}}; the record at TO is not read. Got '
 )
 OffsetsAt = Callable[[str | int], Mapping[str, int]]
@@ -31,7 +31,7 @@ The argument of the function is ``earliest``, ``latest``, or a time in milliseco
 class BackfillRange(msgspec.Struct, frozen=True):
     """One range for all partitions, or a range for each of the ``named`` partitions."""
 
-    positions: tuple[str, str] = ("", "")
+    positions: tuple[Position, Position] = (Position("earliest"), Position("latest"))
     named: Mapping[str, Mapping[str, tuple[int, int]]] | None = None
 
     @classmethod
@@ -47,11 +47,17 @@ class BackfillRange(msgspec.Struct, frozen=True):
                 raise ValueError(f"{_GRAMMAR}{text}: {error}") from None
             if all(0 <= start <= end for parts in named.values() for start, end in parts.values()):
                 return cls(named=named)
-        begin, _, end = text.partition("..")
-        for part in (begin, end):
-            is_time = part.startswith("@") and is_timestamp(part[1:])
-            if not (is_time or part in {"earliest", "latest"} or _NUMBER.fullmatch(part)):
-                raise ValueError(f"{_GRAMMAR}{text!r}")
+        first, _, last = text.partition("..")
+        try:
+            begin, end = parse_position(first), parse_position(last)
+        except ValueError:
+            raise ValueError(f"{_GRAMMAR}{text!r}") from None
+        if {begin.kind, end.kind} & {"last", "stored"}:
+            raise ValueError(f"{_GRAMMAR}{text!r}")
+        if begin.is_after(end):
+            raise ValueError(
+                f"backfill must be FROM..TO, and FROM must not be after TO, got {text!r}; exchange them"
+            )
         return cls((begin, end))
 
     def check(self, partitions: Mapping[str, int]) -> None:
@@ -79,10 +85,7 @@ class BackfillRange(msgspec.Struct, frozen=True):
         return {number: OffsetRange(begins[number], ends[number]) for number in partitions}
 
 
-def _offsets(position: str, partitions: Collection[str], offsets_at: OffsetsAt) -> Mapping[str, int]:
-    if _NUMBER.fullmatch(position):
-        return dict.fromkeys(partitions, int(position))
-    if position.startswith("@"):  # rounded up: the first millisecond that is not before the time
-        at = -((EPOCH - to_datetime(position[1:])) // MILLISECOND)
-        return offsets_at(max(0, at))  # negative times would mean the first or the last offset
-    return offsets_at(position)
+def _offsets(position: Position, partitions: Collection[str], offsets_at: OffsetsAt) -> Mapping[str, int]:
+    if position.kind == "offset":
+        return dict.fromkeys(partitions, position.number)
+    return offsets_at(position.number if position.kind == "time" else position.kind)

@@ -78,9 +78,10 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads the records in the range
     that no pipeline has landed, and ends. The run does not read beyond the offset at which the pipeline in
     the folder ``out`` continues. For all partitions, the range is ``FROM..TO``. FROM and TO are each
-    ``earliest``, ``latest``, an offset, or ``@`` with a time in RFC 3339. A range for single partitions is a
-    JSON object of offsets, such as ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at
-    TO, is not read. With Delta and Iceberg, the pipeline may run at the same time.
+    ``earliest``, ``latest``, an offset, a time span before now such as ``-1h``, or ``@`` with a time in RFC
+    3339, a day in UTC or a number of milliseconds since 1970. A range for single partitions is a JSON object
+    of offsets, such as ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at TO, is not
+    read. With Delta and Iceberg, the pipeline may run at the same time.
 
     ``deduplicate`` is a span of time, such as "1h" or "7 days". An event does not land if an earlier record
     in its batch has the same source and id. An event also does not land if a row in the table has the same
@@ -242,7 +243,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         str | None,
         Option(
             "Read the records of a range that no pipeline has landed, and end. FROM and TO are earliest, "
-            "latest, N (an offset), or @2026-11-21T12:00:00Z. The record at TO is not read.",
+            "latest, N (an offset), -1h, @2026-11-21 or @2026-11-21T12:00:00Z. The record at TO is not read.",
             metavar="FROM..TO",
             check=rules.check_range,
         ),

@@ -14,8 +14,8 @@ from confluent_kafka import Producer
 from cloudevents_kafka.cli.commands.protocol import fetch
 from cloudevents_kafka.cli.commands.protocol._connection import ConnectionOptions, connect
 from cloudevents_kafka.cli.commands.protocol.produce import CODECS
-from cloudevents_kafka.cli.kafka.reader import Position
 from cloudevents_kafka.cli.kafka.settings import load_settings
+from cloudevents_kafka.positions import Position
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import APIS

@@ -88,11 +88,14 @@ def test_a_batch_has_one_range_of_each_partition() -> None:
         ("7..40", {"0": (7, 40), "1": (7, 40)}),
         ("earliest..@1970-01-01T00:00:01.0005Z", {"0": (3, 1001), "1": (0, 1001)}),
         ("@1969-12-31T23:59:59.999Z..40", {"0": (0, 40), "1": (0, 40)}),  # -1 would mean latest
+        ("@1970-01-02..@86400005", {"0": (86_400_000, 86_400_005), "1": (86_400_000, 86_400_005)}),
+        ("-9999h..latest", {"0": (3_600_000, 99), "1": (3_600_000, 50)}),
         ('{"orders": {"1": [2, 5]}, "a..b": {}}', {"1": (2, 5)}),
     ],
 )
-def test_ranges(text: str, expected: dict[str, tuple[int, int]]) -> None:
+def test_ranges(text: str, expected: dict[str, tuple[int, int]], monkeypatch: pytest.MonkeyPatch) -> None:
     """A range is by offsets, by times, which are rounded up to milliseconds, or of named partitions."""
+    monkeypatch.setattr("time.time", lambda: 10_000 * 3600.0)
 
     def at(position: object) -> dict[str, int]:
         return (
@@ -109,7 +112,10 @@ def test_ranges(text: str, expected: dict[str, tuple[int, int]]) -> None:
         "",
         "5",
         "5..x",
-        "@1..2",
+        "@1795262400..latest",
+        "-10..latest",
+        "stored..latest",
+        "@2026-11-31..latest",
         "..5",
         "-1..5",
         "{",
@@ -122,6 +128,13 @@ def test_ranges(text: str, expected: dict[str, tuple[int, int]]) -> None:
 def test_what_is_no_range(text: str) -> None:
     """Another text is refused with the grammar, before anything starts."""
     with pytest.raises(ValueError, match=r"backfill must be FROM\.\.TO"):
+        PipelineOptions(bootstrap_servers="b:1", topics=("t",), out="o", backfill=text)
+
+
+@each("text", ["50..10", "latest..earliest", "5..earliest", "@2026-11-26..@2026-11-25", "-1h..-2h"])
+def test_an_end_before_the_start_is_refused(text: str) -> None:
+    """A range whose end is before its start in each partition is refused, before anything starts."""
+    with pytest.raises(ValueError, match=r"backfill must be FROM\.\.TO, and FROM must not be after TO"):
         PipelineOptions(bootstrap_servers="b:1", topics=("t",), out="o", backfill=text)
 
 
