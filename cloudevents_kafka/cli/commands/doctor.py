@@ -59,8 +59,18 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The parts that commands need; an option that needs more parts has a separate entry."""
 _BROKER: Final = "broker"
-_OF_BROKER: Final = frozenset({"consume", "produce", "topics", "groups", "stats", "replay", "pipeline"})
+_OF_BROKER: Final = frozenset(
+    {
+        *("consume", "produce", "topics", "groups", "stats", "replay", "pipeline"),
+        "protocol produce --compression",
+    }
+)
 """The commands that need the broker that -b names."""
+_OF_BROKER_IN_PART: Final = {
+    "protocol": "decode and grammar",
+    "report": "--out, --table and --summary-json",
+}
+"""What these commands can do without the broker that -b names."""
 _PACKAGES: Final = ("cloudevents", "confluent-kafka", "fastavro", "msgspec", "click")
 
 
@@ -162,11 +172,8 @@ def _report(
         "librdkafka": libversion()[0],
         **states,
     }
-    silent = [_BROKER] if servers[_BROKER].problem else []
-    work = {
-        name: _outlook(findings, needs, silent if _program(name) in _OF_BROKER else [])
-        for name, needs in chosen.items()
-    }
+    silent = bool(servers[_BROKER].problem)
+    work = {name: _outlook(findings, name, needs, silent=silent) for name, needs in chosen.items()}
     tables = {"What is here": here, "What would work": work}
     parts = [f"{title}\n{format_table(None, [*table.items()])}" for title, table in tables.items()]
     return "\n\n".join(
@@ -184,9 +191,12 @@ def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]
     return [need for need in needs if findings[need].problem and not findings[need].later]
 
 
-def _outlook(findings: Mapping[str, Finding], needs: tuple[str, ...], silent: list[str]) -> str:
-    """Return a text that says whether a command would work; ``silent`` lists servers that do not answer."""
-    if missing := [*silent, *_missing(needs, findings)]:
+def _outlook(findings: Mapping[str, Finding], name: str, needs: tuple[str, ...], *, silent: bool) -> str:
+    """Return a text that says whether a command would work; ``silent``: the broker does not answer."""
+    broker = [_BROKER] if silent and _OF_BROKER & {name, _program(name)} else []
+    if missing := [*broker, *_missing(needs, findings)]:
         return f"no: {', '.join(missing)}"
+    if silent and name in _OF_BROKER_IN_PART:
+        return f"only {_OF_BROKER_IN_PART[name]}, without the broker"
     later = [need for need in needs if findings[need].later]
     return f"yes, fetches jars first: {', '.join(later)}" if later else "yes"

@@ -260,13 +260,18 @@ def test_a_registry_that_does_not_answer_to_the_end(run, *, drips):
 
 
 def test_what_needs_no_broker_works_without_it(run):
-    """A broker that does not answer is the reason against the commands that connect to it, and no others."""
-    result = run("doctor", "-b", "127.0.0.1:1", "consume", "decode", "produce", "spark-zip")
+    """A silent broker is the reason against the commands, or parts of them, that connect to it."""
+    names = ("consume", "decode", "produce", "spark-zip", "protocol", "report")
+    result = run("doctor", "-b", "127.0.0.1:1", *names)
     found = rows(result.stdout)
     assert result.exit_code == 3
-    assert {name: found[name] for name in ("consume", "produce", "decode", "spark-zip")} == {
+    assert {name: found[name] for name in names} == {
         "consume": "no: broker",
         "produce": "no: broker",
         "decode": "yes",
         "spark-zip": "yes",
+        "protocol": "only decode and grammar, without the broker",
+        "report": "only --out, --table and --summary-json, without the broker",
     }
+    assert found["protocol produce --compression"] == "no: broker"
+    assert not found["report --out"].startswith("no: broker")
