@@ -29,7 +29,7 @@ VERDICTS: Final = ("event", "any-error", *ERRORS)
 _OF_RECORDS: Final = {
     "key": "--key GLOB",
     "value": "--value GLOB",
-    "data": "--value GLOB, or filter JSON lines, as by jq 'select(.event.data.total > 10)'",
+    "data": "--value GLOB, or filter the JSON lines of consume, as by jq 'select(.event.data.total > 10)'",
     "topic": "-t TOPIC",
     "partition": "-p N",
     "offset": "--from N and --until N",

@@ -52,10 +52,10 @@ def test_filters(filter_, event, other):
 NOT_ATTRIBUTES = [
     ("key=c-4", "pass --key GLOB"),
     ("value=x", "pass --value GLOB"),
-    ("data.order=17", "pass --value GLOB, or filter JSON lines, as by jq"),
+    ("data.order=17", "pass --value GLOB, or filter the JSON lines of consume, as by jq"),
     ("data=17", "pass --value GLOB"),
-    ("$.order=17", "filter JSON lines, as by jq"),
-    ("order[0]=17", "filter JSON lines, as by jq"),
+    ("$.order=17", "filter the JSON lines of consume, as by jq"),
+    ("order[0]=17", "filter the JSON lines of consume, as by jq"),
     ("offset=4", "pass --from N"),
     ("partition=0", "pass -p N"),
     ("topic=t", "pass -t TOPIC"),
