@@ -48,14 +48,14 @@ class Position(msgspec.Struct, frozen=True):
         return f"{signs[self.kind]}{self.number}" if self.kind in signs else self.kind
 
 
-def parse_position(text: str) -> Position:
-    """Return the position for a text such as ``-10``.
+def parse_position(text: str, *, stored: bool = True) -> Position:
+    """Return the position for a text such as ``-10``; ``stored`` is whether the position may be ``stored``.
 
     A time before 1970 becomes 0, because -1 and -2 would mean the last and the first offset. Raises
     `ValueError` for another text; the message shows the grammar. A time of ten digits is refused, too,
     because such a time is in seconds.
     """
-    if text in NAMED:
+    if text in NAMED and (stored or text != "stored"):
         return Position(text)  # type: ignore[arg-type]  # one of the three
     if _NUMBER.fullmatch(text):
         return Position("offset", int(text))
@@ -74,6 +74,6 @@ def parse_position(text: str) -> Position:
             return Position("time", max(0, -((EPOCH - to_datetime(at)) // MILLISECOND)))
     raise ValueError(
         "a position must be earliest, latest, N (an offset), -N (the last N), -1h (a time ago: s, m, h, d), "
-        "@2026-11-21 (a day in UTC), @2026-11-21T12:00:00Z or @1795262400000 (a time, in ms), or stored, "
-        f"got {text!r}"
+        "@2026-11-21 (a day in UTC), @2026-11-21T12:00:00Z or @1795262400000 (a time, in ms), "
+        f"{'or stored, ' if stored else ''}got {text!r}"
     )

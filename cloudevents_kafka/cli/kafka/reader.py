@@ -39,16 +39,19 @@ _BATCH_SECONDS: Final = 0.1  # the time to collect a batch, and the longest dela
 
 
 class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """The type of command-line parameters whose value is a `Position`."""
+    """The type of command-line parameters whose value is a `Position`, which may be ``stored`` or not."""
 
     name = "position"
+
+    def __init__(self, *, stored: bool = True) -> None:
+        self._stored = stored
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Position:
         """Return the position that a text denotes."""
         if isinstance(value, Position):
             return value
         try:
-            return parse_position(value)
+            return parse_position(value, stored=self._stored)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -59,7 +62,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
         incomplete: str,
     ) -> list[CompletionItem]:
         """Return the named positions; positions that are numbers or times are not completed."""
-        return [CompletionItem(name) for name in NAMED if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in NAMED[: 2 + self._stored] if name.startswith(incomplete)]
 
 
 def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:

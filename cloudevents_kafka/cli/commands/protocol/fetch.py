@@ -37,11 +37,12 @@ _POLL_SECONDS: Final = 0.5
 @click.option(
     "--from",
     "begin",
-    type=PositionType(),
+    type=PositionType(stored=False),
     default="earliest",
     show_default=True,
     metavar="POSITION",
-    help="Start at this position: earliest, latest, N, -N (the last N offsets), @TIME (RFC 3339, or ms).",
+    help="Start at this position: earliest, latest, N, -N (the last N offsets), -1h (a time ago: s, m, h, "
+    "d), @2026-11-26 (a day in UTC), or @TIME (RFC 3339, or ms).",
 )
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @output_option
@@ -62,8 +63,6 @@ def command(
     \b
     cloudevents-kafka protocol fetch -b localhost:9092 orders --from earliest -n 3
     """
-    if begin.kind == "stored":
-        raise click.UsageError("--from must not be stored: it needs a group, and this command joins no group")
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         for number, record in enumerate(_read(client, connection, topic, partition, begin), 1):
             if output == "json":

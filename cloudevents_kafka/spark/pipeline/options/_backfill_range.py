@@ -49,10 +49,10 @@ class BackfillRange(msgspec.Struct, frozen=True):
                 return cls(named=named)
         first, _, last = text.partition("..")
         try:
-            begin, end = parse_position(first), parse_position(last)
+            begin, end = parse_position(first, stored=False), parse_position(last, stored=False)
         except ValueError:
             raise ValueError(f"{_GRAMMAR}{text!r}") from None
-        if {begin.kind, end.kind} & {"last", "stored"}:
+        if "last" in (begin.kind, end.kind):
             raise ValueError(f"{_GRAMMAR}{text!r}")
         if begin.is_after(end):
             raise ValueError(

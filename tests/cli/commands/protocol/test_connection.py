@@ -81,6 +81,13 @@ def test_api_versions_of_an_old_broker(run, old_broker):
     assert ["18", "ApiVersions", "-", "0-5", "0-3", "-"] in rows
 
 
+def test_positions_of_fetch_are_in_its_help(run):
+    """The help of fetch has each form of a position that fetch accepts."""
+    text = run("protocol", "fetch", "--help").stdout
+    assert all(form in text for form in ("earliest", "latest", "-N", "-1h", "@2026-11-26", "@TIME"))
+    assert "stored" not in text
+
+
 # --- produce and fetch -------------------------------------------------------------------
 
 
@@ -209,7 +216,7 @@ def test_aborted_records_are_an_answer_of_the_broker():
     [
         (["fetch", "-b", "BROKER", "nothing"], 2, "has no topic 'nothing'; check TOPIC"),
         (["fetch", "-b", "BROKER", "known", "7"], 2, "topic 'known' has no partition 7; it has partition 0"),
-        (["fetch", "-b", "BROKER", "known", "--from", "stored"], 2, "needs a group"),
+        (["fetch", "-b", "BROKER", "known", "--from", "stored"], 2, "(a time, in ms), got 'stored'"),
         (["fetch", "-b", "BROKER", "known", "--from", "x"], 2, "a position must be"),
         (["produce", "-b", "BROKER", "known", "x", "--null"], 2, "--null and VALUE exclude each other"),
         (
