@@ -24,8 +24,13 @@ BAD_USAGE: Final = 2
 BROKER_FAILURE: Final = 3
 THRESHOLD: Final = 4
 BROKEN_PIPE: Final = 141
-_PLACES: Final = {"--topic": "a topic by -t TOPIC", "--out": "a folder by --out DIR"}
+_PLACES: Final = {
+    "--topic": "a topic by -t TOPIC",
+    "--out": "a folder by --out DIR",
+    "--group": "a group by --group NAME",
+}
 """The options to use for values that users pass as arguments by mistake."""
+_BROKER: Final = {"-b": "a broker by -b HOST:PORT"}
 _TEMPLATE: Final = {"--format": "a template by --format TEMPLATE (-f is --follow)"}
 _EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \((.*)\)", re.DOTALL)
 
@@ -90,10 +95,13 @@ def from_click(error: click.UsageError) -> click.ClickException:
         names = [
             name for option in error.ctx.command.params for name in (*option.opts, *option.secondary_opts)
         ]
-        text += near(error.option_name, names)
+        arguments = [one for one in error.ctx.command.params if isinstance(one, click.Argument)]
+        takes_topic = any("TOPIC" in (one.metavar or one.human_readable_name).upper() for one in arguments)
+        is_topic = takes_topic and error.option_name in ("-t", "--topic")
+        text += "; write TOPIC without an option" if is_topic else near(error.option_name, names)
     if extra is not None and error.ctx is not None:
         known = {name for option in error.ctx.command.params for name in option.opts}
-        options = _TEMPLATE if {"{", "%"} & set(extra[2]) else _PLACES
+        options = _TEMPLATE if {"{", "%"} & set(extra[2]) else _PLACES if _PLACES.keys() & known else _BROKER
         places = [place for name, place in options.items() if name in known]
         text += f"; pass {', or '.join(places)}" if places else ""
     if text[1:2].islower():

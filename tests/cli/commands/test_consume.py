@@ -168,7 +168,7 @@ USAGE = [
     (["--from", "tomorrow"], "a position must be"),
     (["--from", "50", "--until", "10"], "--from must not be after --until, got 50 and 10; exchange them"),
     (["--from", "latest", "--until", "-5"], "--from must not be after --until, got latest and -5"),
-    (["orders"], "(not shown: it may be a secret); pass a topic by -t TOPIC; see"),
+    (["orders"], "(not shown: it may be a secret); pass a topic by -t TOPIC, or a group"),
     (["-f", "%{offset}"], "(not shown: it may be a secret); pass a template by --format TEMPLATE"),
     (["-t", "none*"], "has no topic that matches 'none*'; check -t"),
     (["--topic-pattern", "("], "it must be a regular expression, got '('"),
