@@ -114,7 +114,7 @@ class History:
 
     def go(self) -> None:
         steps = [*[self.produce] * 3, *[self.run] * 3, *[self.run_killed] * 3, *[self.backfill] * 3]
-        steps += [*[self.backfill_killed] * 4, *[self.both] * 2]
+        steps += [*[self.backfill_killed] * 4, *[self.both] * (2 if self.alone else 8)]
         for _ in range(STEPS):
             self.rng.choice(steps)()
             law.check(self.world)
