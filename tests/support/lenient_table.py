@@ -51,8 +51,8 @@ _KINDS: Final = (
         ),
     ),
     (
-        "content-type is in quotation marks, or after a blank.",
-        "content-type is read without the quotation marks and blanks.",
+        "content-type or datacontenttype is in quotation marks, or after a blank.",
+        "The content type is read without the quotation marks and blanks.",
     ),
     (
         "ce_datacontenttype is present, but content-type is missing.",

@@ -51,7 +51,7 @@ _IGNORED_MODE: Final = (
 )
 _SPECVERSION: Final = PREFIX + "specversion"
 _BLANKS: Final = b" \t"
-_BEFORE_TYPES: Final = frozenset((b'"', b" ", b"\t"))  # starts of values that `_bare_content_type` may change
+_BEFORE_TYPES: Final = frozenset((b'"', b" ", b"\t"))  # starts of values that `bare_content_type` may change
 _read_string: Final = msgspec.json.Decoder(str)
 
 REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
@@ -222,7 +222,7 @@ def _earlier(name: str, value: bytes) -> LeftOut:
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
     """Return whether a content type means structured mode although all required ``ce_`` headers exist."""
-    media = media_type(_bare_content_type(content_type).decode("utf-8", "replace"))
+    media = media_type(bare_content_type(content_type).decode("utf-8", "replace"))
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 
 
@@ -233,7 +233,7 @@ def _with_values(values: dict[str, bytes], report: Leniency) -> dict[str, bytes]
     if values.get(_SPECVERSION, b"").startswith(b'"'):
         _remove_quotes(values, report.tolerated)
     content_type = values.get(CONTENT_TYPE)
-    if content_type is not None and (bare := _bare_content_type(content_type)) is not content_type:
+    if content_type is not None and (bare := bare_content_type(content_type)) is not content_type:
         values[CONTENT_TYPE] = bare
         report.tolerated.append(Problem("datacontenttype", *BARE_TYPE, preview(content_type)))
     return values
@@ -258,7 +258,7 @@ def _unquoted(value: bytes) -> bytes | None:
         return None
 
 
-def _bare_content_type(value: bytes) -> bytes:
+def bare_content_type(value: bytes) -> bytes:
     """Return a content type without the quotation marks and blanks around it.
 
     A value that does not start with a quotation mark or a blank is returned unchanged. A value is also
@@ -267,7 +267,8 @@ def _bare_content_type(value: bytes) -> bytes:
     if not value.startswith((b'"', b" ", b"\t")):
         return value
     text = value.strip(_BLANKS)
-    text = (_unquoted(text) or text).strip(_BLANKS)
+    if text.startswith(b'"') and text.endswith(b'"'):
+        text = (_unquoted(text) or text[1:-1]).strip(_BLANKS)
     media = media_type(text.decode("utf-8", "replace"))
     return text if media.valid or media.cloudevents else value
 

@@ -18,6 +18,7 @@ from cloudevents_kafka.attributes.types import (
 )
 from cloudevents_kafka.attributes.validation import find_correction, validate
 from cloudevents_kafka.binding._headers import attribute_of
+from cloudevents_kafka.binding.lenient._headers import bare_content_type
 from cloudevents_kafka.binding.lenient.rules import Leniency, leave_out
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
@@ -151,11 +152,13 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
 def _corrected(name: str, text: str) -> AttributeValue | None:
     """Return the corrected value of a text, or None if the text cannot be corrected.
 
-    The texts that can be corrected are texts in quotation marks, times with a space, and Booleans with
-    capital letters.
+    The texts that can be corrected are texts in quotation marks, content types after a blank, times with a
+    space, and Booleans with capital letters.
     """
     given = text
-    if len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
+    if name == "datacontenttype":
+        text = bare_content_type(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+    elif len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
         text = text[1:-1]
     if type_of(name) is AttributeType.TIMESTAMP and text[10:11] == " ":
         text = f"{text[:10]}T{text[11:]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from conformance import Dataset
 from conformance._dataset import KINDS
@@ -100,3 +101,39 @@ def test_a_text_is_corrected_if_its_value_is_clear(name: str, text: str, value: 
         found = item.event.text(name) if name in {"time", "dataschema"} else item.event[name]
         assert (found, type(found)) == (value, type(value))
         assert [problem.attribute for problem in item.tolerated] == [name]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (" a/b", "a/b"),
+        ("\ta/b", "a/b"),
+        (" a/b; charset=utf-8 ", "a/b; charset=utf-8"),
+        ('"a/b"', "a/b"),
+        (' " a/b "', "a/b"),
+        ('"a/b; x=\\"y\\""', 'a/b; x="y"'),
+        ('"a/b; x="y""', 'a/b; x="y"'),
+        (" a", " a"),
+        ('"a/b', '"a/b'),
+        ('"', '"'),
+    ],
+)
+def test_a_content_type_is_read_equally_in_a_header_and_in_a_member(text: str, found: str) -> None:
+    """Quotation marks and blanks around it are removed if the text between them is a content type."""
+    member = msgspec.json.encode({"datacontenttype": text, "data_base64": ""})[1:]
+    for _ in range(2):  # the second time the correction of the member is known
+        for item in (
+            read([*CE, ("content-type", text.encode())], b""),
+            read([("content-type", b"application/cloudevents+json")], HEAD + b"," + member),
+        ):
+            assert item.event.datacontenttype == found
+            assert [problem.attribute for problem in item.tolerated] == ["datacontenttype"]
+
+
+def test_json_data_of_a_content_type_after_a_blank_has_no_problem() -> None:
+    """The data of the member's corrected content type may be any JSON."""
+    value = HEAD + b',"datacontenttype":" application/json","data":{"a":1}}'
+    for _ in range(2):
+        item = read([("content-type", b"application/cloudevents+json")], value)
+        assert (item.event.datacontenttype, item.event.payload) == ("application/json", b'{"a":1}')
+        assert [problem.clause for problem in item.tolerated] == ["R-07"]
