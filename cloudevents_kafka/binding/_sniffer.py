@@ -124,7 +124,7 @@ def decode_error(
     """
     if sniffed.mode == "not-an-event":
         reason = f"not a CloudEvent: {sniffed.reason} (K-11, Kafka binding 3)"
-        advice = _advice_on_json(record.value, problems, lenient=lenient)
+        advice = _advice_on_json(record.value, problems, lenient=lenient) or _advice_on_frame(record)
         hint = _VERSION_HINT if _missing_of(record.headers) == [_VERSION] else None
         error = NotAnEvent(reason + (f"; {advice}" if advice else ""), record, hint)
         if problems:
@@ -148,6 +148,16 @@ def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient
     return None if lenient else "the value may be an event in JSON: lenient=True reads it"
 
 
+def _advice_on_frame(record: Record) -> str | None:
+    """Return advice for a value that may be a framed event, if no header is an attribute, otherwise None."""
+    if record.value is None or record.value[:1] != b"\0":
+        return None
+    if any(str(name).startswith(PREFIX) for name, value in record.headers if value is not None):
+        return None
+    hint = framed_hint(record.value)
+    return None if hint is None else f"if it is an event, {hint.replace('seems to have', 'may have')}"
+
+
 def framed_hint(value: bytes | None) -> str | None:
     """Return advice for an event that a schema registry's serializer has framed, or None for other values.
 
@@ -158,7 +168,8 @@ def framed_hint(value: bytes | None) -> str | None:
         return None
     return (
         "a serializer of a schema registry seems to have framed the value: read "
-        f"value[{_FRAMES[value[0]]}:], or send the event without that serializer, which is only for data"
+        f"value[{_FRAMES[value[0]]}:], or for Protobuf the bytes after the message indexes that follow, or "
+        "send the event without that serializer, which is only for data"
     )
 
 
