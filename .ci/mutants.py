@@ -1,6 +1,6 @@
 """Mutants: whether the tests of a module fail if its code is changed in one place.
 
-    python .ci/mutants.py [MODULE...] [--places N] [--seed N] [--workers N]
+    python .ci/mutants.py [MODULE...] [--places N] [--seed N] [--workers N] [--minutes N]
 
 cosmic-ray makes the changes: it replaces an operator or a keyword, changes a number by one, negates a
 condition, empties a loop. Modules that decide are mutated in all places, and some packages in places drawn
@@ -8,8 +8,9 @@ by chance. Annotations and bounds of caches are not mutated, and texts are not e
 
 A mutant is killed if one of the tests fails that `mutant_tests` chooses: those that call functions of its
 module. A survivor that differs in nothing that a user may rely on is in `mutants.toml`, by its code and the
-reason. Print each other survivor and a table, and exit with status 1 if more than `ALLOWED` of all mutants
-are neither killed nor judged.
+reason. After the minutes, no more mutants are tried. Print each other survivor and a table, and exit with
+status 1 if more than `ALLOWED` of all mutants are neither killed nor judged, or if the minutes do not suffice
+for the modules that decide.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ OPERATORS = (*(f"{kind}_{swap}" for kind, swaps in SWAPS.items() for swap in swa
 CACHES = re.compile(r"\b(MAX_KEY_LENGTH|MAX_ENTRIES|_MOST_NAMES|_MOST_TEXTS|_LONGEST_NAME|lru_cache)\b")
 OF_BOUNDS = ("NumberReplacer", "ReplaceComparisonOperator")
 NOT_COPIED = (".git", ".*_cache", ".venv*", "build", "node_modules", "target")
-OUTCOMES = ("killed", "judged", "unjudged")
+OUTCOMES = ("killed", "judged", "unjudged", "untried")
 
 
 class Mutant(NamedTuple):
@@ -108,6 +109,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--places", type=int, default=300, help="of the packages' others (%(default)s)")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of these places")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="at the same time (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=60, help="of all work (%(default)s)")
     options = parser.parse_args(arguments)
     started = time.monotonic()
     groups = {module: list(mutants_of(module)) for module in options.modules or WHOLE}
@@ -118,7 +120,7 @@ def main(arguments: list[str]) -> int:
         compileall.compile_dir(ROOT / folder, quiet=2)
     try:
         with ProcessPoolExecutor(options.workers, FORK, prepare) as pool:
-            return report(groups, pool)
+            return report(groups, pool, started + 60 * options.minutes)
     finally:
         minutes = (time.monotonic() - started) / 60
         print(f"{minutes:.0f} minutes, with {cpu_seconds() / 60:.0f} minutes of CPU")
@@ -133,15 +135,15 @@ def sample(places: int, seed: int) -> list[Mutant]:
     return sorted(random.Random(seed).sample(found, places))
 
 
-def report(groups: dict[str, list[Mutant]], pool: ProcessPoolExecutor) -> int:
+def report(groups: dict[str, list[Mutant]], pool: ProcessPoolExecutor, until: float) -> int:
     """Test mutants, print the survivors and a row for each group, and return the exit status."""
     files = files_of({mutant.module for mutants in groups.values() for mutant in mutants})
     for file, code in zip(files, pool.map(record, files), strict=True):
         if code:
             sys.exit(f"without a change {file} must pass, got the exit status {code} of pytest")
-    test_one = partial(outcome_of, judged=judged())
+    test_one = partial(outcome_of, judged=judged(), until=until)
     print(f"{'':34}{'mutants':>9}{''.join(f'{each:>9}' for each in OUTCOMES)}")
-    together = Counter[str]()
+    together, is_whole = Counter[str](), True
     for name, mutants in groups.items():
         outcomes = Counter[str]()
         for outcome, line, change in pool.map(test_one, mutants):
@@ -150,8 +152,9 @@ def report(groups: dict[str, list[Mutant]], pool: ProcessPoolExecutor) -> int:
                 print(f"{change.module}:{line}\n  - {change.code}\n  + {change.mutant}", flush=True)
         print(row(name, outcomes), flush=True)
         together += outcomes
+        is_whole &= name == "others" or not outcomes["untried"]
     print(row("together", together))
-    return int(together["unjudged"] > ALLOWED * together.total())
+    return int(not is_whole or together["unjudged"] > ALLOWED * (together.total() - together["untried"]))
 
 
 def row(name: str, outcomes: Counter[str]) -> str:
@@ -205,8 +208,10 @@ def prepare() -> None:
         import_module(name)
 
 
-def outcome_of(mutant: Mutant, judged: frozenset[Change]) -> tuple[str, int, Change]:
-    """Return "killed", "unjudged", or without a test "judged"; the line, and what the mutant changes."""
+def outcome_of(mutant: Mutant, judged: frozenset[Change], until: float) -> tuple[str, int, Change]:
+    """Return one of `OUTCOMES`, the line, and what the mutant changes; after ``until``, try nothing."""
+    if time.monotonic() > until:
+        return "untried", 0, Change(mutant.module, "", "")
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 

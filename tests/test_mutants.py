@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -42,6 +43,19 @@ def test_modules_that_decide_have_tests_of_their_own(mutants: ModuleType, mutant
         assert Path(mirror).name == f"test_{Path(module).name.removeprefix('_')}"
         assert mirror in files
     assert mutant_tests.files_of({"clients/_schedule.py"}) == ["tests/clients/test_schedule.py"]
+
+
+def test_no_mutant_is_tried_after_the_minutes(
+    mutants: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are counted, and the run fails if one of a module that decides is among them."""
+    monkeypatch.setattr(mutants, "files_of", lambda _: [])
+    one = mutants.Mutant(mutants.WHOLE[0], "AddNot", 0)
+    with ThreadPoolExecutor(1) as pool:
+        assert mutants.report({one.module: [one], "others": [one, one]}, pool, until=0.0) == 1
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[-1] for line in lines] == ["untried", "1", "2", "3"]
+        assert mutants.report({"others": [one, one]}, pool, until=0.0) == 0
 
 
 CALLED = {
