@@ -68,6 +68,7 @@ class Backfill:
         self, spark: SparkSession, options: PipelineOptions, landing: Landing, watch: Watch, admin: KafkaAdmin
     ) -> None:
         """Finish the unfinished batch of an earlier run, if there is one, and find the gaps."""
+        self._asked = BackfillRange.of(str(options.backfill))  # first, because -1h is an hour before now
         self._spark, self._options, self._landing, self._watch = spark, options, landing, watch
         self._admin = admin
         self._stopping = False
@@ -127,7 +128,7 @@ class Backfill:
             self.gaps.setdefault(asked.topic, {})[asked.partition] = counts
 
     def _ranges(self, partitions: dict[str, int]) -> Iterator[Asked]:
-        asked, admin = BackfillRange.of(str(self._options.backfill)), self._admin
+        asked, admin = self._asked, self._admin
         asked.check(partitions)
         landed = self._landing.landed
         for topic, count in partitions.items():

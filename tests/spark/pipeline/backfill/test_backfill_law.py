@@ -24,6 +24,7 @@ from cloudevents_kafka.spark.pipeline.landing import (
     _tables_target,
 )
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, ReadSettings
+from cloudevents_kafka.spark.pipeline.options import BackfillRange
 from cloudevents_kafka.spark.pipeline.runs import _backfill
 from cloudevents_kafka.spark.pipeline.runs._backfill import Backfill
 from tests.spark.pipeline.landing import test_landing_law as law
@@ -63,6 +64,7 @@ class Gaps(Backfill):
         meanwhile: Any,
     ) -> None:
         most = rng.choice([1, 3, 99])
+        self._asked = BackfillRange.of(asked)
         self._options = PipelineOptions(
             bootstrap_servers="b:1",
             topics=("orders",),
