@@ -45,7 +45,7 @@ def test_the_token_and_its_extensions():
     ("answer", "words"),
     [
         (b'{"status": "invalid_token", "scope": "kafka"}', "status invalid_token, scope kafka"),
-        (b"no\x1b[31m \xff", "no[31m \N{REPLACEMENT CHARACTER}"),
+        (b"no\x1b[31m \xff", "no\\x1b[31m \N{REPLACEMENT CHARACTER}"),
         (b"[" * 100_000, "[" * 300),
     ],
 )
