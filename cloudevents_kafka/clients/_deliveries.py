@@ -309,17 +309,26 @@ class Deliveries(Generic[DeliveryT]):
         """Return whether a thread or task waits for a delivery that is not reported yet."""
         return any(found[0]._is_awaited() for found in list(self.pending.values()))
 
-    def raise_failures(self, pending: int, timeout: float | None) -> None:
-        """Raise `DeliveryError` if messages are pending, or have failed since the last call."""
-        failed = [each for each in list(self.failed) if self.failed.pop(each, False) is None]
-        if pending:
-            failed += [found[0] for found in list(self.pending.values())]
+    def raise_pending(self, timeout: float | None) -> None:
+        """Raise `DeliveryError` if messages of this producer are still pending after ``timeout`` seconds.
+
+        The client's own count is not used, because it includes queued errors and other users' messages.
+        """
+        found = list(self.pending.items())  # before `_noting`, to which a report moves a message
+        if pending := len({number for number, _ in found} | self._noting):
+            failed = list(dict.fromkeys([*self._take_failed(), *(each[0] for _, each in found)]))
             messages = pluralize(pending, "message is", "messages are")
             advice = _AFTER_CLOSE if self.closed else "flush again"
             raise DeliveryError(f"{messages} still pending after {timeout} s; {advice}", failed)
-        if failed:
+
+    def raise_failures(self) -> None:
+        """Raise `DeliveryError` if messages have failed since the last call."""
+        if failed := self._take_failed():
             events = pluralize(len(failed), "event was", "events were")
             raise DeliveryError(f"{events} not delivered; the first: {failed[0].error}", failed)
+
+    def _take_failed(self) -> list[Delivery[Any]]:
+        return [each for each in list(self.failed) if self.failed.pop(each, False) is None]
 
 
 # A client that the user passed stays open, and aborts no delivery.

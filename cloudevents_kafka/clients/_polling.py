@@ -165,38 +165,38 @@ class Polling:
         if not served and time.monotonic() - began < SHORT_SECONDS:  # a fake does not wait
             waiter.wait(min(seconds, SHORT_SECONDS))
 
-    def drain(self, timeout: float | None) -> int:
-        """Flush the client for up to ``timeout`` seconds, and return the number of pending messages."""
+    def drain(self, timeout: float | None) -> bool:
+        """Flush the client for up to ``timeout`` seconds, and return whether its queue is empty."""
         self.deliveries.check_process()
         self._check_outside("flush")
         deadline = None if timeout is None else time.monotonic() + timeout
-        pending = self._flush(deadline)
+        is_empty = self._flush(deadline)
         self._callbacks.finish(deadline)
-        return pending
+        return is_empty
 
-    def _flush(self, deadline: float | None) -> int:
+    def _flush(self, deadline: float | None) -> bool:
         while True:
             left = SECONDS if deadline is None else max(0.0, min(SECONDS, deadline - time.monotonic()))
-            pending = self._flush_for(left, is_bounded=deadline is not None)
-            if not pending:
+            is_empty = self._flush_for(left, is_bounded=deadline is not None)
+            if is_empty:
                 self.deliveries.find_lost(self._client)
             self._callbacks.serve()
-            if not pending or (deadline is not None and time.monotonic() >= deadline):
-                return pending
+            if is_empty or (deadline is not None and time.monotonic() >= deadline):
+                return is_empty
 
-    def _flush_for(self, seconds: float, *, is_bounded: bool) -> int:
-        """Flush for at most some seconds, even if the call hangs; return the number of pending messages."""
+    def _flush_for(self, seconds: float, *, is_bounded: bool) -> bool:
+        """Flush for at most some seconds, even if the call hangs; return whether the queue is empty."""
         flush = partial(self._client.flush, seconds)
         try:
-            return within(seconds + SECONDS, flush) if is_bounded else flush()  # type: ignore[no-any-return]
+            return not (within(seconds + SECONDS, flush) if is_bounded else flush())
         except TimeoutError:
-            return max(1, len(self.deliveries.pending))
+            return False
         except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
             log_polling(self._client, error)
             if is_closed(self._client):
-                return 0
+                return True
             time.sleep(_PAUSE_SECONDS)
-            return len(self.deliveries.pending)
+            return not self.deliveries.pending
 
     def release(self) -> None:
         """Close a client that was made for this object; purge pending messages, and report them as lost."""

@@ -253,7 +253,9 @@ class EventProducer(Generic[ProducerT]):
         pending deliveries; pending deliveries are not ``done``, and their messages may still arrive. If
         several threads flush, each failure is raised in one of these threads.
         """
-        self._deliveries.raise_failures(self._polling.drain(timeout), timeout)
+        if not self._polling.drain(timeout):
+            self._deliveries.raise_pending(timeout)
+        self._deliveries.raise_failures()
 
     def close(self, timeout: float | None = None) -> None:
         """Flush, by default for ``close_timeout`` seconds; later calls of `send` fail.

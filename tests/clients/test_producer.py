@@ -647,6 +647,32 @@ class Quiet(FakeProducer):
         )
 
 
+class WithErrors(FakeProducer):
+    """A client with an ``error_cb``: ``flush`` and ``len`` count the errors that wait for it, too."""
+
+    def flush(self, timeout: float = -1) -> int:
+        return super().flush(timeout) + 1
+
+    def __len__(self) -> int:
+        return super().__len__() + 1
+
+
+def test_pending_messages_are_those_of_the_producer() -> None:
+    """Neither an error that waits for error_cb nor a message of the client's other user is pending."""
+    client = WithErrors()
+    client.hold = True
+    producer = EventProducer(client, topic="orders")
+    client.produce("orders", b"17")
+    producer.flush(0)
+    delivery = producer.send(order())
+    with pytest.raises(DeliveryError, match="1 message is still pending after 0 s") as caught:
+        producer.flush(0)
+    assert caught.value.failed == (delivery,)
+    client.hold = False
+    producer.flush(0)
+    assert delivery.done
+
+
 @pytest.mark.parametrize("kind", ["event", "record"])
 def test_a_client_that_reports_failures_only_is_an_error(kind: str) -> None:
     """Its empty queue shows that a success has no report: result() and flush() raise what to change."""

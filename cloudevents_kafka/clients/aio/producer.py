@@ -152,7 +152,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
 
     def raise_failures(self) -> None:
         """Raise `DeliveryError` for deliveries that have failed since the last flush, without waiting."""
-        self._sender.deliveries.raise_failures(0, 0)
+        self._sender.deliveries.raise_failures()
 
     def observe(self, observers: Sequence[Observer]) -> None:
         """Add observers, which are called from now on."""
@@ -192,7 +192,8 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         with suppress(TimeoutError):  # the error below says which events are pending
             async with asyncio.timeout(timeout):
                 await self._sender.wait_for_none()
-        self._sender.deliveries.raise_failures(len(self._sender.pending), timeout)
+        self._sender.deliveries.raise_pending(timeout)
+        self._sender.deliveries.raise_failures()
 
     async def close(self, timeout: float | None = None) -> None:
         """Flush, by default for ``close_timeout`` seconds; later calls of `send` fail.
