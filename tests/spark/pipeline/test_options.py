@@ -76,7 +76,7 @@ def test_source_options() -> None:
     ("name", "default"),
     [
         ("kafka.isolation.level", "read_committed"),
-        ("kafka.fetch.max.wait.ms", "10"),
+        ("kafka.fetch.max.wait.ms", "1"),
         ("kafka.auto.include.jmx.reporter", "false"),
         ("kafka.enable.metrics.push", "false"),
     ],
