@@ -64,6 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Owner())
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark each test that uses the broker: `make check` needs no broker."""
+    if "kafka_broker" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.broker)
+
+
 @pytest.fixture(scope="session")
 def kafka_broker(request: pytest.FixtureRequest) -> Iterator[LocalBroker]:
     """The broker of all workers, else one for this process."""
