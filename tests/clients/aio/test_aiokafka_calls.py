@@ -59,6 +59,8 @@ class Raising(Reader):
                 found.setdefault(place, []).append(record(place, at))
                 at, left = at + 1, left - 1
             self._positions[place] = at
+        if timeout_ms and not found:
+            await asyncio.sleep(0.001)  # a client waits for records, too
         return found
 
 
