@@ -88,12 +88,17 @@ def raises_sdk_errors(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except (BaseCloudEventException, v1.GenericException):
-            raise
         except errors.CloudEventsKafkaError as error:
-            kind = next(_KINDS[base] for base in type(error).__mro__ if base in _KINDS)
-            converted = kind.__new__(kind, *error.args)
-            vars(converted).update(vars(error))
-            raise converted from error.__cause__
+            raise as_sdk_error(error) from error.__cause__
 
     return call
+
+
+def as_sdk_error(error: errors.CloudEventsKafkaError) -> errors.CloudEventsKafkaError:
+    """Return an error of this library as an error that is also an error of the SDK."""
+    if isinstance(error, BaseCloudEventException | v1.GenericException):
+        return error
+    kind = next(_KINDS[base] for base in type(error).__mro__ if base in _KINDS)
+    converted: errors.CloudEventsKafkaError = kind.__new__(kind, *error.args)
+    vars(converted).update(vars(error))
+    return converted

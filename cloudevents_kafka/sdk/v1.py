@@ -2,16 +2,16 @@
 
 # Annotations are the SDK's objects, so that the signatures are equal.
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, Type, overload  # noqa: UP035  # as the SDK
 
 from cloudevents_kafka.attributes.types import canonical_text
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import implies_json
-from cloudevents_kafka.errors import EncodeError
+from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.record import to_bytes
 from cloudevents_kafka.sdk import _reading, _v1_reading
-from cloudevents_kafka.sdk._errors import raises_sdk_errors
+from cloudevents_kafka.sdk._errors import as_sdk_error, raises_sdk_errors
 from cloudevents_kafka.sdk._installed import (
     AnyCloudEvent,
     MarshallerType,
@@ -64,7 +64,6 @@ _Marshaller = MarshallerType | None  # type: ignore[type-arg]  # as the SDK
 _Unmarshaller = UnmarshallerType | None  # type: ignore[type-arg]
 
 
-@raises_sdk_errors
 def to_binary(
     event: AnyCloudEvent, data_marshaller: _Marshaller = None, key_mapper: KeyMapper | None = None
 ) -> KafkaMessage:
@@ -84,16 +83,19 @@ def to_binary(
         >>> message.key, message.headers["ce_partitionkey"], message.value
         ('c-4', b'c-4', b'{"total":"9.50"}')
     """
-    attributes = event.get_attributes()
-    values = accepted(attributes)
-    if values is None and attributes.get("specversion") == _reading.OLD:
-        return kafka.to_binary(event, data_marshaller, key_mapper)
-    key = _key(event, attributes, key_mapper)
-    data = event.get_data()
-    if data_marshaller is not None:
-        data = _bytes_of(_marshal(data_marshaller, data))
-    headers, value = write_binary(attributes, values, data, True)
-    return KafkaMessage(headers, key, value)  # type: ignore[arg-type]  # a tombstone
+    try:  # not by `raises_sdk_errors`: its additional call takes as long as a fast marshaller
+        attributes = event.get_attributes()
+        values = accepted(attributes)
+        if values is None and attributes.get("specversion") == _reading.OLD:
+            return kafka.to_binary(event, data_marshaller, key_mapper)
+        key = default_key(attributes) if key_mapper is None else _map_key(key_mapper, event)
+        data = event.get_data()
+        if data_marshaller is not None:
+            data = _bytes_of(_marshal(data_marshaller, data))
+        headers, value = write_binary(attributes, values, data, True)
+        return KafkaMessage(headers, key, value)  # type: ignore[arg-type]  # a tombstone
+    except CloudEventsKafkaError as error:
+        raise as_sdk_error(error) from error.__cause__
 
 
 @overload
@@ -170,7 +172,7 @@ def to_structured(
         if attributes.get("specversion") == _reading.OLD:
             return kafka.to_structured(event, data_marshaller, envelope_marshaller, key_mapper)
         envelope = _reading.members_of(event_with(attributes, None))
-    key = _key(event, attributes, key_mapper)
+    key = default_key(attributes) if key_mapper is None else _map_key(key_mapper, event)
     data = event.get_data()
     if data_marshaller is not None:
         data = _marshal(data_marshaller, data)
@@ -244,9 +246,7 @@ def from_structured(
     return _v1_reading.create(event_type, members, data, message)
 
 
-def _key(event: Any, attributes: Mapping[str, Any], key_mapper: Callable[[Any], Any] | None) -> Any:
-    if key_mapper is None:
-        return default_key(attributes)
+def _map_key(key_mapper: Callable[[Any], Any], event: Any) -> Any:
     return _v1_reading.call(key_mapper, event, lambda what: KeyMapperError(f"key_mapper {what}"))
 
 
