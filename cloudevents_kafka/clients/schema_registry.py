@@ -21,7 +21,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
 NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
 """The command that installs confluent's schema registry client."""
 _WAITS: Final = 6  # of a call: for the connection and the answer in each try, and between the tries
-_MOST_SECONDS: Final = 86_400.0
+_MOST_SECONDS: Final = 86_400
 # The least and the greatest value of each setting that is a number; only ``timeout`` may be a fraction.
 _NUMBERS: Final[Mapping[str, tuple[float, float]]] = {
     "timeout": (0.001, _MOST_SECONDS),
@@ -66,7 +66,7 @@ def _number(name: str, value: Any) -> float | None:
             number = float(value)
     kind = "number" if name == "timeout" else "whole number"
     if not least <= number <= most or (name != "timeout" and number % 1):
-        raise ValueError(f"schema.registry.{name} must be a {kind} from {least:g} to {most:g}, got {value!r}")
+        raise ValueError(f"schema.registry.{name} must be a {kind} from {least} to {most}, got {value!r}")
     return number if name == "timeout" else int(number)
 
 

@@ -61,6 +61,10 @@ def test_a_fraction_is_refused_where_a_count_is_needed(value: Any) -> None:
     """Nothing is cut off; a text such as 2.0 is a whole number."""
     with pytest.raises(ValueError, match=r"max\.retries must be a whole number from 0 to 1000, got "):
         registry_settings({"max.retries": value})
+    with pytest.raises(
+        ValueError, match=r"cache\.capacity must be a whole number from 1 to 2147483648, got "
+    ):
+        registry_settings({"cache.capacity": value})
     assert registry_settings({"max.retries": "2.0"})["max.retries"] == 2
 
 
