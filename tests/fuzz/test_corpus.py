@@ -18,7 +18,7 @@ def test_corpus(name):
         targets.run(targets.TARGETS[name], data)
 
 
-@pytest.mark.parametrize("name", one_in(3, converters.TARGETS))
+@pytest.mark.parametrize("name", one_in(6, converters.TARGETS))
 def test_first_inputs(name):
     """The conformance vectors are first inputs of each target and raise only errors of this library."""
     first = list(converters.seeds(name))

@@ -9,6 +9,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
@@ -93,14 +94,15 @@ def cited_clauses() -> list[dict[str, Any]]:
     return [clause for name, clause in clauses.items() if name in used]
 
 
-def _used_ids() -> set[str]:
-    return {
+@cache
+def _used_ids() -> frozenset[str]:
+    return frozenset(
         clause
         for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _MAX_TEXT
         for clause in _ID.findall(node.value)
-    }
+    )
 
 
 def _clauses() -> dict[str, dict[str, Any]]:
