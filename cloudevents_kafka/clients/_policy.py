@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
@@ -38,6 +38,17 @@ Action = Literal["fail", "skip"] | DeadLetters
 OnFailure = Action | Callable[[Item, Exception], Action]
 """An `Action`, or a function that takes a record and its error and returns an `Action`."""
 
+_LEAST: Final[Mapping[str, int]] = {
+    "concurrency": 1,
+    "max_ahead": 1,
+    "max_bytes": 1,
+    "max_age": 0,
+    "revoke_timeout": 0,
+    "stop_timeout": 0,
+    "idle_timeout": 0,
+}
+_WHOLE: Final = ("tries", "concurrency")
+_MAY_BE_NONE: Final = ("max_age", "revoke_timeout", "idle_timeout")
 _MAX_BACKOFF: Final = 30.0  # seconds between two tries
 _LASTING: Final = (DecodeError, DataError)  # another try helps only if the cause is transient
 _log: Final = logging.getLogger("cloudevents_kafka.run")
@@ -101,6 +112,7 @@ class Policy(msgspec.Struct, kw_only=True):
                 f"on_failure must be 'fail', 'skip', a DeadLetters or a function, got {self.on_failure!r}"
             )
         check_callbacks(on_failure=self.on_failure)
+        _check_numbers(self, {"tries": 1, "backoff": 0})
         if self.tries < 1 or not self.backoff >= 0:
             raise ValueError(
                 f"tries must be at least 1 and backoff at least 0, got {self.tries} and {self.backoff}"
@@ -186,29 +198,28 @@ class RunPolicy(Policy, kw_only=True):
     def __post_init__(self) -> None:
         """Check the values; the group must not expel the member during ``revoke_timeout``."""
         super().__post_init__()
+        _check_numbers(self, _LEAST)
+        for option, least in _LEAST.items():
+            value = getattr(self, option)
+            if value is not None and not value >= least:
+                raise ValueError(f"{option} must be at least {least}, got {value!r}")
         name, seconds = self.expels or ("", math.inf)
         if self.revoke_timeout is None:
             self.revoke_timeout = min(60.0, seconds / 2)
-        elif isinstance(self.revoke_timeout, int | float) and self.revoke_timeout >= seconds:
+        elif self.revoke_timeout >= seconds:
             raise ValueError(
                 f"revoke_timeout must be below {name}, which is {seconds:g} s, got {self.revoke_timeout!r}"
             )
-        least = {
-            "concurrency": 1,
-            "max_ahead": 1,
-            "max_bytes": 1,
-            "max_age": 0,
-            "revoke_timeout": 0,
-            "stop_timeout": 0,
-            "idle_timeout": 0,
-        }
-        for name, lowest in least.items():
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, int | float):
-                got = with_article(type(value).__name__)
-                raise TypeError(f"{name} must be a number from {lowest}, got {got}; pass {name}={lowest + 5}")
-            if value is not None and not value >= lowest:
-                raise ValueError(f"{name} must be at least {lowest}, got {value!r}")
+
+
+def _check_numbers(options: object, least: Mapping[str, int]) -> None:
+    """Raise `TypeError` for an option with a wrong type; the error names the least value of the option."""
+    for name, lowest in least.items():
+        value = getattr(options, name)
+        is_number = isinstance(value, int if name in _WHOLE else int | float) and not isinstance(value, bool)
+        if not (is_number or (value is None and name in _MAY_BE_NONE)):
+            kind, got = "whole number" if name in _WHOLE else "number", with_article(type(value).__name__)
+            raise TypeError(f"{name} must be a {kind} from {lowest}, got {got}; pass {name}={lowest + 5}")
 
 
 def log_outcome(item: Item, attempt: int, error: Exception, action: Action, counts: RunResult) -> None:

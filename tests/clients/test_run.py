@@ -527,6 +527,12 @@ def test_partitions_of_others_are_not_committed(monkeypatch: pytest.MonkeyPatch)
         ({"stop_timeout": -1}, ValueError, "stop_timeout must be at least 0"),
         ({"max_ahead": 0}, ValueError, "max_ahead must be at least 1, got 0"),
         ({"revoke_timeout": -1}, ValueError, "revoke_timeout must be at least 0"),
+        ({"tries": "3"}, TypeError, "tries must be a whole number from 1, got a str; pass tries=6"),
+        ({"tries": 2.5}, TypeError, "tries must be a whole number from 1, got a float"),
+        ({"backoff": None}, TypeError, "backoff must be a number from 0, got a NoneType; pass backoff=5"),
+        ({"concurrency": 2.0}, TypeError, "concurrency must be a whole number from 1, got a float"),
+        ({"idle_timeout": True}, TypeError, "idle_timeout must be a number from 0, got a bool"),
+        ({"revoke_timeout": "5"}, TypeError, "revoke_timeout must be a number from 0, got a str"),
     ],
 )
 def test_wrong_options_are_refused(options: Any, error: type[Exception], expected: str) -> None:
