@@ -10,6 +10,7 @@ names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -35,6 +36,21 @@ def java_of(spark: SparkSession) -> Any:
 def java_session(spark: SparkSession) -> Any:
     """Return the Java object behind a session."""
     return spark._jsparkSession  # noqa: SLF001
+
+
+@contextmanager
+def active(spark: SparkSession) -> Iterator[None]:
+    """Yield while a session is the active session of this thread, from which Java classes read settings."""
+    sessions = java_of(spark).org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(java_session(spark))
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def java_frame(rows: DataFrame) -> Any:

@@ -12,7 +12,7 @@ from cloudevents_kafka.spark._patterns import literal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["literal", "name_parts", "quote", "settings", "sql_text", "write_settings"]
+__all__ = ["literal", "name_parts", "quote", "settings", "sql_text", "table_settings", "write_settings"]
 
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range from 1677
 # to 2262. In INT96, a date before 1582 may be in the Julian calendar.
@@ -75,3 +75,13 @@ def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
     With these settings, all readers interpret the written Parquet in the same way.
     """
     return settings(spark, _WRITE_SETTINGS)
+
+
+def table_settings(spark: SparkSession) -> AbstractContextManager[None]:
+    """Return a context manager with `write_settings` and the time zone UTC, for writing to a table.
+
+    Delta stores the least and the greatest time of a file, in the time zone of the session. Most zones have
+    offsets with seconds before about 1900, such as +00:53:28. delta-rs does not understand these offsets, and
+    then finds no row of the file with a filter by time.
+    """
+    return settings(spark, {**_WRITE_SETTINGS, "spark.sql.session.timeZone": "UTC"})

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark._patterns import patterns_in
-from cloudevents_kafka.spark._sql import write_settings
+from cloudevents_kafka.spark._sql import table_settings
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing._landed import Landed
@@ -219,7 +219,7 @@ class TablesTarget(Target):
         if not self._open(notes.EVENTS).exists():  # a ledger needs its table
             rows.setdefault(notes.EVENTS, self._rows_of(events, notes.EVENTS, alone=True).limit(0))
         # These settings are settings of the session, so they must not change until the last table is written.
-        with write_settings(events.sparkSession), ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
+        with table_settings(events.sparkSession), ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
             for staged in [threads.submit(self.append, table, rows[table]) for table in rows]:
                 staged.result()
 

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark._java import (
+    active,
     file_system,
     java_frame,
     java_of,
@@ -26,7 +27,7 @@ from cloudevents_kafka.spark._java import (
     scala_option,
     scala_seq,
 )
-from cloudevents_kafka.spark._sql import quote, settings, write_settings
+from cloudevents_kafka.spark._sql import quote, settings, table_settings
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.notes import Ledger, LedgerEntry, OffsetRange
 from cloudevents_kafka.spark.pipeline.tables import _table
@@ -110,7 +111,7 @@ class DeltaTable(_table.Table):
     def stage(self, rows: DataFrame) -> _table.Staged:
         """Write rows to files, and return these files; see `Table.stage`."""
         rows = self._prepare(rows)
-        with write_settings(rows.sparkSession):
+        with active(rows.sparkSession), table_settings(rows.sparkSession):
             written = self._transaction().writeFiles(java_frame(rows))
         files = [written.apply(index) for index in range(written.size())]
         return _table.Staged(files, _number_of_rows(files))
@@ -223,7 +224,7 @@ class DeltaTable(_table.Table):
         partitions = self._detail()["partitionColumns"] if sort_by else ()
         names = [quote(name) for name in sort_by if name not in partitions]
         order = f" ZORDER BY ({', '.join(names)})" if names else ""
-        with write_settings(self._spark):
+        with table_settings(self._spark):
             self._spark.sql(f"OPTIMIZE {self._sql_name}{order}").collect()
 
     def vacuum(self, keep_hours: float) -> None:

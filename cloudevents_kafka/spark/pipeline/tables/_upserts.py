@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.spark._sql import quote, settings, sql_text, write_settings
+from cloudevents_kafka.spark._sql import quote, settings, sql_text, table_settings, write_settings
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.notes import Ledger, Upsert
 from cloudevents_kafka.spark.pipeline.tables import _table
@@ -101,7 +101,7 @@ class UpsertDeltaTable(_UpsertTable, DeltaTable):
                 f"{_DELTA}.write.txnVersion": options["txnVersion"],
                 f"{_DELTA}.commitInfo.userMetadata": options["userMetadata"],
             }
-            with settings(rows.sparkSession, conf), write_settings(rows.sparkSession):
+            with settings(rows.sparkSession, conf), table_settings(rows.sparkSession):
                 self._merge(rows)
 
 

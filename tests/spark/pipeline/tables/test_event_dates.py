@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
+from cloudevents_kafka.spark._sql import settings
 from tests.spark.pages import DOCS, spark_blocks
 from tests.spark.pipeline.lake import Lake
 
@@ -31,19 +32,20 @@ def send(lake: Lake, *times: str | None) -> None:
 
 
 def test_delta(lake: Lake) -> None:
-    """A generated column of a table of the page is computed by Delta, also after other columns were added."""
+    """Delta computes a generated column of the page in UTC, also after other columns were added."""
     send(lake, "2020-01-01T23:00:00Z", "2021-01-02T01:00:00Z", None)
     lake.run(to="delta")
     (block,) = (block for block in spark_blocks(PAGE) if "generationExpression" in block)
     other = Lake.copy_to(lake, lake.out / "by-time")
     code = block[: block.index("options =")].replace("lake/orders/", f"{lake.out}/")
     exec(compile(code.replace("lake/by-time", str(other.out)), PAGE, "exec"), {"spark": lake.spark})
-    summary = other.run(to="delta", max_records=2)
-    assert (summary.batches, summary.counts.events) == (2, 3)
-    send(lake, "2022-01-01T00:00:00Z")
-    other.run(to="delta", schemas={"t": "n TINYINT"})
-    send(lake, "2023-01-01T00:00:00Z")
-    other.run(to="delta", schemas={"t": "n INT"})
+    with settings(lake.spark, {"spark.sql.session.timeZone": "Pacific/Kiritimati"}):
+        summary = other.run(to="delta", max_records=2)
+        assert (summary.batches, summary.counts.events) == (2, 3)
+        send(lake, "2022-01-01T00:00:00Z")
+        other.run(to="delta", schemas={"t": "n TINYINT"})
+        send(lake, "2023-01-01T00:00:00Z")
+        other.run(to="delta", schemas={"t": "n INT"})
     rows = (
         lake.spark.read.format("delta").load(f"{other.out}/events").select("offset", "event_date").collect()
     )

@@ -1,4 +1,4 @@
-"""The Parquet files of the pipeline in other readers: times with their zone, and names of folders."""
+"""The files of the pipeline in other readers: times with their zone, and names of folders."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
+from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.lake import Lake
 
 if TYPE_CHECKING:
@@ -87,6 +89,21 @@ def test_times_in_files(lake: Lake, changed_session: SparkSession) -> None:
         "unix_micros(time) as at", "time_text"
     )
     assert {(row.at, row.time_text) for row in back.collect()} == {(micros(time), time) for time in TIMES}
+
+
+@pytest.mark.parametrize("upsert", [(), ("id",)], ids=["rows", "upsert"])
+def test_old_times_in_delta(lake: Lake, changed_session: SparkSession, upsert: tuple[str, ...]) -> None:
+    """A filter of delta-rs finds a time next to a time in year 1, in any time zone of the session."""
+    deltalake = pytest.importorskip("deltalake")
+    old, new = "0001-01-01T00:00:00Z", "2026-11-29T09:00:00Z"
+    send(lake, *(Event(id=time, source="/s", type="t", time=time) for time in (old, new)))
+    table = table_in_folder(changed_session, "delta", f"file://{lake.out}/events")
+    lake.run(to="delta", upsert=upsert)
+    for _ in range(2):
+        found = deltalake.DeltaTable(lake.out / "events").to_pyarrow_dataset()
+        counts = {time: found.count_rows(filter=pc.field("time") == moment(time)) for time in (old, new)}
+        assert counts == {old: 1, new: 1}
+        table.optimize(("id",))
 
 
 def moment(text: str) -> dt.datetime:
