@@ -332,15 +332,17 @@ def _check_size(schema: Any) -> None:
 
 
 def _check_parts(schema: Any, where: str = "") -> None:
-    """Raise `ValueError` if an Avro schema has an array of doubles, or names that Spark does not allow.
+    """Raise `ValueError` if an Avro schema has an array of doubles, a record without fields, or wrong names.
 
-    Spark rounds the doubles of an array to 32 bits.
+    Spark rounds the doubles of an array to 32 bits, and cannot write a record without fields.
     """
     if isinstance(schema, list):
         for each in schema:
             _check_parts(each, where)
     elif isinstance(schema, dict):
         check_names([field["name"] for field in schema.get("fields") or ()], where)
+        if schema.get("fields") == []:
+            raise ValueError(f"the schema must have one field or more at {where or '/'}, got none")
         items = schema.get("items")
         kinds = items if isinstance(items, list) else [items]
         if any((kind.get("type") if isinstance(kind, dict) else kind) == "double" for kind in kinds):

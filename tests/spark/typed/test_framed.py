@@ -364,3 +364,10 @@ def test_arrays_of_doubles_are_refused() -> None:
     array = {"type": "array", "items": ["null", "double"]}
     with pytest.raises(ValueError, match=r"must have no array of double, .* got one at /part/list"):
         data_schema(record(("part", record(("list", array), name="Part"))))
+
+
+def test_records_without_fields_are_refused() -> None:
+    """Parquet has no such records, so a schema of Avro with one is refused with its place."""
+    schema = record(("part", ["null", record(name="Part")]))
+    with pytest.raises(ValueError, match="must have one field or more at /part, got none"):
+        data_schema(schema)
