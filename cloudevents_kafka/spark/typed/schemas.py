@@ -238,8 +238,10 @@ def check_readable(spark: SparkSession, schema: DataSchema) -> None:
     try:
         _ = schema.avro and schema.type_in(spark)
     except Exception as error:  # of Spark, of its Avro, or of py4j
+        java = getattr(error, "java_exception", None)
+        text = str(error if java is None else java.getMessage())
         raise ValueError(
-            f"this session of Spark must read the schema of Avro, got {preview(str(error))}; if it has no "
+            f"this session of Spark must read the schema of Avro, got {preview(text)}; if it has no "
             f"{table_package('avro')}, start it by configure_session(…, formats=['avro'])"
         ) from error
 

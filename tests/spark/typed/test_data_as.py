@@ -354,6 +354,9 @@ def test_wrong_frames_and_schemas_are_refused(spark: SparkSession) -> None:
     tree = {"type": "record", "name": "Tree", "fields": [{"name": "left", "type": ["null", "Tree"]}]}
     with pytest.raises(ValueError, match="must read the schema of Avro, got "):
         data_as(rows, tree)
+    shop = {"type": "record", "name": "my-shop.Order", "fields": [{"name": "a", "type": "int"}]}
+    with pytest.raises(ValueError, match=r"must read the schema of Avro, got .*my-shop"):
+        data_as(rows, shop)
     with pytest.raises(ValueError, match="must be DDL, JSON Schema or Avro"):
         data_as(rows, "no schema at all, or is it")
 
