@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +25,7 @@ from cloudevents_kafka.spark._sql import quote, sql_text, write_settings
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline.notes import Ledger
 from cloudevents_kafka.spark.pipeline.tables import _table
-from cloudevents_kafka.spark.pipeline.tables._evolution import type_sql
+from cloudevents_kafka.spark.pipeline.tables._evolution import names_in, type_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,6 +106,15 @@ class IcebergTable(_table.Table):
                 ) from error
             raise
         return found
+
+    def _check_names(self, schema: StructType, *, exists: bool) -> None:
+        paths = {*names_in(schema), *(names_in(self.read().schema) if exists else ())}
+        names = Counter(".".join(path) for path in paths)
+        if twice := next((name for name, count in names.items() if count > 1), None):
+            raise WrongTable(
+                f"the Iceberg table {self.name} must not have two fields with the name {twice}, because "
+                "Iceberg joins the names of nested fields with dots. Choose another name, or land in Delta"
+            )
 
     def id(self) -> str:
         """Return Iceberg's id of the table."""

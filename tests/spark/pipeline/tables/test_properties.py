@@ -51,6 +51,18 @@ def test_properties(session: SparkSession, tmp_path: Path, table_format: str) ->
         assert table.open().ledger().generation == 3
 
 
+def test_names_that_iceberg_takes_for_one(session: SparkSession, tmp_path: Path) -> None:
+    """A field with a dot in its name is refused next to a nested field with the same name in Iceberg."""
+    table = Changed(session, "iceberg", tmp_path)
+    rows = table.open().read()
+    table.open().check_schema(rows.selectExpr("*", "'' AS `data.more`").schema)
+    for name in ("data.amount", "data.lines.element.sku"):
+        with pytest.raises(WrongTable, match=rf"must not have two fields with the name {name}, "):
+            table.open().check_schema(rows.selectExpr("*", f"'' AS `{name}`").schema)
+    with pytest.raises(WrongTable, match=r"must not have two fields with the name data\.share, "):
+        table.open().check_schema(rows.selectExpr("id", "0 AS `data.share`").schema)
+
+
 def test_properties_that_forbid_a_command(session: SparkSession, tmp_path: Path) -> None:
     """A table that only takes rows is refused with upsert, and one whose files must stay by vacuum."""
     table = Changed(session, "delta", tmp_path / "delta")
