@@ -36,6 +36,7 @@ _LEDGER: Final = "cloudevents-kafka.ledger"  # the property with the ledger
 _BRANCH: Final = "cloudevents_kafka_"  # the name of the ledger's branch, without its number
 _STAGED: Final = "cloudevents-kafka.staged"  # a property of staged snapshots
 _STAGING: Final = "write.wap.enabled"
+_BRANCH_OF_SESSION: Final = "spark.wap.branch"
 _EXPIRING: Final = "gc.enabled"  # some catalogs, such as Nessie, turn this off
 # Each commit writes a metadata file; the last 100 of these files stay.
 _TABLE_PROPERTIES: Final = (
@@ -60,6 +61,11 @@ class IcebergTable(_table.Table):
     conflicts = "Branch does not exist|Branch already exists|CommitFailedException"
 
     def __init__(self, spark: SparkSession, *, name: tuple[str, ...] = (), url: str = "") -> None:
+        if branch := spark.conf.get(_BRANCH_OF_SESSION, None):
+            raise WrongTable(
+                f"the Spark session must not have the setting {_BRANCH_OF_SESSION}, got {branch}: a pipeline "
+                "writes to the main branch of an Iceberg table. Unset the setting"
+            )
         self._catalog_conf: dict[str, str] = {}
         if url:
             # A catalog of Iceberg for the parent folder, in which each folder is a table.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cloudevents_kafka.spark._sql import settings
 from cloudevents_kafka.spark.pipeline import WrongTable
 from cloudevents_kafka.spark.pipeline.notes import Upsert
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
@@ -61,6 +62,15 @@ def test_names_that_iceberg_takes_for_one(session: SparkSession, tmp_path: Path)
             table.open().check_schema(rows.selectExpr("*", f"'' AS `{name}`").schema)
     with pytest.raises(WrongTable, match=r"must not have two fields with the name data\.share, "):
         table.open().check_schema(rows.selectExpr("id", "0 AS `data.share`").schema)
+
+
+def test_a_branch_of_the_session(session: SparkSession, tmp_path: Path) -> None:
+    """A session that writes to a branch of Iceberg's tables is refused with the setting."""
+    with (
+        settings(session, {"spark.wap.branch": "audit"}),
+        pytest.raises(WrongTable, match=r"must not have the setting spark\.wap\.branch, got audit: "),
+    ):
+        table_in_folder(session, "iceberg", f"file://{tmp_path}/events")
 
 
 def test_properties_that_forbid_a_command(session: SparkSession, tmp_path: Path) -> None:
