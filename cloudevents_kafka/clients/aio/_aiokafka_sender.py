@@ -1,4 +1,4 @@
-"""`AiokafkaSender`: sends through aiokafka's producer, with one task that awaits ``send``."""
+"""`AiokafkaSender`: sends through aiokafka's producer, with one task for each topic that awaits ``send``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ OnReport = Callable[[Any, Any], Any]
 class AiokafkaSender(AsyncSender):
     """Sends through a client whose coroutine ``send`` returns the future of a delivery.
 
-    The coroutine ``send`` waits for metadata and for space in a batch, so one task awaits ``send`` for each
-    record, in order. The task ends when no record is left. When an event loop ends, it cancels this task,
-    like all tasks, but no record is lost. The current record stays the first in the queue, because aiokafka
-    does not send a record whose call was cancelled. A new task begins when the next record is sent, or as
-    soon as a caller waits.
+    The coroutine ``send`` waits for metadata and for space in a batch, by default up to 40 seconds if a topic
+    does not exist. So for each topic, a separate task awaits ``send`` for each record, in order. The task
+    ends when no record of the topic is left. When an event loop ends, it cancels these tasks, like all tasks,
+    but no record is lost. The current record stays the first in the queue, because aiokafka does not send a
+    record whose call was cancelled. A new task begins when the next record is sent, or as soon as a caller
+    waits.
     """
 
     def __init__(self, client: Any, max_in_flight: int) -> None:
@@ -32,8 +33,8 @@ class AiokafkaSender(AsyncSender):
         self._client = client
         self._is_started = False
         self.produce = self._enqueue
-        self._queue: deque[tuple[OnReport, dict[str, Any]]] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._queues: dict[str, deque[tuple[OnReport, dict[str, Any]]]] = {}  # by topic; none is empty
+        self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def _enqueue(self, topic: str, *, on_delivery: OnReport, **record: Any) -> None:
         if not self._is_started:
@@ -47,14 +48,19 @@ class AiokafkaSender(AsyncSender):
         if "timestamp" in record:
             record["timestamp_ms"] = record.pop("timestamp")
         record["headers"] = list(record["headers"])  # the client refuses a subclass
-        self._queue.append((on_delivery, {"topic": topic, **record}))
-        self.resume()
+        self._queues.setdefault(topic, deque()).append((on_delivery, {"topic": topic, **record}))
+        self._begin(topic)
 
     def resume(self) -> None:
-        """Begin to send the queued records, unless a task is already sending them."""
-        if self._queue and (self._task is None or self._task.done()):
-            self._task = asyncio.get_running_loop().create_task(self._send_queued())
-            self._task.add_done_callback(self._ended)
+        """Begin to send the queued records of each topic, unless a task is already sending them."""
+        for topic in self._queues:
+            self._begin(topic)
+
+    def _begin(self, topic: str) -> None:
+        task = self._tasks.get(topic)
+        if task is None or task.done():
+            self._tasks[topic] = task = asyncio.get_running_loop().create_task(self._send_queued(topic))
+            task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         # If nobody waits, the loop may be ending, and another task would never be done.
@@ -65,19 +71,21 @@ class AiokafkaSender(AsyncSender):
         waiters = (*self._for_room, *self._for_none)
         return any(not waiter.done() for waiter in waiters) or self.deliveries.is_awaited()
 
-    async def _send_queued(self) -> None:
-        while self._queue:
-            report, record = self._queue[0]
+    async def _send_queued(self, topic: str) -> None:
+        queue = self._queues[topic]
+        while queue:
+            report, record = queue[0]
             try:
                 future = await self._client.send(**record)
             except (Exception, asyncio.CancelledError) as error:
                 if _is_cancelled():
                     raise
-                self._queue.popleft()
+                queue.popleft()
                 self._call(report, _describe(error), None)  # the delivery contains the error
             else:
-                self._queue.popleft()
+                queue.popleft()
                 future.add_done_callback(partial(self._delivered, report))
+        del self._queues[topic], self._tasks[topic]
 
     def _delivered(self, report: OnReport, future: asyncio.Future[Any]) -> None:
         if future.cancelled():

@@ -139,6 +139,35 @@ def test_a_delivery_that_is_awaited_later_begins_it_again() -> None:
     run(work())
 
 
+def test_a_topic_that_the_client_does_not_know_delays_no_other_topic() -> None:
+    """While aiokafka waits for the metadata of one topic, the events of other topics are sent."""
+
+    class Waiting(Writer):
+        async def send(self, topic: str, **record: Any) -> asyncio.Future[Any]:
+            if topic == "missing":
+                await self.open.wait()
+                raise ValueError("no metadata")
+            self.written.append(topic)
+            future = asyncio.get_running_loop().create_future()
+            future.set_result(SimpleNamespace(partition=0, offset=0))
+            return future
+
+    async def work() -> None:
+        client = Waiting()
+        producer = AsyncEventProducer(client)
+        missing = asyncio.ensure_future(producer.send(order(0), "missing"))
+        await asyncio.sleep(0)
+        async with asyncio.timeout(20):
+            assert (await producer.send(order(1), "orders")).offset == 0
+        assert not missing.done()
+        client.open.set()
+        with pytest.raises(DeliveryError, match="to missing: no metadata"):
+            await missing
+        await producer.close()
+
+    run(work())
+
+
 def test_no_sender_begins_while_all_tasks_are_cancelled() -> None:
     """When a loop ends, which cancels all tasks, nobody waits, and no task is left behind."""
     senders: list[AiokafkaSender] = []
@@ -153,8 +182,7 @@ def test_no_sender_begins_while_all_tasks_are_cancelled() -> None:
         assert len(waiting) == 2
 
     asyncio.run(work())
-    assert senders[0]._task is not None
-    assert senders[0]._task.cancelled()
+    assert [task.cancelled() for task in senders[0]._tasks.values()] == [True]
 
 
 class Cancelling(Writer):
@@ -205,8 +233,9 @@ def test_each_event_is_sent_once_however_often_its_sender_is_cancelled(
                     sent += 1
                 elif step == "turn":
                     await asyncio.sleep(0)
-            if step == "cancel" and producer._sender._task is not None:  # type: ignore[attr-defined]
-                producer._sender._task.cancel()  # type: ignore[attr-defined]
+            if step == "cancel":
+                for task in producer._sender._tasks.values():  # type: ignore[attr-defined]
+                    task.cancel()
             elif step == "close gate":
                 client.open.clear()
             elif step == "open gate":
