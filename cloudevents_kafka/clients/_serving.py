@@ -118,12 +118,11 @@ class Serving:
         if message is not None:
             self._gathered.add((message,))
         self._events.note_poll(self._client)
-        if message is None:
-            return
-        if message.error() is None:
+        if message is not None and message.error() is None:
             place = TopicPartition(message.topic(), message.partition())
             self._client.pause([place])
             self._paused.append(place)
+        self._events.raised.check()
 
     @property
     def _seconds(self) -> float:

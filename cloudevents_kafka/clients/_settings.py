@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, Literal
 
+from cloudevents_kafka.clients._raised import Raised
 from cloudevents_kafka.primitives.redaction import mask_name, mask_settings
 
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.brokers")
@@ -15,6 +16,8 @@ _ONLY_ERRORS: Final = "delivery.report.only.error"
 _READ_AHEAD: Final = {"queued.min.messages": 1000}
 # The client would never call these: `EventProducer` passes a callback with each message.
 _OF_DELIVERIES: Final = {"on_delivery", "dr_cb", "dr_msg_cb"}
+# The client calls these within a poll, and raises their errors; it handles errors of oauth_cb by itself.
+_CALLBACKS: Final = ("error_cb", "stats_cb", "throttle_cb", "on_commit")
 
 
 def make_client(
@@ -108,11 +111,16 @@ def is_on(value: object) -> bool:
     return str(value).lower() not in ("false", "f", "0")
 
 
-def make_consumer(settings: Mapping[str, Any]) -> Any:
-    """Return a new ``confluent_kafka.Consumer`` that never commits automatically; see `make_client`."""
+def make_consumer(settings: Mapping[str, Any], raised: Raised) -> Any:
+    """Return a new ``confluent_kafka.Consumer`` that never commits automatically; see `make_client`.
+
+    ``raised`` keeps the errors of callbacks in the settings.
+    """
     if is_on(settings.get("enable.auto.commit", False)):
         raise ValueError(
             f"enable.auto.commit must be False in the settings, got {settings['enable.auto.commit']!r}: the "
             "client would commit unfinished records; commit by run() or commit(), or pass your own client"
         )
-    return make_client(settings, "Consumer", _noting, **_READ_AHEAD, **{"enable.auto.commit": False})
+    callbacks = {name: raised.keeping(settings[name]) for name in _CALLBACKS if callable(settings.get(name))}
+    defaults = {**_READ_AHEAD, "enable.auto.commit": False}
+    return make_client({**settings, **callbacks}, "Consumer", _noting, **defaults)

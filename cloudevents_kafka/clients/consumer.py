@@ -32,6 +32,7 @@ from cloudevents_kafka.clients._protocols import (
     check_topics,
     expels_after,
 )
+from cloudevents_kafka.clients._raised import Raised
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions
 from cloudevents_kafka.clients._settings import closed_on_error, make_consumer
 from cloudevents_kafka.clients.dead_letters import DeadLetters
@@ -180,7 +181,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         observers: Sequence[Observer] = (),
     ) -> None:
         settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
-        client: Any = consumer if settings is None else make_consumer(settings)
+        raised = Raised()
+        client: Any = consumer if settings is None else make_consumer(settings, raised)
         with closed_on_error(None if settings is None else client):
             check_client(client, Consumer)
             super().__init__(
@@ -196,6 +198,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 observers=observers,
             )
         self.consumer: ConsumerT = client
+        self.raised = raised
+        """The error of a callback that the client has called; it is raised after the records are stored."""
         self._client: Any = client  # a user's class may have no methods of a group
         self._left: list[TopicPartition] = []  # the first unfinished offsets after `run`
         self._is_away = False  # whether the group did not answer the last request of a run
@@ -226,11 +230,12 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         """
         check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+        keeping = self.raised.keeping
         self._client.subscribe(
             list(topics),
-            on_assign=partial(self._assign, on_assign),
-            on_revoke=partial(self._revoke, on_revoke, lost=False),
-            on_lost=partial(self._revoke, on_lost or on_revoke, lost=True),
+            on_assign=keeping(partial(self._assign, on_assign)),
+            on_revoke=keeping(partial(self._revoke, on_revoke, lost=False)),
+            on_lost=keeping(partial(self._revoke, on_lost or on_revoke, lost=True)),
         )
         self.is_subscribed = True
 
@@ -286,6 +291,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         except SystemError as error:
             raise explain_unread(error) from error
         self.note_poll(self.consumer, () if message is None else (message,))
+        if self.raised.error is not None:
+            if message is not None:
+                self._gathered.add((message,))
+            self.raised.check()
         return message
 
     def __iter__(self) -> Iterator[ItemT_co]:
@@ -336,6 +345,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 except SystemError as error:
                     raise explain_unread(error) from error
                 self.note_poll(self.consumer)
+                self.raised.check()
             batch = gathered.take_batch(keeps_failed=self.only_loop.name is not None)
             if batch:
                 yield batch
@@ -557,6 +567,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 leave(self._client)
         finally:
             self.note_close()
+        self.raised.check()
 
     def __enter__(self) -> Self:
         return self

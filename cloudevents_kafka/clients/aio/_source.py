@@ -146,6 +146,10 @@ class PolledSource(Source):
             self._ends |= _ends_of(self.client, messages)
         return messages
 
+    def _fetched(self, fetch: asyncio.Future[Sequence[PolledMessage]]) -> None:
+        super()._fetched(fetch)
+        self._failure = self._failure or self._events.raised.take()
+
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
         """Return 0, and a partition's end offset at the last fetch; a client call would have to wait."""
         return 0, self._ends.get((place.topic, place.partition), -1)
