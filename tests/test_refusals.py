@@ -104,6 +104,26 @@ MUST_BE: dict[str, tuple[Any, type[Exception], str]] = {
         TypeError,
         "idle_timeout must be a number of seconds",
     ),
+    "a batch of no records": (
+        lambda: next(consumer().batches(0)),
+        ValueError,
+        "max_records must be from 1 to 1,000,000, got 0; pass max_records=100",
+    ),
+    "a batch of a text": (
+        lambda: next(consumer().batches("5")),  # type: ignore[arg-type]
+        TypeError,
+        "max_records must be an int, got a str; pass max_records=100",
+    ),
+    "a batch of no records in asyncio": (
+        lambda: asyncio.run(anext(AsyncEventConsumer(consumer().consumer).batches(0))),  # type: ignore[arg-type]
+        ValueError,
+        "max_records must be from 1 to 1,000,000, got 0; pass max_records=100",
+    ),
+    "fetches of a text in asyncio": (
+        lambda: AsyncEventConsumer(consumer().consumer, max_records="5"),  # type: ignore[arg-type]
+        TypeError,
+        "max_records must be an int, got a str; pass max_records=100",
+    ),
     "no topics": (lambda: consumer(topics=[]), ValueError, "one or more names, got []; pass ['orders']"),
     "a number as topics": (lambda: consumer(topics=5), TypeError, "list of names, got 5; pass ['orders']"),
     "bytes as topics": (

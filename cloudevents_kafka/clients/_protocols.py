@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # The codes of a message that abort_transaction() or purge() has removed, as its caller expects.
 PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
 TOO_LARGE: Final = 10  # MSG_SIZE_TOO_LARGE
+_MOST_RECORDS: Final = 1_000_000  # of one call of confluent-kafka's ``consume``
 
 
 def code_of(error: Any) -> object:
@@ -267,6 +268,17 @@ def check_seconds(name: str, seconds: object) -> None:
         raise TypeError(f"{name} must be a number of seconds, or None, got {got}; pass {name}=5.0")
     if not seconds >= 0:
         raise ValueError(f"{name} must be 0 or more seconds, or None, got {seconds!r}; pass {name}=5.0")
+
+
+def check_max_records(number: object) -> None:
+    """Raise `TypeError` or `ValueError` unless a number of records is from 1 to the limit of ``consume``."""
+    if not isinstance(number, int):
+        got = with_article(type(number).__name__)
+        raise TypeError(f"max_records must be an int, got {got}; pass max_records=100")
+    if not 1 <= number <= _MOST_RECORDS:
+        raise ValueError(
+            f"max_records must be from 1 to {_MOST_RECORDS:,}, got {number}; pass max_records=100"
+        )
 
 
 def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:

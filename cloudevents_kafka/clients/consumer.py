@@ -27,6 +27,7 @@ from cloudevents_kafka.clients._protocols import (
     ConsumerT,
     check_client,
     check_handler,
+    check_max_records,
     check_producer,
     check_seconds,
     check_topics,
@@ -331,6 +332,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         """
         if self.only_loop.name is None:  # a loop ends without an error after a call of `close`
             self.check_open("batches()")
+        check_max_records(max_records)
         check_seconds("idle_timeout", idle_timeout)
         gathered = self._gathered
         idle_since = time.monotonic()

@@ -18,7 +18,7 @@ from cloudevents_kafka.clients._gathered import ends_of
 from cloudevents_kafka.clients._handling import BatchHandler, Handled
 from cloudevents_kafka.clients._places import Item
 from cloudevents_kafka.clients._policy import OnFailure, Policy, RunResult
-from cloudevents_kafka.clients._protocols import check_handler, check_seconds, member_id
+from cloudevents_kafka.clients._protocols import check_handler, check_max_records, check_seconds, member_id
 from cloudevents_kafka.clients._serving import Serving
 from cloudevents_kafka.clients._signals import stop_at_sigterm
 from cloudevents_kafka.clients._transaction_time import TransactionTime
@@ -147,6 +147,7 @@ class EventProcessor:
         _check(consumer, EventConsumer, "consumer", "consumer_group_metadata")
         _check(producer, EventProducer, "producer", "send_offsets_to_transaction")
         check_handler(handler)
+        check_max_records(max_records)
         self.consumer = consumer
         self.producer = producer
         self._max_records = self._next_records = max_records

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._errors import explain_unread
 from cloudevents_kafka.clients._gathered import Readable, check_committed
-from cloudevents_kafka.clients._protocols import Consumer, PolledMessage
+from cloudevents_kafka.clients._protocols import Consumer, PolledMessage, check_max_records
 from cloudevents_kafka.clients._settings import check_begun
 from cloudevents_kafka.clients._steps import Ask
 from cloudevents_kafka.clients.aio._call_thread import CallThread
@@ -41,8 +41,7 @@ class Source(ABC):
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
-        if max_records < 1:
-            raise ValueError(f"max_records must be at least 1, got {max_records}")
+        check_max_records(max_records)
         self.max_records = max_records
         self.client = client
         self.events = events

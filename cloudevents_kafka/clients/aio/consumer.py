@@ -19,6 +19,7 @@ from cloudevents_kafka.clients._protocols import (
     AnyConsumerT,
     Consumer,
     check_handler,
+    check_max_records,
     check_producer,
     check_seconds,
     check_topics,
@@ -341,6 +342,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
             2
         """
         self._events.check_open("batches()")
+        check_max_records(max_records)
         check_seconds("idle_timeout", idle_timeout)
         idle_since = time.monotonic()
         while not self._events._stopped:
