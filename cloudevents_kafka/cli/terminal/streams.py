@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final, Self, TextIO
+from typing import Any, Final, Self, TextIO
 
 from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKEN_PIPE, BadUsage
 from cloudevents_kafka.primitives.plural import pluralize
@@ -35,7 +35,7 @@ def standard_streams() -> Iterator[None]:
     sys.stdin = sys.stdin or _open_null(os.O_WRONLY, "r")
     sys.stdout = sys.stdout or _open_null(os.O_RDONLY, "w")
     sys.stderr = sys.stderr or _open_null(os.O_WRONLY, "w")
-    sys.stdout, sys.stderr = _escaping(sys.stdout), _escaping(sys.stderr)
+    sys.stdout, sys.stderr = _escaping(_writing_all(sys.stdout)), _escaping(sys.stderr)
     try:
         try:
             yield
@@ -69,6 +69,30 @@ class _AsciiText(io.TextIOWrapper):
         """Write text, and return the text's length."""
         super().write(text.encode("ascii", "backslashreplace").decode())
         return len(text)
+
+
+class _WholeWriter(io.BufferedWriter):
+    """A binary stream that writes all bytes of each call at once."""
+
+    def write(self, data: Any) -> int:
+        """Write and flush bytes, and return their number."""
+        number = super().write(data)
+        self.flush()
+        return number
+
+
+def _writing_all(stream: TextIO) -> TextIO:
+    """Return a stream that writes all of its text, or raises an error.
+
+    With ``PYTHONUNBUFFERED``, if the reader of a pipe leaves or a signal arrives during a write, Python's
+    stream writes only a part, and does not raise an error.
+    """
+    raw = getattr(stream, "buffer", None)
+    if not (isinstance(stream, io.TextIOWrapper) and isinstance(raw, io.RawIOBase)):
+        return stream
+    whole = io.TextIOWrapper(_WholeWriter(raw), stream.encoding, stream.errors, write_through=True)
+    whole.unbuffered = stream  # type: ignore[attr-defined]  # it would close the file if nothing referred to it
+    return whole
 
 
 def _escaping(stream: TextIO) -> TextIO:

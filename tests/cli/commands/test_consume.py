@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 import time
 
 import pytest
+from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from tests.cli.command_line import lines, send, start
+from tests.support.cases import each
 from tests.support.wire_broker import WireBroker, faults
 
 COUNT = 20
@@ -234,3 +238,19 @@ def test_ctrl_c_ends_a_look_up_of_offsets(arguments, api):
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=60)
     assert (process.returncode, out, errors) == (130, b"", b"")
+
+
+@each("unbuffered", ["", "1"])
+def test_a_batch_of_which_a_part_was_written_is_not_committed(mock_cluster, topic, unbuffered):
+    """If the reader of stdout leaves within a batch, nothing is committed, buffered or unbuffered."""
+    send(mock_cluster, topic, *[Record(value=b"x" * 4000)] * 500)
+    words = ["consume", "-b", mock_cluster, "-t", topic, "--group", topic, "--commit", "-o", "json"]
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with start(*words, stdin=subprocess.DEVNULL, env=env) as process:
+        assert process.stdout.read(100)
+        process.stdout.close()
+        assert process.wait(60) == 141, process.stderr.read()
+    reader = Consumer({"bootstrap.servers": mock_cluster, "group.id": topic})
+    (place,) = reader.committed([TopicPartition(topic, 0)], timeout=20)
+    reader.close()
+    assert place.offset == OFFSET_INVALID
