@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, Literal
 
-from cloudevents_kafka.clients._raised import Raised
 from cloudevents_kafka.primitives.redaction import mask_name, mask_settings
 
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.brokers")
@@ -111,16 +110,18 @@ def is_on(value: object) -> bool:
     return str(value).lower() not in ("false", "f", "0")
 
 
-def make_consumer(settings: Mapping[str, Any], raised: Raised) -> Any:
+def make_consumer(
+    settings: Mapping[str, Any], keeping: Callable[[Callable[..., object]], Callable[..., object]]
+) -> Any:
     """Return a new ``confluent_kafka.Consumer`` that never commits automatically; see `make_client`.
 
-    ``raised`` keeps the errors of callbacks in the settings.
+    ``keeping`` is a function that returns a callback which raises no error; see `Raised`.
     """
     if is_on(settings.get("enable.auto.commit", False)):
         raise ValueError(
             f"enable.auto.commit must be False in the settings, got {settings['enable.auto.commit']!r}: the "
             "client would commit unfinished records; commit by run() or commit(), or pass your own client"
         )
-    callbacks = {name: raised.keeping(settings[name]) for name in _CALLBACKS if callable(settings.get(name))}
+    callbacks = {name: keeping(settings[name]) for name in _CALLBACKS if callable(settings.get(name))}
     defaults = {**_READ_AHEAD, "enable.auto.commit": False}
     return make_client({**settings, **callbacks}, "Consumer", _noting, **defaults)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, U
 
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import close_before, leave
-from cloudevents_kafka.clients._errors import ConsumeError, OnError, explain_unread
+from cloudevents_kafka.clients._errors import ConsumeError, OnError, Raised, explain_unread
 from cloudevents_kafka.clients._gathered import Readable, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._health import ConsumerHealth
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
@@ -33,7 +33,6 @@ from cloudevents_kafka.clients._protocols import (
     check_topics,
     expels_after,
 )
-from cloudevents_kafka.clients._raised import Raised
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions
 from cloudevents_kafka.clients._settings import closed_on_error, make_consumer
 from cloudevents_kafka.clients.dead_letters import DeadLetters
@@ -183,7 +182,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
         raised = Raised()
-        client: Any = consumer if settings is None else make_consumer(settings, raised)
+        client: Any = consumer if settings is None else make_consumer(settings, raised.keeping)
         with closed_on_error(None if settings is None else client):
             check_client(client, Consumer)
             super().__init__(
