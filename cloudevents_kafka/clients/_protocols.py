@@ -272,7 +272,7 @@ def check_seconds(name: str, seconds: object) -> None:
 
 def check_max_records(number: object) -> None:
     """Raise `TypeError` or `ValueError` unless a number of records is from 1 to the limit of ``consume``."""
-    if not isinstance(number, int):
+    if isinstance(number, bool) or not isinstance(number, int):
         got = with_article(type(number).__name__)
         raise TypeError(f"max_records must be an int, got {got}; pass max_records=100")
     if not 1 <= number <= _MOST_RECORDS:
