@@ -1,4 +1,4 @@
-"""Media types (RFC 2046): the parts of a content type that CloudEvents use.
+"""Media types (RFC 2046): this module parses the parts of a content type that CloudEvents need.
 
 Media types are compared without regard to case; the event stores the text as received (core:
 datacontenttype). Parsing accepts any text; if the text is not a valid media type, ``valid`` of the result is

@@ -60,8 +60,8 @@ def validate(
 ) -> tuple[dict[str, AttributeValue], list[Problem]]:
     """Convert an event's attributes to values of their types; return the values and a list of all problems.
 
-    ``form_problems`` are problems in the form of the record or value, such as a repeated name; these problems
-    come first in the result. An absent attribute is not reported as missing if ``form_problems`` or
+    ``form_problems`` are problems with the structure of the record or value, such as a repeated name; these
+    problems come first in the result. An absent attribute is not reported as missing if ``form_problems`` or
     ``unreadable`` names it, because the attribute was sent in a wrong form.
     """
     table = current.table

@@ -111,8 +111,8 @@ def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, byte
     """Return each member that a later member of the same name replaces (N-05), with its JSON text.
 
     If no name is repeated and no name contains escapes, the document contains only the quotation marks of the
-    values, and two quotation marks for each name. If the number of quotation marks differs, a slower parser
-    reads the document.
+    values, and two quotation marks for each name. If the document contains another number of quotation
+    marks, a slower parser reads the document.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []

@@ -139,12 +139,12 @@ class ErrorCode(BrokerErrorCode):
     RESOURCE_NOT_FOUND = 91, False, "the resource does not exist"
     DUPLICATE_RESOURCE = 92, False, "the request names a resource twice"
     UNACCEPTABLE_CREDENTIAL = 93, False, "the credential does not meet the requirements"
-    INCONSISTENT_VOTER_SET = 94, False, "the set of voters differs; used between controllers"
+    INCONSISTENT_VOTER_SET = 94, False, "sets of voters are not the same; only controllers use this code"
     INVALID_UPDATE_VERSION = 95, False, "the version to update from is not the current one"
     FEATURE_UPDATE_FAILED = 96, False, "the feature could not be updated"
     PRINCIPAL_DESERIALIZATION_FAILURE = 97, False, "the forwarded principal cannot be decoded"
-    SNAPSHOT_NOT_FOUND = 98, False, "the snapshot does not exist; used between controllers"
-    POSITION_OUT_OF_RANGE = 99, False, "the position is outside the snapshot; used between controllers"
+    SNAPSHOT_NOT_FOUND = 98, False, "the snapshot does not exist; only controllers use this code"
+    POSITION_OUT_OF_RANGE = 99, False, "the position is outside the snapshot; only controllers use this code"
     UNKNOWN_TOPIC_ID = 100, True, "the broker does not have the topic id"
     DUPLICATE_BROKER_REGISTRATION = 101, False, "a broker with this id is registered"
     BROKER_ID_NOT_REGISTERED = 102, False, "a broker with this id is not registered"
@@ -170,9 +170,9 @@ class ErrorCode(BrokerErrorCode):
     SHARE_SESSION_NOT_FOUND = 122, True, "the broker no longer has the share session"
     INVALID_SHARE_SESSION_EPOCH = 123, True, "the share session is at another epoch"
     FENCED_STATE_EPOCH = 124, False, "the epoch of the share coordinator is stale"
-    INVALID_VOTER_KEY = 125, False, "the key of the voter is not the expected one; used between controllers"
-    DUPLICATE_VOTER = 126, False, "the voter is in the set already; used between controllers"
-    VOTER_NOT_FOUND = 127, False, "the voter does not exist; used between controllers"
+    INVALID_VOTER_KEY = 125, False, "the voter has an unexpected key; only controllers use this code"
+    DUPLICATE_VOTER = 126, False, "the voter is in the set already; only controllers use this code"
+    VOTER_NOT_FOUND = 127, False, "the voter does not exist; only controllers use this code"
     INVALID_REGULAR_EXPRESSION = 128, False, "the regular expression of the subscription is not valid"
     REBOOTSTRAP_REQUIRED = 129, False, "the metadata is too old; use the bootstrap addresses"
     STREAMS_INVALID_TOPOLOGY = 130, False, "the topology of the streams group is not valid"
@@ -181,4 +181,8 @@ class ErrorCode(BrokerErrorCode):
     SHARE_SESSION_LIMIT_REACHED = 133, True, "the broker has reached its limit of share sessions"
     GROUP_DELETION_FAILED = 134, False, "the group could not be deleted"
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, False, "the description of the topology was not stored"
-    CONTROLLER_ID_NOT_REGISTERED = 136, False, "the controller is not registered; used between controllers"
+    CONTROLLER_ID_NOT_REGISTERED = (
+        136,
+        False,
+        "the controller is not registered; only controllers use this code",
+    )

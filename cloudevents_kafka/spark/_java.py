@@ -59,7 +59,7 @@ def java_frame(rows: DataFrame) -> Any:
 
 
 def stored_rows(rows: DataFrame) -> DataFrame:
-    """Return rows that `DataFrame.persist` stores, as a DataFrame whose plan begins with the stored rows.
+    """Return a DataFrame of rows that `DataFrame.persist` stores, without the plan that computes these rows.
 
     Without this call, the plan of ``rows`` still contains the expressions that have computed the rows, and
     Spark checks these expressions again. For example, Spark refuses a MERGE into an Iceberg table if one of

@@ -80,9 +80,9 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     file, no script and no network, and has at most 1 MB. Values that may be secrets are masked; data is not
     masked.
 
-    A topic is read up to its current end; POSITION is written as in consume. Tables are the tables that a
-    pipeline writes, in Parquet, Delta or Iceberg. Spark reads the tables; -X spark.NAME=VALUE passes a
-    setting to Spark. For tables and a run, lag is shown if -b is set.
+    A topic is read up to its current end; POSITION has the form that the command consume accepts. Tables
+    are the tables that a pipeline writes, in Parquet, Delta or Iceberg. Spark reads the tables; -X
+    spark.NAME=VALUE passes a setting to Spark. For tables and a run, lag is shown if -b is set.
 
     \b
     cloudevents-kafka report -b localhost:9092 -t orders --group billing

@@ -81,7 +81,7 @@ _NOT_AN_OBJECT: Final = "the line must be a JSON object"
 
 
 def write_line(item: Decoded | Undecodable, more: Mapping[str, Any] = MappingProxyType({})) -> bytes:
-    """Return the line for an event or another record, with additional members and a line end."""
+    """Return the line for a record, whether or not it is an event, with additional members and a line end."""
     decoded = _event_members(item) if isinstance(item, Decoded) else {"error": error_object(item.error)}
     return encode_json(record_object(item.record, {**decoded, **more})) + b"\n"
 

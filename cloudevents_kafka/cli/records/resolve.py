@@ -91,7 +91,7 @@ def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> R
 
 
 def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) -> Record:
-    """Return a record with the key and the additional headers in ``overrides``."""
+    """Return a record whose key and additional headers are those in ``overrides``."""
     key = overrides.key
     if key is None and overrides.key_mapper is not None and event is not None:
         mapped = overrides.key_mapper(event)  # K-14: the mapper "MUST NOT modify the CloudEvent"

@@ -135,6 +135,6 @@ def _drops_request(connection: Connection, deadline: Deadline) -> bool:
 
 
 def _probe(connection: Connection, deadline: Deadline) -> None:
-    """Send a request that all brokers answer; raise `Disconnected` if the other end is not a broker."""
+    """Send a request of a kind that any broker answers; raise `Disconnected` if the peer is not a broker."""
     # Without a topic, Metadata 0 asks about all topics.
     connection.request(MetadataRequest(topics=[MetadataRequestTopic(name="")]), deadline)

@@ -79,7 +79,7 @@ class Pieces:
 
 
 def take(data: Data, begin: int, end: int) -> bytes:
-    """Return the bytes of a range, and free the pages of the range."""
+    """Return the bytes of a range of memory, and free the memory pages of this range."""
     if isinstance(data, bytes) or end - begin < LARGE:
         return data[begin:end]
     end = min(end, len(data))

@@ -181,7 +181,7 @@ def check_names(names: Iterable[str], where: str) -> None:
 def pointer(where: str, name: str | int) -> str:
     """Return the JSON pointer of a member or an item.
 
-    ``where`` is the pointer of the value that contains the member or the item.
+    ``where`` is the JSON pointer of the object or array that contains the member or the item.
     """
     return f"{where}/{str(name).replace('~', '~0').replace('/', '~1')}"
 

@@ -55,7 +55,9 @@ FIGURES: Final = (
         ("topic", "partition"),
         "Age of the newest landed record; 0 if all records have landed.",
     ),
-    Figure("topic_stopped", ("topic",), "1 for a topic that a threshold has stopped."),
+    Figure(
+        "topic_stopped", ("topic",), "1 if the pipeline has stopped reading the topic because of a threshold."
+    ),
 )
 
 
