@@ -7,6 +7,6 @@ Read the modules in this order; other packages import from them:
 * `documented_extensions` and `extension_types`: the extensions of the specification, and all extensions that
   are known in this process;
 * `validation`: the rules for attributes, and the problems of attributes that break a rule;
-* `fast_validation`: a fast check that valid events pass; it does not find the problems of invalid events;
+* `fast_validation`: checks fast whether an event is valid; it does not find the problems of invalid events;
 * `python_values`: creates attributes from the Python values that users pass.
 """

@@ -71,7 +71,7 @@ def accept_values(attributes: dict[str, Any]) -> bool:
 
 
 def _convert(attributes: dict[str, Any]) -> bool:
-    """Convert values to canonical form, and return whether `accept` can check all of these values."""
+    """Convert values to canonical form; return False if a value breaks a rule of its type."""
     constrained = current.table.constrained
     for name in [name for name, value in attributes.items() if type(value) is not str]:
         value = attributes[name]

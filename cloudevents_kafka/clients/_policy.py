@@ -154,7 +154,7 @@ class Policy(msgspec.Struct, kw_only=True):
         return not isinstance(error, _LASTING) or find_passing(error) is not None
 
     def read_again(self, item: Item) -> Item:
-        """Return the item of a record for another try, with its original data.
+        """Read a record again for another try, and return the new item, with the original data of the record.
 
         A handler may have changed the data in place, and data that could not be read before may be readable
         now.

@@ -239,7 +239,7 @@ def poll_or_log(client: Any, seconds: float) -> int:
 
 
 def log_polling(client: Any, error: BaseException) -> None:
-    """Log an error of ``error_cb`` or another callback of the client, unless the client is closed."""
+    """Log an error of a callback of the client, such as ``error_cb``, unless the client is closed."""
     if not is_closed(client):  # `find_lost` reports that a client is closed
         _log.error("polling the Kafka producer has failed: %s", error, exc_info=error)
 

@@ -1,10 +1,10 @@
 """Decoders of Avro's binary encoding; they read untrusted bytes, and know the types in event schemas.
 
-A reader is a function with three arguments: a datum, an index and a depth. The reader returns the value at
-the index, and the index after the value. Most readers do not use the depth. A reader raises `MalformedDatum`
-if a length is larger than the number of remaining bytes, and `IndexError` if the datum ends too early. For
-invalid integers and strings, a reader raises `OverflowError` or `UnicodeDecodeError`. The function
-`read_datum` raises `MalformedDatum` for all these errors.
+A reader is a function with three arguments: a datum, an index, and the depth of nested values. The reader
+returns the value at the index, and the index after the value. A reader raises `MalformedDatum` if a length is
+larger than the number of remaining bytes, and `IndexError` if the datum ends too early. For invalid integers
+and strings, a reader raises `OverflowError` or `UnicodeDecodeError`. The function `read_datum` raises
+`MalformedDatum` for all these errors.
 """
 
 from __future__ import annotations

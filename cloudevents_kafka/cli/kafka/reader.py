@@ -184,7 +184,7 @@ class RangeReader:
         """The topics that are read; `start` sets them."""
 
     def start(self) -> None:
-        """Look up the offsets to read and assign the partitions."""
+        """Look up the offsets at which to start and end, and assign the partitions."""
         self.topics, partitions = self._choose()
         with self._session.client_errors():
             watermarks = {partition: self._watermarks(partition) for partition in partitions}

@@ -67,7 +67,7 @@ class FetchCalls:
 
         The records before such a record are first passed to ``add``. A message describes the error of the
         client. But if a header name is not UTF-8, the message is a record without key, value and headers. The
-        result is empty if more than ``count`` records are before the error, or if partitions were assigned
+        result is empty if more than ``count`` records come before the error, or if partitions were assigned
         again. If the cause of an error is not a record, the error is raised.
         """
         if self._is_of_no_record(error):

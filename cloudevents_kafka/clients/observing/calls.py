@@ -72,7 +72,7 @@ class Observers:
                 method(*arguments)
 
     def handling(self, item: Decoded | Undecodable) -> ExitStack:
-        """Enter the context managers of all observers, and return a stack that leaves them."""
+        """Enter the context managers of all observers, and return a stack that exits these managers."""
         stack = ExitStack()
         for observer, method in self._each("handling"):
             with self._guard(observer, "handling"):

@@ -46,8 +46,9 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     schema is in front of such data or in a header. ``registry`` is the client of the registry
     (confluent-kafka's ``SchemaRegistryClient``), the settings of such a client, or the URL of the registry.
     The schemas of all ids are fetched during this call. Data is read with the schema of its writer, and
-    converted to ``schema``. If the ids are GUIDs in headers, the column ``headers`` is needed: name it in
-    ``keep`` of `decode_events`. For framed data in a stream, use a pipeline or ``foreachBatch``.
+    converted to ``schema``. If the ids of schemas are GUIDs in headers, the column ``headers`` is needed: add
+    ``headers`` to ``keep`` of `decode_events`. For framed data in a stream, use a pipeline or
+    ``foreachBatch``.
 
     Raises `ValueError` if a part of the schema has no type in Spark; the error names this part.
 

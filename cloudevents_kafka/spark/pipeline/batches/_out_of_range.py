@@ -39,7 +39,7 @@ _OVERFLOW: Final = re.compile(r"ArithmeticException: long overflow|KAFKA_MALFORM
 
 
 class _Part(NamedTuple):
-    """Records of a partition that librdkafka has read, with their offsets."""
+    """Records that librdkafka has read from a partition, and the range of their offsets."""
 
     topic: str
     partition: str

@@ -144,7 +144,7 @@ class Backfill:
                 yield Asked(topic, number, offsets, first[number], end)
 
     def advance(self) -> bool:
-        """Land a batch and report it; return whether all gaps were filled or `stop` was called."""
+        """Write the next batch to the tables; return True if no batch follows or `stop` was called."""
         if self._gaps and not self._stopping:
             with failures_in_words(self._options.redact):
                 self._land_next()
