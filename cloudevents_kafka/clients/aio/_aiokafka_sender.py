@@ -53,7 +53,7 @@ class AiokafkaSender(AsyncSender):
 
     def resume(self) -> None:
         """Begin to send the queued records of each topic, unless a task is already sending them."""
-        for topic in self._queues:
+        for topic in list(self._queues):  # an eager task may end at once, and remove its queue
             self._begin(topic)
 
     def _begin(self, topic: str) -> None:
@@ -85,7 +85,8 @@ class AiokafkaSender(AsyncSender):
             else:
                 queue.popleft()
                 future.add_done_callback(partial(self._delivered, report))
-        del self._queues[topic], self._tasks[topic]
+        del self._queues[topic]
+        self._tasks.pop(topic, None)  # an eager task is not stored yet
 
     def _delivered(self, report: OnReport, future: asyncio.Future[Any]) -> None:
         if future.cancelled():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
@@ -166,6 +168,31 @@ def test_a_topic_that_the_client_does_not_know_delays_no_other_topic() -> None:
         await producer.close()
 
     run(work())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="asyncio.eager_task_factory needs Python 3.12")
+def test_tasks_that_end_at_once_send_each_event_once() -> None:
+    """With an eager task factory, a task may end before ``create_task`` returns."""
+    unhandled: list[dict[str, Any]] = []
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: unhandled.append(context))
+        loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined,unused-ignore]
+        client = Writer()
+        producer = AsyncEventProducer(client)
+        deliveries = [producer.send_nowait(order(number), f"topic-{number % 3}") for number in range(6)]
+        await cancel_sender()
+        client.open.set()
+        await producer.flush()  # sends the queued events of all topics at once
+        deliveries += [producer.send_nowait(order(number), "topic-0") for number in range(6, 9)]
+        await producer.close()
+        assert all(delivery.offset is not None for delivery in deliveries)
+        assert sorted(client.written) == [str(number) for number in range(9)]
+
+    run(work())
+    gc.collect()  # reports the error of a task that nobody awaits
+    assert unhandled == []
 
 
 def test_no_sender_begins_while_all_tasks_are_cancelled() -> None:
