@@ -80,6 +80,9 @@ class _WholeWriter(io.BufferedWriter):
         self.flush()
         return number
 
+    def close(self) -> None:
+        """Do nothing, because the program's own stream owns the file."""
+
 
 def _writing_all(stream: TextIO) -> TextIO:
     """Return a stream that writes all of its text, or raises an error.

@@ -12,7 +12,7 @@ from zipfile import is_zipfile
 
 import pytest
 
-from cloudevents_kafka.cli.terminal.streams import Progress
+from cloudevents_kafka.cli.terminal.streams import Progress, standard_streams
 from tests.cli.command_line import start
 from tests.support.cases import each
 from tests.support.samples import one_in
@@ -112,6 +112,20 @@ def test_stderr_is_closed_or_full(monkeypatch, buffered):
     with FULL.open("wb") as full, start("decode", "/not/there", stderr=full) as process:
         assert process.communicate()[0] == b""
     assert process.returncode in {1, 2}
+
+
+def test_an_unbuffered_stdout_stays_open(monkeypatch, tmp_path):
+    """A program that calls a command, and then sets its own stdout again, can write to this stdout."""
+    path = tmp_path / "out"
+    with path.open("wb") as file:  # as Python does with stdout
+        raw = io.FileIO(file.fileno(), "w", closefd=False)
+        stdout = io.TextIOWrapper(raw, "utf-8", write_through=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", stdout)
+            with standard_streams():
+                sys.stdout.write("in the command\n")
+        stdout.write("after it\n")
+    assert path.read_text() == "in the command\nafter it\n"
 
 
 def test_a_count_agrees_with_its_noun(monkeypatch):
