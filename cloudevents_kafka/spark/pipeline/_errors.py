@@ -46,6 +46,11 @@ _ADVICE: Final = {
     "checkpoint": (
         "a file of the checkpoint is damaged: restore it, or land into a fresh folder with a fresh checkpoint"
     ),
+    "generated": (
+        "rows of the table have another value of a generated column, perhaps of another time zone, and "
+        "nothing of the batch has landed in it: in a session with spark.sql.session.timeZone=UTC, compute "
+        "the column again (UPDATE … SET column = expression), and start again"
+    ),
     "constraint": (
         "a constraint of the table refuses a record, and nothing of the batch has landed in it: drop the "
         "constraint (ALTER TABLE … DROP CONSTRAINT, or DROP NOT NULL), and filter rows when you read them"
@@ -89,12 +94,14 @@ _FINAL: Final = frozenset(
         "too large",
         "results",
         "constraint",
+        "generated",
     }
 )
 # After a batch that Spark's Kafka source did not plan, the source has no latest offsets. Its metrics fail,
 # because they need the latest offsets.
 _METRICS: Final = r"IterableOps\.map\(.*Option\.get\(\)\" is null"
 _PATTERNS: Final = (
+    (r"CHECK constraint Generated Column", "generated"),
     (r"DELTA_VIOLATE_CONSTRAINT|DELTA_NOT_NULL_CONSTRAINT_VIOLATED|NOT_NULL_ASSERT_VIOLATION", "constraint"),
     (r"KAFKA_DATA_LOSS|[Ss]ome data may have been lost|failOnDataLoss", "expired"),
     (r"waiting for the Python worker to connect", "python slow"),

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql.types import DateType, StructField, StructType
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark._sql import settings
+from cloudevents_kafka.spark.pipeline import PipelineFailed
 from tests.spark.pages import DOCS, spark_blocks
 from tests.spark.pipeline.lake import Lake
 
@@ -51,6 +53,34 @@ def test_delta(lake: Lake) -> None:
     )
     dates = {row["offset"]: row["event_date"] and row["event_date"].isoformat() for row in rows}
     assert dates == {0: "2020-01-01", 1: "2021-01-02", 2: None, 3: "2022-01-01", 4: "2023-01-01"}
+
+
+def test_dates_of_another_zone(lake: Lake) -> None:
+    """If old rows have dates of another time zone, a batch that rewrites them fails, and says what to do."""
+    send(lake, "2020-01-01T23:00:00Z", "2020-01-01T23:30:00Z")
+    lake.run(to="delta", upsert=("id",))
+    fields = lake.spark.read.format("delta").load(f"{lake.out}/events").schema
+    generated = {"delta.generationExpression": "CAST(time AS DATE)"}
+    columns = StructType([*fields, StructField("event_date", DateType(), metadata=generated)])
+    other = Lake.copy_to(lake, lake.out / "by-time")
+    table = f"delta.`{other.out}/events`"
+    lake.spark.createDataFrame([], columns).write.format("delta").save(f"{other.out}/events")
+    other.run(to="delta", upsert=("id",))
+    update = f"UPDATE {table} SET event_date = CAST(time AS DATE)"
+    lake.spark.sql(f"OPTIMIZE {table}").collect()  # one file has both rows
+    with settings(lake.spark, {"spark.sql.session.timeZone": "Pacific/Kiritimati"}):
+        lake.spark.sql(update).collect()
+    send(lake, "2020-01-03T00:00:00Z")
+    with pytest.raises(
+        PipelineFailed, match=r"event_date <=> .*\n.*UPDATE … SET column = expression"
+    ) as raised:
+        other.run(to="delta", upsert=("id",))
+    assert raised.value.final
+    with settings(lake.spark, {"spark.sql.session.timeZone": "UTC"}):
+        lake.spark.sql(update).collect()
+    other.run(to="delta", upsert=("id",))
+    rows = lake.spark.sql(f"SELECT id, CAST(event_date AS STRING) FROM {table}").collect()
+    assert {tuple(row) for row in rows} == {("0", "2020-01-03"), ("1", "2020-01-01")}
 
 
 def test_iceberg(lake: Lake) -> None:
