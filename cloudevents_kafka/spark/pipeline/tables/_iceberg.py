@@ -61,10 +61,10 @@ class IcebergTable(_table.Table):
     conflicts = "Branch does not exist|Branch already exists|CommitFailedException"
 
     def __init__(self, spark: SparkSession, *, name: tuple[str, ...] = (), url: str = "") -> None:
-        if branch := spark.conf.get(_BRANCH_OF_SESSION, None):
+        if (branch := spark.conf.get(_BRANCH_OF_SESSION, None)) is not None:  # Iceberg refuses '', too
             raise WrongTable(
-                f"the Spark session must not have the setting {_BRANCH_OF_SESSION}, got {branch}: a pipeline "
-                "writes to the main branch of an Iceberg table. Unset the setting"
+                f"the Spark session must not have the setting {_BRANCH_OF_SESSION}, got {branch!r}: a "
+                "pipeline writes to the main branch of an Iceberg table. Unset the setting"
             )
         self._catalog_conf: dict[str, str] = {}
         if url:

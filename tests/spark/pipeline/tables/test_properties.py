@@ -66,11 +66,12 @@ def test_names_that_iceberg_takes_for_one(session: SparkSession, tmp_path: Path)
 
 def test_a_branch_of_the_session(session: SparkSession, tmp_path: Path) -> None:
     """A session that writes to a branch of Iceberg's tables is refused with the setting."""
-    with (
-        settings(session, {"spark.wap.branch": "audit"}),
-        pytest.raises(WrongTable, match=r"must not have the setting spark\.wap\.branch, got audit: "),
-    ):
-        table_in_folder(session, "iceberg", f"file://{tmp_path}/events")
+    for branch in ("audit", ""):
+        with (
+            settings(session, {"spark.wap.branch": branch}),
+            pytest.raises(WrongTable, match=rf"the setting spark\.wap\.branch, got '{branch}': "),
+        ):
+            table_in_folder(session, "iceberg", f"file://{tmp_path}/events")
 
 
 def test_properties_that_forbid_a_command(session: SparkSession, tmp_path: Path) -> None:
