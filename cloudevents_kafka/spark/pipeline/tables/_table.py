@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cloudevents_kafka.spark._sql import quote, write_settings
+from cloudevents_kafka.spark._sql import quote, table_settings
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline.notes import DELETED, Ledger, Upsert
 from cloudevents_kafka.spark.pipeline.stores import commit_lock, open_store
@@ -176,7 +176,7 @@ class Table(ABC):
 
     def _prepare(self, rows: DataFrame) -> DataFrame:
         """Return rows with the columns of the table; see `stage`."""
-        with write_settings(rows.sparkSession):
+        with table_settings(rows.sparkSession):
             existing = self._schema()
             if existing is None:
                 try:
@@ -191,14 +191,14 @@ class Table(ABC):
                     self._spark.sql(change.sql(self._sql_name))
                     existing = self.read().schema
             self._checked = existing, rows.schema
-        types = {field.name: field.dataType for field in rows.schema.fields}
-        columns = {
-            field.name: aligned(quote(field.name), types[field.name], field.dataType)
-            if field.name in types
-            else f"CAST({field.metadata.get(_DEFAULT, 'NULL')} AS {type_sql(field.dataType)})"
-            for field in existing.fields
-        }
-        return rows.selectExpr(*(f"{value} AS {quote(name)}" for name, value in columns.items()))
+            types = {field.name: field.dataType for field in rows.schema.fields}
+            columns = {
+                field.name: aligned(quote(field.name), types[field.name], field.dataType)
+                if field.name in types
+                else f"CAST({field.metadata.get(_DEFAULT, 'NULL')} AS {type_sql(field.dataType)})"
+                for field in existing.fields
+            }
+            return rows.selectExpr(*(f"{value} AS {quote(name)}" for name, value in columns.items()))
 
     @abstractmethod
     def _create(self, schema: StructType) -> None:

@@ -98,6 +98,11 @@ def test_defaults(session: SparkSession, tmp_path: Path) -> None:
     table.land(VALUE, "CAST(NULL AS string) AS team")
     assert table.values("team") == [None, "ab", None]
     assert table.values("count") == [None, 7, 7]
+    table.alter("ADD COLUMNS (at timestamp)")
+    table.alter("ALTER COLUMN at SET DEFAULT TIMESTAMP'2026-01-01 00:00:00'")
+    with settings(session, {"spark.sql.session.timeZone": "Asia/Kolkata"}):
+        table.land()
+    assert table.values("unix_seconds(at)")[-1] == 1_767_225_600  # in UTC
 
 
 def test_numbers_on_which_a_rule_depends(session: SparkSession, tmp_path: Path) -> None:
