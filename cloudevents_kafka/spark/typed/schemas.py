@@ -343,7 +343,7 @@ def _check_parts(schema: Any, where: str = "") -> None:
             _check_parts(each, where)
     elif isinstance(schema, dict):
         check_names([field["name"] for field in schema.get("fields") or ()], where)
-        if schema.get("fields") == []:
+        if "fields" in schema and not schema["fields"]:
             raise ValueError(f"the schema must have one field or more at {where or '/'}, got none")
         items = schema.get("items")
         kinds = items if isinstance(items, list) else [items]

@@ -371,3 +371,5 @@ def test_records_without_fields_are_refused() -> None:
     schema = record(("part", ["null", record(name="Part")]))
     with pytest.raises(ValueError, match="must have one field or more at /part, got none"):
         data_schema(schema)
+    with pytest.raises(ValueError, match="must have one field or more at /, got none"):
+        data_schema({"type": "record", "name": "Empty", "fields": ()})
