@@ -38,6 +38,14 @@ def java_session(spark: SparkSession) -> Any:
     return spark._jsparkSession  # noqa: SLF001
 
 
+def clone_session(spark: SparkSession) -> SparkSession:
+    """Return a new session with the settings, functions and views of a session, as Spark does for streams.
+
+    A change of the new session's settings does not change the user's session.
+    """
+    return type(spark)(spark.sparkContext, java_session(spark).cloneSession())
+
+
 @contextmanager
 def active(spark: SparkSession) -> Iterator[None]:
     """Yield while a session is the active session of this thread, from which Java classes read settings."""

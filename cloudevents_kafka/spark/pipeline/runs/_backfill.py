@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cloudevents_kafka.spark._java import clone_session
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import failures_in_words
 from cloudevents_kafka.spark.pipeline.landing import Landing, open_lander
@@ -69,7 +70,8 @@ class Backfill:
     ) -> None:
         """Finish the unfinished batch of an earlier run, if there is one, and find the gaps."""
         self._asked = BackfillRange.of(str(options.backfill))  # first, because -1h is an hour before now
-        self._spark, self._options, self._landing, self._watch = spark, options, landing, watch
+        self._options, self._landing, self._watch = options, landing, watch
+        self._spark = clone_session(spark)  # which batches change, as those of a stream
         self._admin = admin
         self._stopping = False
         self.checkpoint = notes.Checkpoint(open_store(options.checkpoint_url, spark))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.spark._java import recent_reports
+from cloudevents_kafka.spark._java import clone_session, recent_reports
 from cloudevents_kafka.spark.pipeline._errors import (
     PipelineFailed,
     ends_after_repeated_batch,
@@ -106,7 +106,7 @@ class Stream:
         forget_topics(landing.landed, self.checkpoint, options.forget_topics, lander.recover, lander.finds)
         self._total_before = landing.landed.total
         lander.check_start(self.checkpoint.query_id(), self.checkpoint.last_committed())
-        begun = lander.finish_begun(self._spark)
+        begun = lander.finish_begun(clone_session(self._spark))
         return recovered if begun is None else begun
 
     def _start_query(self) -> StreamingQuery:

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from cloudevents_kafka.spark._sql import settings
 from cloudevents_kafka.spark.pipeline import (
     EventPipeline,
     GapCounts,
@@ -23,6 +24,7 @@ from cloudevents_kafka.spark.pipeline import (
 )
 from cloudevents_kafka.spark.pipeline.landing import TablesTarget
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
+from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
 from tests.spark.pipeline.lake import Lake, create, produce, produce_broken, until
 
 pytestmark = [
@@ -49,6 +51,34 @@ def offsets(lake: Lake, to: Any, *tables: str) -> list[int]:
 
 
 ALL = ("events", "quarantine")
+
+
+@pytest.mark.release
+def test_the_session_of_the_user_keeps_its_settings(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a backfill and an unfinished batch are written in UTC, the user's session has its time zone."""
+    zones: list[str] = []
+    stage = DeltaTable._transaction
+
+    def transaction(self: DeltaTable) -> Any:
+        zones.append(str(lake.spark.conf.get("spark.sql.session.timeZone")))
+        return stage(self)
+
+    def die(*_: object) -> None:
+        raise OSError("killed")
+
+    produce(lake.broker, lake.topic, 5)
+    lake.run(to="delta", start="latest")
+    monkeypatch.setattr(DeltaTable, "_transaction", transaction)
+    with settings(lake.spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
+        assert lake.run(to="delta", backfill="2..latest").counts.events == 3
+        produce(lake.broker, lake.topic, 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(TablesTarget, "_commit", die)
+            with pytest.raises(PipelineFailed):
+                lake.run(to="delta")
+        assert lake.run(to="delta").recovered is not None
+    assert set(zones) == {"Europe/Berlin"}
+    assert offsets(lake, "delta") == [2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("to", KINDS)
