@@ -106,8 +106,9 @@ class Stream:
         forget_topics(landing.landed, self.checkpoint, options.forget_topics, lander.recover, lander.finds)
         self._total_before = landing.landed.total
         lander.check_start(self.checkpoint.query_id(), self.checkpoint.last_committed())
-        begun = lander.finish_begun(clone_session(self._spark))
-        return recovered if begun is None else begun
+        if landing.landed.begun() is None:
+            return recovered
+        return lander.finish_begun(clone_session(self._spark))
 
     def _start_query(self) -> StreamingQuery:
         options = self._options
