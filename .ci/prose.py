@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ class Rules:
     """The banned words, and the lines that may use them."""
 
     words: list[tuple[re.Pattern[str], str]]
+    any: re.Pattern[str]
     exceptions: list[tuple[str, str]]
     used: set[tuple[str, str]] = field(default_factory=set)
 
@@ -47,7 +49,8 @@ class Rules:
         """Return the rules of a TOML file."""
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         words = [(re.compile(word["pattern"], re.IGNORECASE), word["write"]) for word in table["word"]]
-        return cls(words, [(entry["path"], entry["line"]) for entry in table.get("exception", [])])
+        any_word = re.compile("|".join(f"(?:{word['pattern']})" for word in table["word"]), re.IGNORECASE)
+        return cls(words, any_word, [(entry["path"], entry["line"]) for entry in table.get("exception", [])])
 
     def allow(self, path: str, line: str) -> bool:
         """Return whether an exception names this line of this file."""
@@ -96,7 +99,7 @@ def check(path: Path, rules: Rules) -> Iterator[str]:
     name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
     source = path.read_text(encoding="utf-8")
     lines = source.splitlines()
-    for number, text in prose(path, source):
+    for number, text in prose(path, source, rules.any):
         for pattern, write in rules.words:
             for match in pattern.finditer(text):
                 at = line_of(match, text, number, lines)
@@ -106,14 +109,25 @@ def check(path: Path, rules: Rules) -> Iterator[str]:
         yield from (f"{name}:{finding}" for finding in without_return(ast.parse(source)))
 
 
-def prose(path: Path, source: str) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a file that people read, each with the number of its first line."""
+def prose(path: Path, source: str, words: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield the texts that people read and that contain one of the words, with the numbers of their lines."""
     if path.suffix != ".py":
-        yield from enumerate(source.splitlines(), 1)
-        return
-    for token in tokenize.generate_tokens(StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
+        texts: Iterable[tuple[int, str]] = enumerate(source.splitlines(), 1)
+    else:
+        texts = chain(comments(source, words), strings(source))
+    yield from ((number, text) for number, text in texts if words.search(text))
+
+
+def comments(source: str, words: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield the comments of a module, if a line with a "#" contains one of the words."""
+    if any("#" in line and words.search(line) for line in source.splitlines()):  # tokens take long
+        for token in tokenize.generate_tokens(StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+
+
+def strings(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a module that have a blank."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, node.value
