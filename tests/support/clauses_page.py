@@ -42,10 +42,10 @@ except InvalidEvent as error:
     assert error.problems[0].section == "core: id"
 ```
 
-The letters of an id name the document. N, R, T, E and S stand for the core specification, and J, A, AC
-and P stand for the event formats. K stands for the Kafka binding, and X stands for the documented
-extensions. `error.clauses` lists the clauses of an error. The command line prints these clauses. In Spark,
-the column `error.clause` contains the clauses.
+The letters in the id of a clause name a document. The letters N, R, T, E and S stand for the core
+specification, and the letters J, A, AC and P stand for the event formats. The letter K stands for the Kafka
+binding, and X stands for the documented extensions. `error.clauses` lists the clauses of an error, and the
+command line prints these clauses. In Spark, the column `error.clause` contains the clauses of an error.
 
 To check that this library meets a clause, run the test cases of the clause in a checkout of the project:
 
@@ -60,19 +60,20 @@ need the extra `protobuf`. Test cases that check signatures need the package `cr
 * [`clauses.toml`](../spec-conformance/clauses.toml) lists each requirement with its test cases and its
   tests in Python.
 * [`report.md`](../spec-conformance/report.md) contains the results.
-* The [README there](../spec-conformance/README.md) says how other SDKs can use the test cases, which are
-  plain JSON.
+* The [README of the test cases](../spec-conformance/README.md) says how other SDKs can use the test cases,
+  which are JSON files.
 
-`python -m tests.support.clauses_page` writes this page from `clauses.toml`. This command also writes the
-sections that errors print."""
+`python -m tests.support.clauses_page` writes this page from `clauses.toml`. The same command writes the file
+from which errors read the names of sections."""
 
 
 def markdown() -> str:
     """Return the page in Markdown."""
     clauses, cited = _clauses(), cited_clauses()
     count = (
-        f"Errors cite these {len(cited)} of {len(clauses)} clauses. The other clauses are not about "
-        "a record. Most of the other clauses are requirements for converters."
+        f"Errors can cite the {len(cited)} clauses in the tables below, of {len(clauses)} clauses in all. No "
+        "error cites the other clauses, because these clauses do not describe a record. Most of these other "
+        "clauses are requirements for converters."
     )
     return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
 
