@@ -339,7 +339,7 @@ def test_reads_of_asyncio_after_close(name: str) -> None:
         else:
             await (events.poll(0) if name == "poll" else events.run(handle))
 
-    with pytest.raises(RuntimeError, match="needs an open consumer, got one that is closed; make another"):
+    with pytest.raises(RuntimeError, match="needs an open consumer, got a closed consumer; make another"):
         asyncio.run(read())
 
 
@@ -349,7 +349,7 @@ def test_runs_after_stop() -> None:
     events.stop()
     sender = EventProducer(FakeProducer(transactional=True), topic="out")
     for run in (lambda: events.run(print), EventProcessor(events, sender, print).run):
-        with pytest.raises(RuntimeError, match=r"run\(\) needs an open consumer, got one that is stopped"):
+        with pytest.raises(RuntimeError, match=r"run\(\) needs an open consumer, got a stopped consumer"):
             run()
 
 

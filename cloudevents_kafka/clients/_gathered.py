@@ -247,7 +247,7 @@ class Readable(Generic[ItemT_co]):
         """Raise `RuntimeError` if the consumer is closed, or if it was stopped and ``goes_on`` is true."""
         if self._closed or (goes_on and self._stopped):
             state = "closed" if self._closed else "stopped"
-            raise RuntimeError(f"{what} needs an open consumer, got one that is {state}; make another")
+            raise RuntimeError(f"{what} needs an open consumer, got a {state} consumer; make another")
 
     def check_begun(self, client: Any) -> None:
         """Raise `RuntimeError` if the client was made from settings and is not subscribed to any topic."""

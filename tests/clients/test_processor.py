@@ -501,7 +501,7 @@ def test_a_consumer_that_is_closed_during_a_run_is_closed_at_its_end(close: Any)
     assert kafka.reader._closed
     assert kafka.written == [0, 1, 2]
     assert kafka.offsets == {("in", 0): 3}
-    with pytest.raises(RuntimeError, match="got one that is closed"):
+    with pytest.raises(RuntimeError, match="got a closed consumer"):
         kafka.run()
 
 

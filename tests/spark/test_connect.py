@@ -72,6 +72,6 @@ def test_pipelines_are_refused(server: str, tmp_path: Path) -> None:
     name, sentence = run("-c", code, server, str(tmp_path))
     assert name == "NotOnConnect"
     assert sentence.startswith(
-        "spark must be a Spark session of this process, got one of Spark Connect. Run "
+        "spark must be a Spark session of this process, got a Spark Connect session. Run "
     )
     assert "docs/how-to/connect_and_clusters.md" in sentence

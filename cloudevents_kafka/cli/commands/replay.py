@@ -239,18 +239,18 @@ class _Replay:
         if self._resender is not None and self._resender.refused:
             records = pluralize(self._resender.refused, "matching record was", "matching records were")
             yield (
-                f"{records} refused, see above, and stayed; correct the cause, then send them by position "
-                "(-p, --from, -n), without --group"
+                f"{records} refused, see above, and stayed in the topic; correct the cause, then send them "
+                "by position (-p, --from, -n), without --group"
             )
         if self._without_value:
             records = pluralize(self._without_value, "matching record has", "matching records have")
             yield (
-                f"{records} no value, which was too large for a dead letter (dlq_value_size), and stayed; "
-                "handle the record at its dlq_topic, dlq_partition and dlq_offset"
+                f"{records} no value, which was too large for a dead letter (dlq_value_size), and stayed in "
+                "the topic; handle the record at its dlq_topic, dlq_partition and dlq_offset"
             )
         if self._without_origin:
             records = pluralize(self._without_origin, "matching record has", "matching records have")
             yield (
-                f"{records} no header dlq_topic with another topic, and stayed; pass --to TOPIC to send them"
-                + (", without --group" if group else "")
+                f"{records} no header dlq_topic with another topic, and stayed in the topic; pass --to TOPIC "
+                "to send them" + (", without --group" if group else "")
             )

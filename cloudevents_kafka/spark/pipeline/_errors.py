@@ -194,7 +194,7 @@ class NotOnConnect(PipelineError, ValueError):
         ...     EventPipeline(options, spark=spark).run()
         ... except NotOnConnect as error:
         ...     print(error)
-        spark must be a Spark session of this process, got one of Spark Connect. ...
+        spark must be a Spark session of this process, got a Spark Connect session. ...
     """
 
 

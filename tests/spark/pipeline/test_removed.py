@@ -74,5 +74,5 @@ def test_session_of_connect() -> None:
     """A pipeline and a function for each batch need a session in this process."""
     session: Any = ConnectSession()
     for function in (None, print):
-        with pytest.raises(NotOnConnect, match=f"got one of Spark Connect. {IN_PROCESS}"):
+        with pytest.raises(NotOnConnect, match=f"got a Spark Connect session. {IN_PROCESS}"):
             EventPipeline(PipelineOptions(**GOOD), spark=session, each_batch=function).start()

@@ -161,7 +161,7 @@ def check_in_process(spark: SparkSession) -> None:
     """Raise `NotOnConnect` for a session of Spark Connect."""
     if not has_java(spark):
         raise NotOnConnect(
-            f"spark must be a Spark session of this process, got one of Spark Connect. {IN_PROCESS}"
+            f"spark must be a Spark session of this process, got a Spark Connect session. {IN_PROCESS}"
         )
 
 
