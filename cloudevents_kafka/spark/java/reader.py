@@ -224,10 +224,10 @@ def _warn_once(spark: SparkSession, error: Exception) -> None:
     if spark not in _refused:
         _refused.add(spark)
         _log.warning(
-            "decode_events and encode_events convert all rows in Python by an Arrow UDF, much slower, "
-            "because this session has no Java function: %s. Write its jar by `cloudevents-kafka spark-jar "
-            "FILE` on a machine with PySpark and Java; then set %s to FILE, or start Spark with --jars FILE "
-            "and the settings that the command prints",
+            "decode_events and encode_events convert all rows in Python by an Arrow UDF, which is much "
+            "slower, because this session has no Java function: %s. Write its jar by `cloudevents-kafka "
+            "spark-jar FILE` on a machine with PySpark and Java; then set %s to FILE, or start Spark with "
+            "--jars FILE and the settings that the command prints",
             error,
             _JAR_SETTING,
         )
