@@ -259,7 +259,8 @@ class EventProcessor:
             records = pluralize(len(batch), "record")
             raise self._transactions.failure(
                 client_error(error) or error,
-                f"a transaction for {records} was aborted, and these were not read again in {seconds:.0f} s",
+                f"a transaction for {records} was aborted, and its records were not read again in "
+                f"{seconds:.0f} s",
             ) from error
         return True
 
@@ -339,7 +340,7 @@ class EventProcessor:
                 client_error(error) or error, f"{failures} transactions for {records} were aborted"
             ) from error
         reason = self._transactions.explain(error)
-        _log.warning("a transaction for %s was aborted, and these are read again: %s", records, reason)
+        _log.warning("a transaction for %s was aborted, and its records are read again: %s", records, reason)
         self._transactions.pause(min(0.05 * 2**failures, _MAX_PAUSE))
 
 

@@ -176,7 +176,7 @@ def test_a_member_that_was_expelled_is_explained(
     )
     with pytest.raises(TransactionError, match=expected):
         topic.run(transactions=2, max_records=1)
-    assert "was aborted, and these are read again" in caplog.text
+    assert "was aborted, and its records are read again" in caplog.text
     assert "max.poll.interval.ms is 1.5 s" in caplog.text
     assert topic.committed < 2  # the record of a transaction that came before the group had noticed
 

@@ -343,9 +343,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         if named and not (is_alone and self.to in TABLE_FORMATS):
             kinds = " or ".join(f"to={kind!r}" for kind in TABLE_FORMATS)
             raise ValueError(
-                f"{' and '.join(named)} must be used alone, with {kinds}, without tables, "
-                f"and upsert without adopt, got to={self.to!r}, tables={dict(self.tables)!r} and "
-                f"adopt={self.adopt}"
+                f"{' and '.join(named)} must be used without tables and with {kinds}, and upsert must be "
+                f"used without deduplicate and without adopt, got to={self.to!r}, "
+                f"tables={dict(self.tables)!r} and adopt={self.adopt}"
             )
         Upsert.parse(self.upsert, self.deleted)
 
