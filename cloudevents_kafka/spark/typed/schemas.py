@@ -217,8 +217,8 @@ def open_schemas(
         found = patterns_in(table, routes, schemas)
         if len({schemas[pattern] for pattern in found}) > 1:
             raise ValueError(
-                f"a table must have one schema, got the schemas of {' and '.join(found)} for {table}; land "
-                "each type in a separate table (tables, --route)"
+                f"a table must have one schema, got the schemas of {' and '.join(found)} for the table "
+                f"{table}; land each type in a separate table (tables, --route)"
             )
     return schemas
 
