@@ -48,7 +48,7 @@ FIGURES: Final = (
     Figure(
         "lag_records",
         ("topic", "partition"),
-        "Offsets that have not landed, up to the end that Spark saw last.",
+        "Number of offsets that have not landed, up to the end offset that Spark has read last.",
     ),
     Figure(
         "lag_seconds",
