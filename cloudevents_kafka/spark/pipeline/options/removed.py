@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 TOPICS: Final = (
-    "Write to topics in a function for each_batch, with encode_events and Spark's Kafka sink. You can use "
-    "the same folder: see docs/how-to/each_batch.md"
+    "Write to topics in a function that you pass as each_batch, with encode_events and Spark's Kafka sink. "
+    "The pipeline can continue in the same folder: see docs/how-to/each_batch.md"
 )
 OPTIONS: Final = {
     "mode": (
-        "Pass mode to encode_events, in a function for each_batch that writes to topics: see "
-        "docs/how-to/each_batch.md"
+        "Write to topics in a function that you pass as each_batch, and pass mode to encode_events in this "
+        "function: see docs/how-to/each_batch.md"
     ),
     "date_of": (
         "Use a generated column in Delta or a partition by time in Iceberg "
-        "(docs/how-to/delta_and_iceberg.md), or write Parquet in a function for each_batch "
+        "(docs/how-to/delta_and_iceberg.md), or write Parquet in a function that you pass as each_batch "
         "(docs/how-to/each_batch.md)"
     ),
 }
