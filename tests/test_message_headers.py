@@ -194,7 +194,7 @@ def test_a_client_that_reads_headers_itself_is_explained(read: Callable[[FakeCon
     client = Instrumented(FakeLog([bad_message()]))
     client.subscribe(["orders"])
     with pytest.raises(
-        ConsumeError, match=r"UTF-8, got b'ce_\\xff' in .* OpenTelemetry's .*; switch that off"
+        ConsumeError, match=r"UTF-8, got b'ce_\\xff' in .* OpenTelemetry's .*; turn this instrumentation off"
     ):
         read(client)
 

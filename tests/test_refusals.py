@@ -69,7 +69,11 @@ MUST_BE: dict[str, tuple[Any, type[Exception], str]] = {
     "a record as an event": (lambda: Event.of(RECORD), TypeError, "got a Record; use from_record"),
     "a class as an event": (lambda: to_record(Event), TypeError, "got the class Event; make one: Event(**"),
     "no client": (lambda: EventProducer(None), TypeError, "and no flush; pass settings, such as {"),
-    "64 bits": (made(key=2**40), ValueError, "got 1099511627776; pass key=str(…), as a text has any length"),
+    "64 bits": (
+        made(key=2**40),
+        ValueError,
+        "got 1099511627776; pass key=str(…), because a text may have any length",
+    ),
     "item.data": (lambda: item().data, AttributeError, "no attribute 'data'; it is item.event.data"),
     "item.type": (lambda: item().type, AttributeError, "no attribute 'type'; it is item.event.type"),
     "item.key": (lambda: item().key, AttributeError, "no attribute 'key'; it is item.record.key"),
@@ -242,7 +246,7 @@ def test_a_framed_value_that_no_header_marks(form: str, *, lenient: bool) -> Non
     error = refusal(Record(value=value, headers=[("content-type", b"application/avro")]), lenient=lenient)
     assert type(error) is NotAnEvent
     assert "a serializer of a schema registry may have framed the value: read value[5:]," in error.reason
-    assert "for Protobuf the bytes after the message indexes" in error.reason
+    assert "for Protobuf, also skip the message indexes" in error.reason
     assert "framed" not in str(refusal(Record(value=value, headers=[("ce_id", b"1")]), lenient=lenient))
     for other in (value[:5], b"\1" + value):
         assert "framed" not in str(refusal(Record(value=other), lenient=lenient))
@@ -339,7 +343,7 @@ def test_reads_of_asyncio_after_close(name: str) -> None:
         else:
             await (events.poll(0) if name == "poll" else events.run(handle))
 
-    with pytest.raises(RuntimeError, match="needs an open consumer, got a closed consumer; make another"):
+    with pytest.raises(RuntimeError, match="needs an open consumer, got a closed consumer; make a new"):
         asyncio.run(read())
 
 

@@ -1,6 +1,6 @@
 """The attributes of events: types, known extensions and validation.
 
-Read the modules in this order; other packages import from them:
+Read the modules in this order; other packages import from these modules:
 
 * `types`: the names and the seven types of attributes, and canonical texts;
 * `_uri`, `timestamps` and `media_type`: the grammars of URIs, timestamps and media types;

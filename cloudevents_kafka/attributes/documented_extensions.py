@@ -20,7 +20,7 @@ Attributes = Mapping[str, AttributeValue]
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A constraint on an attribute's value, which may depend on other attributes of the same event.
+    """A rule for the value of an attribute; the rule may depend on other attributes of the same event.
 
     ``check`` is called with the typed value and all attributes of the event, and returns whether the value
     obeys the rule that ``text`` describes.
@@ -142,4 +142,7 @@ DOCUMENTED: Final[Mapping[str, Extension]] = {
     ),
     **_document("X-15", (), dssematerial=(AttributeType.BINARY,)),
 }
-"""The attributes of all documents, by attribute name; the clause of an attribute identifies its document."""
+"""The attributes of all extension documents, by attribute name.
+
+The clause of an attribute identifies its document.
+"""

@@ -43,5 +43,5 @@ def check_of(name: str, extension: Extension) -> Check:
 
 
 def _has(needed: str) -> Callable[[AttributeValue, Attributes], bool]:
-    """Return a function that returns whether an event has the attribute ``needed``."""
+    """Return a function that checks whether an event has the attribute ``needed``."""
     return lambda _, attributes: needed in attributes

@@ -40,10 +40,10 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     The validation of an event uses one table from start to end, because other threads may register extensions
     at the same time. ``constrained`` contains the names of the extensions that have rules; ``checks`` maps
     these names to checks. The table also caches names; a new table starts with empty caches. ``header_names``
-    maps a header to its attribute if the attribute has no rules, and otherwise to None. ``header_checks``
-    maps a header to its attribute and the attribute's check if the attribute has rules. ``corrections`` maps
-    the name of an attribute to a dictionary. This dictionary maps invalid texts of the attribute to their
-    corrections.
+    maps the name of a header to the name of its attribute, or to None if the attribute has rules.
+    ``header_checks`` maps the name of a header to its attribute and the attribute's check, if the attribute
+    has rules. ``corrections`` maps the name of an attribute to a dictionary. This dictionary maps invalid
+    texts of the attribute to their corrections.
     """
 
     extensions: Mapping[str, Extension]
@@ -57,7 +57,7 @@ class ExtensionTable(msgspec.Struct, frozen=True):
 
 
 class _Current:
-    """The object that stores the current table."""
+    """Stores the current `ExtensionTable` of this process."""
 
     __slots__ = ("table",)
 
@@ -106,7 +106,7 @@ def register_extension(
         raise TypeError(f"for {name}, needs must be a list of names, got {preview(needs)}")
     if invalid := [needed for needed in needs if not is_name(needed)]:
         raise ValueError(
-            f"for {name}, needs must have names of attributes, of a-z and 0-9, got {preview(invalid[0])}"
+            f"for {name}, needs must have attribute names of a-z and 0-9, got {preview(invalid[0])}"
         )
     text = rule or "must be accepted by the registered rule"
     rules = () if accepts is None else (Rule(text, partial(_is_accepted, accepts)),)
@@ -157,7 +157,7 @@ def find_extension(name: str) -> Extension | None:
 
 
 def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None = None) -> AttributeValue:
-    """Return the value that the canonical text of an attribute stands for.
+    """Return the value that the canonical text of an attribute represents.
 
     A malformed text of a Boolean, an Integer or a Binary is returned unchanged, and `find_problems` reports
     this text. Values that are not texts are also returned unchanged.
@@ -173,7 +173,10 @@ def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None =
 def parse_values(
     attributes: dict[str, AttributeValue], table: ExtensionTable | None = None
 ) -> dict[str, AttributeValue]:
-    """Return attributes with values of their types; return the same dictionary if no attribute has rules."""
+    """Return attributes in which typed values replace the texts of extensions that have rules.
+
+    If no attribute has rules, the same dictionary is returned.
+    """
     table = table or current.table
     constrained = table.constrained & attributes.keys()
     if not constrained:

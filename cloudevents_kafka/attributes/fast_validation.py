@@ -85,7 +85,7 @@ def are_valid_texts(  # a call by position is faster
 
 
 def join_texts(attributes: dict[str, Any]) -> str | None:
-    """Return the concatenation of all texts, or None if a value that is not a text breaks a rule."""
+    """Return the concatenation of all texts; return None if a value of another type breaks a rule."""
     try:
         return "".join(attributes.values())
     except TypeError:

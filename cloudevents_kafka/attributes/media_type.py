@@ -79,7 +79,7 @@ def python_codec(media: MediaType) -> str:
         return "utf-8"
     codec = _CHARSETS.get(normalize_encoding(media.charset).lower())
     if codec is None:
-        raise LookupError(f"charset must be one that Python has a codec for, got {media.charset[:60]!r}")
+        raise LookupError(f"charset must be the name of a text codec of Python, got {media.charset[:60]!r}")
     return codec
 
 
@@ -110,7 +110,7 @@ def _parse(text: str) -> MediaType:
 
 
 def _charset(text: str, at: int) -> str | None:
-    """Return the value of the first parameter named ``charset`` without its quotes, or None."""
+    """Return the unquoted value of the first parameter named ``charset``, or None."""
     if "charset" not in text.lower():
         return None
     while match := _PARAMETER.match(text, at):

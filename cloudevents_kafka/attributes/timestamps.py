@@ -33,7 +33,7 @@ EPOCH_SECONDS: Final = range(-62135596800, 253402300800)
 """The range of seconds since the epoch for instants in the years 1 to 9999."""
 _from_iso: Final = datetime.fromisoformat
 utc_text: Final[Callable[[datetime], str]] = msgspec.to_builtins
-"""Return the canonical text of a datetime (not of a subclass) whose offset has no seconds."""
+"""Return the canonical text of an exact datetime, not of a subclass; its offset must have no seconds."""
 _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
 

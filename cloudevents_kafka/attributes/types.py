@@ -172,9 +172,9 @@ _ROWS: Final = (
     TypeRow(AttributeType.TIMESTAMP, str, None, str, is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
 )
 TYPES: Final = {row.kind: row for row in _ROWS}
-"""The rows of the seven types, as a dictionary by `AttributeType`."""
+"""The properties of the seven types, as a dictionary by `AttributeType`."""
 NATIVE_TYPES: Final = {row.python: row for row in _ROWS if row.python is not str}
-"""The rows of the types whose values are not texts, as a dictionary by Python class."""
+"""The properties of the types whose values are not texts, as a dictionary by Python class."""
 CORE_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,
     "dataschema": AttributeType.URI,
@@ -212,7 +212,7 @@ def to_attribute(value: object) -> AttributeValue:
 
 
 def _to_base_class(value: AttributeValue) -> AttributeValue:
-    """Convert a value whose class is a subclass, such as an enum, to the base class; return the result.
+    """Return a value whose class is a subclass, such as an enum, as a value of the base class.
 
     For a member of an enum, ``str()`` may return a text that differs from the member's value.
     """

@@ -61,8 +61,8 @@ def validate(
     """Convert an event's attributes to values of their types; return the values and a list of all problems.
 
     ``form_problems`` are problems with the structure of the record or value, such as a repeated name; these
-    problems come first in the result. An absent attribute is not reported as missing if ``form_problems`` or
-    ``unreadable`` names it, because the attribute was sent in a wrong form.
+    problems come first in the result. An absent attribute that occurs in ``form_problems`` or ``unreadable``
+    is not reported as missing, because the attribute was sent in a wrong form.
     """
     table = current.table
     attributes = parse_values(attributes, table)

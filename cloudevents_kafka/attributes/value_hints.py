@@ -50,7 +50,7 @@ _CORE_NAMES: Final = {  # wrong names of core attributes, with only letters, in 
 
 
 def find_class_problem(name: str, value: Any) -> Problem | None:
-    """Return a problem if values of this class are never valid for the attribute, else None."""
+    """Return a problem if no value of this class is valid for the attribute; otherwise, return None."""
     is_core = name in CORE_CLAUSES
     if isinstance(value, str | datetime) or (
         not is_core and isinstance(value, int | bytes | bytearray | memoryview)
@@ -96,7 +96,7 @@ def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
     if problem.clause == "N-01":
         hint = _right_name(name)
     elif problem.clause == "T-04" and type(values.get(name)) is int:
-        hint = f"pass {name}=str(…), as a text has any length"
+        hint = f"pass {name}=str(…), because a text may have any length"
     elif name == "source" and problem.clause == "T-11" and isinstance(values.get(name), str):
         hint = f"pass source={preview(quote(values[name], safe=_RESERVED))}"
     elif name in _EXAMPLES:

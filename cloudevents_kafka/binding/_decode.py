@@ -95,7 +95,7 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     producers are accepted; `decode` also returns the accepted deviations.
 
     Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or `UnsupportedBatch` if the record is not a valid
-    event; the error contains the record. The bytes of a record never cause any other error.
+    event; the error contains the record. The bytes of a record never cause an error of another class.
 
     Examples:
         >>> from cloudevents_kafka import Record, from_record

@@ -39,9 +39,9 @@ _TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"}
 
 
 class _Foreign(dict[str, bool]):
-    """A cache that maps header names to booleans: True for names that do not depend on the event.
+    """Maps the name of a header to True if the header does not belong to the event; a cache.
 
-    Names that resemble the name of an event header are not foreign.
+    The value is False for the exact name of an event header, and for names that nearly match such a name.
     """
 
     def __missing__(self, name: str) -> bool:
@@ -70,10 +70,10 @@ def to_record(
 
     ``like`` is the record from which the event was read, or the client's message (see `Record.of`). The mode,
     the format, the key, the order of the headers, and the headers that do not belong to the event are taken
-    from ``like``, unless an argument sets them: a header in ``headers`` replaces all headers of ``like`` with
-    its name. If strict or lenient reading of ``like`` returns an event that equals ``event``, the result
-    equals ``like``, byte for byte. If the event was changed, the result also contains the headers and JSON
-    members that lenient reading left out, as they were received. If the data or the key was changed, the
+    from ``like``, unless an argument sets them. A header in ``headers`` replaces all headers of ``like`` that
+    have the same name. If strict or lenient reading of ``like`` returns an event that equals ``event``, the
+    result equals ``like``, byte for byte. If the event was changed, the result also contains the headers and
+    JSON members that lenient reading left out, as they were received. If the data or the key was changed, the
     result does not contain the id of its schema, which a schema registry's serializers write to a header.
 
     Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an SDK's
@@ -137,7 +137,7 @@ def check_mode(mode: object, format: str | None) -> None:
 
 
 def extra_headers(headers: HeaderInput) -> Headers:
-    """Return the headers that a caller adds to the headers of the event, as a new list.
+    """Return, as a new list, the headers that a caller adds to the headers of the event.
 
     Raises `EncodeError` if a name is reserved for the event, or cannot be encoded in UTF-8. Raises
     `TypeError` if a name is not a str, or if a value is not a str, bytes or None.
@@ -222,9 +222,9 @@ def _without(name: str, headers: Headers) -> Headers:
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
     """Return the headers and value of an event in binary mode, or None if ``like`` must be decoded first.
 
-    ``like`` is not decoded if two conditions are true. First, each header of ``like`` that belongs to an
-    event occurs once, and ``event`` also has this header. Second, a comparison of the values is enough to
-    decide whether the event was changed.
+    ``like`` is not decoded if two conditions are true. First, each event header of ``like`` occurs once, and
+    the encoded ``event`` also has this header. Second, a comparison of the values is enough to decide whether
+    the event was changed.
     """
     written, value = encode_binary(event)
     new = dict(written)
@@ -252,7 +252,7 @@ def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None]
 
 
 def _reading_of(event: Event, like: Record, sniffed: Verdict) -> Event | None:
-    """Return the event that is read from ``like`` without ``lenient``, or None if there is none."""
+    """Return the event that is read from ``like`` without ``lenient``, or None if this event is not known."""
     origin = origin_of(event)
     encoded = None if origin is None else raw_parts(origin)[1]
     if encoded is None or encoded[1] != like.value or encoded[0] != sniffed.format:
@@ -298,11 +298,11 @@ def _encode_like_deviating(
 
 
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:
-    """Return the headers of ``like``, in which written headers replace headers with the same names.
+    """Return the headers of ``like``; each written header replaces the headers with the same name.
 
     Written headers whose names are not in ``like`` are last. If the content mode does not change, headers
-    with a null value stay, although the event does not have these attributes. A copy of the content-type
-    stays if it equals the written content-type.
+    with a null value stay, although the event does not have these attributes. The header ce_datacontenttype,
+    a copy of the content-type, stays if it equals the written content-type.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))

@@ -119,8 +119,8 @@ def decode_error(
 ) -> DecodeError:
     """Return the error for a record that is not an event, is a batch, or has an unknown event format.
 
-    ``lenient`` says whether lenient reading has also refused the record, and ``problems`` say why the
-    record's value is not an event in JSON.
+    ``lenient`` says whether lenient reading has also refused the record. ``problems`` say why the record's
+    value is not an event in JSON.
     """
     if sniffed.mode == "not-an-event":
         reason = f"not a CloudEvent: {sniffed.reason} (K-11, Kafka binding 3)"
@@ -149,7 +149,7 @@ def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient
 
 
 def _advice_on_frame(record: Record) -> str | None:
-    """Return advice for a value that may be a framed event, if no header is an attribute, otherwise None."""
+    """Return advice if a value may be a framed event and no header carries an attribute, or else None."""
     if record.value is None or record.value[:1] != b"\0":
         return None
     if any(str(name).startswith(PREFIX) for name, value in record.headers if value is not None):
@@ -168,8 +168,8 @@ def framed_hint(value: bytes | None) -> str | None:
         return None
     return (
         "a serializer of a schema registry seems to have framed the value: read "
-        f"value[{_FRAMES[value[0]]}:], or for Protobuf the bytes after the message indexes that follow, or "
-        "send the event without that serializer, which is only for data"
+        f"value[{_FRAMES[value[0]]}:] (for Protobuf, also skip the message indexes), or send the event "
+        "without that serializer, which is only for data"
     )
 
 

@@ -99,7 +99,7 @@ def null_value() -> Problem:
 
 
 def charset_problem(media: MediaType) -> Problem:
-    """Return the problem of an event format's media type whose charset is not UTF-8."""
+    """Return the problem of a content-type that names an event format and a charset other than UTF-8."""
     rule = "the charset of an event format must be UTF-8"
     return Problem(CONTENT_TYPE, rule, "K-15", preview(media.charset))
 

@@ -25,7 +25,10 @@ from cloudevents_kafka.record import Headers, Record
 
 
 class _EventTypes(dict[bytes, MediaType | None]):
-    """A cache that maps content-type headers to media types, or to None for types other than CloudEvents."""
+    """A cache that maps content-type headers to media types.
+
+    The cache maps a content-type that is not a CloudEvents media type to None.
+    """
 
     def __missing__(self, value: bytes) -> MediaType | None:
         media = _structured_type([(CONTENT_TYPE, value)])
@@ -94,7 +97,7 @@ def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
 
 
 def _has_other_content_type(headers: Headers) -> bool:
-    """Return whether a header name is nearly content-type, or ce_datacontenttype occurs more than once."""
+    """Return whether a header is nearly named content-type, or ce_datacontenttype occurs more than once."""
     names = [name for name, _ in headers]
     return names.count(CONTENT_TYPE_COPY) > 1 or any(
         name != CONTENT_TYPE and exact_name(name) == CONTENT_TYPE for name in names
@@ -104,7 +107,7 @@ def _has_other_content_type(headers: Headers) -> bool:
 def _structured_type(headers: Headers) -> MediaType | None:
     """Return the media type in the content-type header if it is a CloudEvents media type, else None.
 
-    If there are several content-type headers, also return None.
+    None is also returned if there are several content-type headers.
     """
     values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
     try:

@@ -10,7 +10,7 @@ REGISTRY: Final = "schema.registry."
 
 
 def registry_settings(url: str | None, settings: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the registry client's settings, with the URL of an option; None if there are no settings."""
+    """Return the settings of the registry's client, with ``url`` if it is set; None without settings."""
     own = {
         name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)
     }

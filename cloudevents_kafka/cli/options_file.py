@@ -196,7 +196,7 @@ def _check_printable(field: Field, value: Any) -> None:
     if isinstance(value, Reference):
         return
     if not all(map(is_utf8, _texts(value))):
-        raise BadUsage(f"{field.flag} must be UTF-8, as a file of options is")
+        raise BadUsage(f"{field.flag} must be UTF-8, like all text in an options file")
     if any(map(has_secret, _texts(value))):
         raise BadUsage(
             f"{field.flag} may have a secret, and is not printed: write {field.name} into the file as "

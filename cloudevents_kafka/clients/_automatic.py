@@ -43,9 +43,9 @@ class Automatic:
     def check(self, committed: list[TopicPartition]) -> Steps[None]:
         """Yield the calls that set the group's offset back if the client has committed an unfinished record.
 
-        Raises `ConsumeError` after the group's offset was set back. An error that this commit raises is
-        passed on. If the group refuses the commit of a partition, nothing is raised, and the next check
-        repeats the commit.
+        Raises `ConsumeError` after the group's offset was set back. If this commit raises an error, the error
+        is passed on to the caller. If the group refuses the commit of a partition, nothing is raised, and the
+        next check repeats the commit.
         """
         if not self.may_commit:
             return
@@ -67,8 +67,8 @@ def _name(place: TopicPartition) -> tuple[str, int]:
 
 def _refusal(foreign: TopicPartition, in_work: TopicPartition) -> ConsumeError:
     return ConsumeError(
-        f"enable.auto.commit must be False for run(), but offset {foreign.offset} was committed, not by "
-        f"run(), while record {in_work.offset} is unfinished; create the Consumer with enable.auto.commit "
-        "False, and do not commit in the handler",
+        "enable.auto.commit must be False for run(), but the client or other code has committed offset "
+        f"{foreign.offset} while record {in_work.offset} is unfinished; create the Consumer with "
+        "enable.auto.commit False, and do not commit in the handler",
         f"{foreign.topic}[{foreign.partition}]",
     )

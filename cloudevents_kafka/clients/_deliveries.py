@@ -63,7 +63,7 @@ class Shell(Protocol):
 class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     """The delivery of one event, or of one record that `EventProducer.send_record` has sent.
 
-    ``done`` is whether the delivery report has arrived. If the report says that the delivery succeeded,
+    ``done`` says whether the delivery report has arrived. If the report says that the delivery succeeded,
     ``partition`` and ``offset`` are set. ``callback_error`` is the error that the function ``on_delivery``
     has raised for this delivery; the error is also logged. A delivery that failed stores no exception,
     because an exception would keep the event in memory for longer.

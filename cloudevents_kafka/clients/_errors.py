@@ -32,7 +32,7 @@ MENDED: Final = frozenset(
 """The codes of the errors from which librdkafka recovers by itself; `ConsumeError` lists their names."""
 
 PARTITION_EOF: Final = -191
-"""The code of the message that librdkafka returns at the end of a partition, on request."""
+"""The code of librdkafka's message at the end of a partition, which ``enable.partition.eof`` requests."""
 
 _FATAL: Final = -150
 _MAX_POLL_EXCEEDED: Final = -147
@@ -42,7 +42,7 @@ _SAME_INSTANCE: Final = re.compile(r"group\.instance\.id|instance ID is still us
 _HINTS: Final[dict[int | None, str]] = {
     _FATAL: "close the consumer and create another",
     -140: "seek to an offset of the partition, or set auto.offset.reset",  # _AUTO_OFFSET_RESET
-    10: "set fetch.message.max.bytes and receive.message.max.bytes to more",  # MSG_SIZE_TOO_LARGE
+    10: "increase fetch.message.max.bytes and receive.message.max.bytes",  # MSG_SIZE_TOO_LARGE
     29: "grant the client READ and DESCRIBE on the topic",  # TOPIC_AUTHORIZATION_FAILED
     30: "grant the client READ on the group",  # GROUP_AUTHORIZATION_FAILED
 }
@@ -52,7 +52,8 @@ class ConsumeError(CloudEventsKafkaError):
     """The Kafka client failed while polling or committing.
 
     ``error`` is the client's error. ``where`` names the topic, the partition and the offset, if the client
-    has named them. ``final`` is whether the client does not recover from the error by itself.
+    has named them. ``final`` says whether the error is final, because the client does not recover from the
+    error by itself.
 
     The client recovers from the following errors. A consumer without ``on_error`` logs such an error and
     continues to read:
@@ -75,7 +76,7 @@ class ConsumeError(CloudEventsKafkaError):
     too large or corrupt (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings
     (INCONSISTENT_GROUP_PROTOCOL), fatal errors (_FATAL), and errors that are not listed here. An error is
     fatal, for example, if another member has the same ``group.instance.id``. Reading can continue after all
-    errors except the fatal ones.
+    errors except fatal errors.
 
     Examples:
         >>> from cloudevents_kafka import ConsumeError, EventConsumer
@@ -94,7 +95,7 @@ class ConsumeError(CloudEventsKafkaError):
 
     @property
     def final(self) -> bool:
-        """Whether the client does not recover from the error by itself."""
+        """Whether the error is final, because the client does not recover from the error by itself."""
         error = self.error
         if not _is_of_client(error):
             return True
@@ -103,7 +104,7 @@ class ConsumeError(CloudEventsKafkaError):
     def __str__(self) -> str:
         hint = _HINTS.get(self.error.code()) if _is_of_client(self.error) else None
         if is_fatal(self.error) and _SAME_INSTANCE.search(str(self.error)):
-            hint = "another member of the group has the same group.instance.id: start each with its own"
+            hint = "another member of the group has the same group.instance.id: use a unique id"
         where = f"{self.where}: " if self.where else ""
         return f"{where}the consumer failed: {self.error}{f'; {hint}' if hint else ''}"
 
@@ -124,15 +125,16 @@ class Raised:
     """The first error that a callback, such as ``stats_cb`` or ``on_assign``, has raised in a client call.
 
     If a callback raises an error while the client polls, confluent-kafka (2.16) raises this error instead of
-    returning records. But the client's position is then after these records, so they would be lost. So the
-    callbacks of `keeping` raise no error. The caller of the client stores the records, and raises the error.
+    returning records. The client's position is then already after these records, so the records would be
+    lost. Therefore, the callbacks that `keeping` returns raise no error. The caller of the client stores the
+    records, and raises the error.
     """
 
     def __init__(self) -> None:
         self.error: Exception | None = None
 
     def keeping(self, callback: Callable[..., object]) -> Callable[..., object]:
-        """Return a function that calls ``callback``, and keeps its error instead of raising the error."""
+        """Return a function that calls ``callback``, and stores its error instead of raising the error."""
 
         def call(*arguments: Any) -> object:
             try:
@@ -155,7 +157,7 @@ class Raised:
 
 
 def is_fatal(error: object) -> bool:
-    """Return whether an error is fatal for the client; a polled error shows this only by its code."""
+    """Return whether an error is fatal for the client; only the code shows that a polled error is fatal."""
     return _is_of_client(error) and (error.fatal() or error.code() == _FATAL)
 
 
@@ -186,15 +188,16 @@ def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
 def explain_unread(error: SystemError) -> Exception:
     """Return a `ConsumeError` if instrumentation code could not read the header names of a record in a poll.
 
-    This happens if the header names are not UTF-8. The poll does not return the record, but the client's
-    position is already after this record. If ``error`` has another cause, ``error`` itself is returned.
+    The instrumentation code fails if a header name is not UTF-8. The poll does not return the record, but the
+    client's position is already after this record. If ``error`` has another cause, ``error`` itself is
+    returned.
     """
     if (cause := name_error(error)) is None:
         return error
     return ConsumeError(
         f"header names must be UTF-8, got {preview(cause.object)} in a record whose headers were read within "
-        "poll, as OpenTelemetry's instrumentation of confluent-kafka does; switch that off, and use "
-        "OpenTelemetryObserver, which leaves such records to on_failure"
+        "poll, as OpenTelemetry's instrumentation of confluent-kafka does; turn this instrumentation off, "
+        "and use OpenTelemetryObserver, which leaves such records to on_failure"
     )
 
 

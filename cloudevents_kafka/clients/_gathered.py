@@ -143,7 +143,7 @@ class Gathered(Generic[ItemT_co]):
         return is_record(message, self._on_error)
 
     def bound_revocation(self, seconds: float | None) -> float:
-        """Return the longest time to wait for records of revoked partitions, which is at most ``seconds``.
+        """Return the longest time to wait for records of revoked partitions: at most ``seconds``.
 
         The group expels a member that has not polled for ``max.poll.interval.ms``. The client shows this
         setting only after the member was expelled once.
@@ -234,20 +234,23 @@ class Readable(Generic[ItemT_co]):
         self._closed = False
         self.vitals = Vitals()
         self.only_loop = OnlyLoop()
-        """The run or processor that reads from this consumer; other loops are refused until it ends."""
+        """The run or processor that reads from this consumer; until it ends, other loops are refused."""
         self.is_subscribed = False
         """Whether `subscribe` was called; otherwise, `run` is not informed about revoked partitions."""
 
     @property
     def is_passed(self) -> bool:
-        """Whether the user passed the client, instead of settings."""
+        """Whether the user passed a client instead of settings."""
         return self._settings is None
 
     def check_open(self, what: str, *, goes_on: bool = False) -> None:
-        """Raise `RuntimeError` if the consumer is closed, or if it was stopped and ``goes_on`` is true."""
+        """Raise `RuntimeError` if the consumer is closed.
+
+        With ``goes_on``, this method also raises `RuntimeError` if the consumer was stopped.
+        """
         if self._closed or (goes_on and self._stopped):
             state = "closed" if self._closed else "stopped"
-            raise RuntimeError(f"{what} needs an open consumer, got a {state} consumer; make another")
+            raise RuntimeError(f"{what} needs an open consumer, got a {state} consumer; make a new consumer")
 
     def check_begun(self, client: Any) -> None:
         """Raise `RuntimeError` if the client was made from settings and is not subscribed to any topic."""
@@ -256,7 +259,9 @@ class Readable(Generic[ItemT_co]):
             self.has_begun = True
 
     def health(self) -> ConsumerHealth:
-        """Return the state of the consumer at once, without calling the client; any thread may call this.
+        """Return the state of the consumer at once, without calling the client.
+
+        Any thread may call this method.
 
         Examples:
             >>> from cloudevents_kafka import EventConsumer
@@ -267,7 +272,10 @@ class Readable(Generic[ItemT_co]):
         return self.vitals.health()
 
     def note_poll(self, client: Any, returned: Iterable[PolledMessage] = ()) -> None:
-        """Store the time of a poll; ``returned`` are its messages. The polling thread calls this method."""
+        """Store the time of a poll; ``returned`` contains the messages that the poll returned.
+
+        The polling thread calls this method.
+        """
         gone = self.vitals.note_poll(client)
         if gone is None:
             return

@@ -53,7 +53,7 @@ class Vitals:
         self._assigned: frozenset[PartitionName] = frozenset()
 
     def health(self) -> ConsumerHealth:
-        """Return the state of the consumer; any thread may call this."""
+        """Return the state of the consumer; any thread may call this method."""
         began, polled, now = self.in_work.copy().values(), self._polled, time.monotonic()
         return ConsumerHealth(
             seconds_since_poll=now - polled,

@@ -52,7 +52,7 @@ def mark_of(bits: int) -> str:
 
 
 def bits_of(metadata: str | None) -> int:
-    """Return the bits of finished records in an offset's metadata, or 0 if no run has written it."""
+    """Return the bits of finished records in a run's metadata for an offset, or 0 for other metadata."""
     if metadata is None or not metadata.startswith(MARK):
         return 0
     try:

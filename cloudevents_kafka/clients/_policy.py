@@ -181,7 +181,7 @@ class Policy(msgspec.Struct, kw_only=True):
 
 
 class RunPolicy(Policy, kw_only=True):
-    """The policy and the bounds of a run; `EventConsumer.run` describes the options.
+    """The policy and the limits of a run; `EventConsumer.run` describes the options.
 
     Raises `ValueError` or `TypeError` for a wrong option.
     """

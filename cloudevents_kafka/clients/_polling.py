@@ -39,7 +39,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 class Polling:
     """Waits for deliveries, while a thread polls the client for their reports.
 
-    ``is_owned`` is whether this library created the client for this object.
+    ``is_owned`` says whether this library created the client for this object.
     """
 
     def __init__(self, client: Producer, *, is_owned: bool) -> None:
@@ -229,7 +229,7 @@ class Waiter:
 
 
 def poll_or_log(client: Any, seconds: float) -> int:
-    """Return the result of a client's ``poll``; if it raises an error, log the error and return 0."""
+    """Return the result of a client's ``poll``; if ``poll`` raises an error, log the error and return 0."""
     try:
         served: int = client.poll(seconds)
     except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error

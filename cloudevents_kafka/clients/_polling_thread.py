@@ -25,7 +25,7 @@ class Polled(Protocol):
     def serve(self, error: BaseException | None, *, is_idle: bool) -> None:
         """Continue after a poll; ``error`` is the error that the poll has raised, or None.
 
-        ``is_idle`` is whether the poll returned no delivery report.
+        ``is_idle`` says whether the poll returned no delivery report.
         """
 
     def is_busy(self) -> bool:
@@ -33,7 +33,7 @@ class Polled(Protocol):
 
 
 class PollingThread:
-    """A daemon thread without a reference to the object for which it polls: the object can be freed."""
+    """A daemon thread without a reference to the object for which it polls, so the object can be freed."""
 
     def __init__(self, polled: Polled, name: str) -> None:
         self._polled: ReferenceType[Polled] = ref(polled)
@@ -49,7 +49,7 @@ class PollingThread:
         """The id of the polling thread; in a callback of the client, this thread must not poll again."""
 
     def start(self) -> None:
-        """Start the thread, unless it is running; this is called after a message was sent."""
+        """Start the thread, unless it is running; this method is called after a message was sent."""
         if self.thread is None:
             with self._lock:
                 if self.thread is None:

@@ -43,7 +43,7 @@ def size_limits(size: int) -> str:
     """Return a text that says why a record of this size cannot be sent, and what to do."""
     return (
         f"it has {size:,} bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
-        "or max_request_size of aiokafka, and max.message.bytes of the topic: set both to more"
+        "or max_request_size of aiokafka, and max.message.bytes of the topic: increase both limits"
     )
 
 
@@ -154,7 +154,7 @@ def _group_metadata(client: Any) -> list[bytes]:
 def expels_after(settings: Mapping[str, Any] | None, client: object) -> tuple[str, float] | None:
     """Return how long a group waits for a client in a rebalance before it expels the client.
 
-    The result is the name of the setting, and its value in seconds.
+    The result is the name of the setting that limits this time, and the value of the setting in seconds.
 
     The result is None for a confluent-kafka client that the user passed, because such a client does not show
     the setting.
@@ -333,8 +333,9 @@ def _problem(client: object, name: str, needed: list[str]) -> str | None:
 class OnlyLoop:
     """The run or processor that reads from a consumer; ``name`` is None if no loop reads.
 
-    Only one run or processor may read from a consumer at a time. Otherwise, the first loop would not know
-    about the records that a second loop has read, and would commit offsets after these records.
+    Only one run or processor may read from a consumer at a time. If two loops could read, the first loop
+    would not know about the records that the second loop has read, and would commit offsets after these
+    records.
     """
 
     def __init__(self) -> None:

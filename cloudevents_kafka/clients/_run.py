@@ -1,4 +1,4 @@
-"""`Progress`: all client calls of a run except reading, for the loops with threads and with asyncio.
+"""The client calls of a run, except the calls that read, for the loops with threads and with asyncio.
 
 `Progress` decides when to commit, which partitions to pause, what to do with new and revoked partitions, and
 what to do at the end of a run. The methods of `Progress` are generators that yield client calls. A loop makes
@@ -33,7 +33,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 class Progress:
     """Decides which partitions of a run are paused, and commits the handled records of the run.
 
-    ``ends`` is an object with the method ``get_watermark_offsets``, which observers call. ``is_passed`` is
+    ``ends`` is an object with the method ``get_watermark_offsets``, which observers call. ``is_passed`` says
     whether the user passed a client instead of settings.
     """
 
@@ -112,7 +112,10 @@ class Progress:
                 yield Ask("resume", places_of(less))
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to commit; if so, the loop also polls, even if nothing may be read."""
+        """Return whether it is time to commit.
+
+        If the result is True, the loop also polls, even if no partition may be read.
+        """
         return now - self._committed >= _COMMIT_SECONDS
 
     def commit(self, now: float) -> Steps[None]:

@@ -15,16 +15,16 @@ no clock: the current time is an argument of each method that depends on it. The
 5. If a partition is revoked, because another member of the group becomes its owner, the partition is closed.
    No further record of a closed partition is passed to the handler.
 6. The metadata of a committed offset says which records after the offset are done, so that no member handles
-   these records again. The offset is committed again when more of these records are done, or when the group
-   answers with another offset. A refused commit is repeated without this list of finished records, because
-   the list may be too long for the broker. The next commits also omit the list. With each further refusal in
-   a row, twice as many commits omit the list.
+   these records again. A committed offset is committed again when more records after it are done, or when the
+   group answers with another offset. A refused commit is repeated without the list of finished records,
+   because the list may be too long for the broker. The next commits also omit the list of finished records.
+   With each further refusal in a row, twice as many commits omit the list.
 7. A partition becomes full when its unfinished records reach the high mark. The partition stays full until
-   its unfinished records have fallen to the low mark. A full partition is not read. The high mark is the
-   partition's share of ``max_bytes``. The low mark has two parts: half of this share, and half of
-   ``max_ahead`` records. A partition without unfinished records is not full. While every partition is full or
-   has ``max_ahead`` records after its oldest unfinished record, no record is read. So if handlers are slow
-   for all partitions, no partition is paused, and the client drops none of its fetched records.
+   its unfinished records have fallen to the low mark. A full partition is not read. The high mark is
+   ``max_bytes`` divided by the number of partitions. The low mark has two parts: half of the high mark, and
+   half of ``max_ahead`` records. A partition without unfinished records is not full. While every partition is
+   full or has ``max_ahead`` records after its oldest unfinished record, no record is read. So if handlers are
+   slow for all partitions, no partition is paused, and the client drops none of its fetched records.
 """
 
 from __future__ import annotations
@@ -363,7 +363,10 @@ class Schedule:
         return refused
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
-        """Return the offset of the first unfinished record of each of these partitions; None means all."""
+        """Return the offset of the first unfinished record of each partition in ``names``.
+
+        If ``names`` is None, the result contains all partitions with unfinished records.
+        """
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if each.tasks]
 
@@ -376,9 +379,10 @@ class Schedule:
 
         Such an offset is foreign: its metadata does not begin with `MARK`, and the offset has changed since
         the last check. An offset that has not changed is not foreign: an earlier process may have committed
-        this offset before a consumer sought an earlier record. At the first check of a partition, its offset
-        cannot be compared. The method `done` then returns the partition, so that the group's offset is set
-        back. If no foreign offset is found, the offsets are stored for the next check.
+        this offset before a consumer sought an earlier record. At the first check of a partition, no earlier
+        offset is known for a comparison. After the first check, the method `done` therefore returns the
+        partition, so that the group's offset is set back. If no foreign offset is found, the offsets are
+        stored for the next check.
         """
         for place in committed:
             name = place.topic, place.partition

@@ -86,7 +86,7 @@ def test_invalid_names_are_not_registered(name: Any) -> None:
 @pytest.mark.parametrize("other", ["X-Y", "", "data"])
 def test_needs_must_be_names(other: str) -> None:
     """An extension cannot need a name that no attribute can have; the error has the first."""
-    with pytest.raises(ValueError, match=rf"for mine, needs must have names of attributes.*, got '{other}'$"):
+    with pytest.raises(ValueError, match=rf"for mine, needs must have attribute names.*, got '{other}'$"):
         register_extension("mine", AttributeType.STRING, needs=["subject", other, "Y"])
 
 

@@ -181,7 +181,7 @@ def test_what_is_printed():
             {"out": f"https://u:{SECRET}@h/x"},
             "--out may have a secret, and is not printed: write out into the file",
         ),
-        ({"log": os.fsdecode(b"\xff")}, "--spark-log must be UTF-8, as a file of options is"),
+        ({"log": os.fsdecode(b"\xff")}, "--spark-log must be UTF-8, like all text in an options file"),
     ],
 )
 def test_what_is_not_printed(values, message):

@@ -135,7 +135,7 @@ def test_two_members_with_one_instance_id(broker: LocalBroker, topic: str) -> No
     send(broker, topic, "1")
     static = {"group.id": f"g-{uuid.uuid4()}", "group.instance.id": "one", "heartbeat.interval.ms": 100}
     client = reading(broker, topic, **static).consumer
-    fenced = r"same group.instance.id: start each with its own"
+    fenced = r"same group.instance.id: use a unique id"
     with EventConsumer(client, on_error=lambda _: True) as first:
         assert take_until(first, bool) == ["1"]
         # A consumer joins the group once it subscribes, not with its first poll.

@@ -663,7 +663,7 @@ def test_a_client_that_commits_by_itself_is_refused(monkeypatch: pytest.MonkeyPa
         ConsumeError, match=r"in\[0\]: .* enable.auto.commit must be False for run\(\)"
     ) as caught:
         kafka.events.run(slow, stop_timeout=0.1)
-    assert "offset 18 was committed, not by run(), while record 2 is unfinished" in str(caught.value)
+    assert "or other code has committed offset 18 while record 2 is unfinished" in str(caught.value)
     assert caught.value.final
     assert kafka.offsets == {("in", 0): 2}
     assert next(kafka.events.items()).record.offset == 2
@@ -873,7 +873,7 @@ def test_a_dead_letter_that_is_too_large_is_explained(
         r"in\[0\]@1: no dead letter: it was not delivered to dead: KafkaError\{code=MSG_SIZE_TOO_LARGE.*\}; "
         r"it has \d\d\d bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
         r"or max_request_size of aiokafka, "
-        r"and max.message.bytes of the topic: set both to more, and start again; the record failed with "
+        r"and max.message.bytes of the topic: increase both limits, and start again; the record failed with "
         r"ValueError: no 1",
         text,
     )

@@ -90,7 +90,7 @@ class _Attributes(dict[str, str]):
 
 
 class _Copies(dict[bytes, Problem]):
-    """A cache that maps a value of ce_datacontenttype to the problem of using this value as content type."""
+    """A cache of problems, which say that a value of ce_datacontenttype was read as the content type."""
 
     def __missing__(self, copy: bytes) -> Problem:
         problem = Problem("datacontenttype", *COPY, preview(copy))
@@ -107,8 +107,8 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
 
     The headers are in the order of the record. If several headers have the same exact name, the last of these
     headers is returned. If several headers nearly have the name of a REQUIRED attribute, and their values
-    differ, the report lists a problem for which the record is refused. In this case too, the last of these
-    headers is returned.
+    differ, the report lists a problem for which the record is refused. The result contains the last of these
+    headers in spite of this problem.
     """
     report = Leniency()
     values: dict[str, bytes] = {}
@@ -262,7 +262,7 @@ def bare_content_type(value: bytes) -> bytes:
     """Return a content type without the quotation marks and blanks around it.
 
     A value that does not start with a quotation mark or a blank is returned unchanged. A value is also
-    returned unchanged if the text between these characters is not a content type.
+    returned unchanged if the text within the quotation marks and blanks is not a content type.
     """
     if not value.startswith((b'"', b" ", b"\t")):
         return value

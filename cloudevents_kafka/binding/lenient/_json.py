@@ -83,7 +83,7 @@ renamings: Final = _Renamings()
 def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelope | None:
     """Return the members of a JSON object with all required attributes; return None for other values.
 
-    ``envelope`` contains the members if the object was split already.
+    ``envelope`` contains the members if the object was already split into members.
     """
     try:
         envelope = envelope or _split(value or b"")
@@ -139,7 +139,7 @@ def find_problems(value: bytes | None) -> tuple[Problem, ...]:
 def read_json(
     value: bytes | None, envelope: Envelope | None, report: Leniency, content_type: str | None = None
 ) -> Event:
-    """Return the event in a JSON value; ``envelope`` contains its members if they were split already.
+    """Return the event in a JSON value; ``envelope`` contains the members if the value was already split.
 
     ``content_type`` is the content type of the data if the event does not name a content type.
     """
@@ -212,7 +212,7 @@ def _kept_as_text(
 ) -> Iterator[Problem]:
     """Yield the problems of members whose value was replaced by its JSON text.
 
-    ``rules`` maps the names of these members to the rules of the problems.
+    ``rules`` maps the name of such a member to the rule and the clause of its problem.
     """
     for given in values:
         if given in rules:
@@ -273,11 +273,11 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
 
 
 def rename(values: Mapping[str, Any], report: Leniency) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """Return values by attribute name, and the problems of names that do not stand for an attribute.
+    """Return a dictionary of values by attribute name, and the problems of names without an attribute.
 
-    A value whose name does not stand for an attribute is returned under its own name. If several names stand
-    for one attribute and their values differ, all these values are left out; if the attribute is REQUIRED,
-    the record is refused.
+    A value whose name does not represent an attribute is returned under its own name. If several names
+    represent one attribute and their values differ, all these values are left out. If this attribute is
+    REQUIRED, the record is refused.
     """
     renaming = renamings[tuple(values)]
     if renaming is not None:
@@ -303,7 +303,7 @@ def rename(values: Mapping[str, Any], report: Leniency) -> tuple[dict[str, Any],
 
 
 def _identity(value: Any) -> tuple[type, Any]:
-    """Return a key that is the same for equal values, and different for each object and list."""
+    """Return a key that equal scalar values share; each object and each list has its own key."""
     return type(value), id(value) if type(value) in _CONTAINERS else value
 
 
@@ -328,9 +328,9 @@ def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str
 
 
 def _stands_for(name: str, members: Mapping[str, Any]) -> str:
-    """Return the name of the attribute for which a member stands, or else the member's own name.
+    """Return the name of the attribute that a member represents; by default, return the member's own name.
 
-    A member does not stand for an attribute if another member has the exact name of the attribute.
+    A member does not represent an attribute if another member has the exact name of the attribute.
     """
     folded = None if is_name(name) else fold_name(name)
     return name if folded is None or folded in members else folded

@@ -47,7 +47,7 @@ class RunOptions(msgspec.Struct, frozen=True):
         ),
     ] = None
     quiet: Annotated[
-        bool, Option("Print no line for each batch, and no line each minute.", flags="-q --quiet")
+        bool, Option("Print neither a line for each batch nor a line each minute.", flags="-q --quiet")
     ] = False
 
 
@@ -111,7 +111,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
             raise BadUsage(settings.redact(self._place(str(error)))) from None
 
     def to_toml(self) -> str:
-        """Return an options file with these options; raise `BadUsage` for wrong options and secrets."""
+        """Return an options file with these options; raise `BadUsage` for a wrong option or for a secret."""
         settings: Written = {
             **self.file.get(SETTINGS, {}),
             **settings_of_pairs((pair, "-X") for pair in self.pairs),
@@ -142,7 +142,7 @@ def _starting(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[st
 
 
 def _check(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
-    """Raise `ValueError` for options that references and other sources of settings cannot correct."""
+    """Raise `ValueError` for options that are wrong independently of references and of other sources."""
     source, spark = _starting(settings, ("kafka.",)), _starting(settings, ("spark.",))
     _checked({"out": "-", **options}, "-", kafka_options=source, conf=spark)
 

@@ -99,9 +99,9 @@ def command(
     them. For each problem, the command prints what to do. The command starts nothing, and downloads jars only
     with --fetch.
 
-    If commands are named, --fetch downloads only the jars that these commands need if no option is set. A
-    command may be named together with an option, and then jars for the option are downloaded, too. The exit
-    code is 2 if a named command would not work, and 3 if the broker or the registry does not answer.
+    If commands are named, --fetch downloads only the jars that these commands need without options. If a
+    command is named together with an option, the jars for the option are downloaded, too. The exit code is 2
+    if a named command would not work, and 3 if the broker or the registry does not answer.
 
     \b
     cloudevents-kafka doctor
@@ -192,7 +192,10 @@ def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]
 
 
 def _outlook(findings: Mapping[str, Finding], name: str, needs: tuple[str, ...], *, silent: bool) -> str:
-    """Return a text that says whether a command would work; ``silent``: the broker does not answer."""
+    """Return a text that says whether a command would work.
+
+    If ``silent`` is True, the broker does not answer.
+    """
     broker = [_BROKER] if silent and _OF_BROKER & {name, _program(name)} else []
     if missing := [*broker, *_missing(needs, findings)]:
         return f"no: {', '.join(missing)}"

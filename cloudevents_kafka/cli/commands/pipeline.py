@@ -88,8 +88,9 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
     deleted and created again, or the checkpoint belongs to another OUT, the run ends with exit code 2: then
     use a new OUT.
 
-    --backfill writes records that are missing in the tables, such as those before --from latest, up to the
-    next offset of the pipeline. With --to delta or iceberg, the pipeline may run at the same time.
+    --backfill writes records that are missing in the tables, such as the records that --from latest skipped.
+    The backfill ends at the next offset of the pipeline. With --to delta or iceberg, the pipeline may run
+    during the backfill.
 
     -X accepts the settings of the other commands for connecting to brokers (security.protocol, sasl.username,
     ssl.ca.location …), settings of the Java client as kafka.NAME=VALUE, and settings of Spark as
@@ -151,8 +152,8 @@ def _refuse_unknown_topics(
     """Raise `BadUsage` if a topic does not exist; this check runs before the slow start of Spark.
 
     Spark reports all other problems, since the Kafka client of Spark may use other settings. If the
-    pipeline's folder exists, topics are not checked here: the files of earlier runs in the folder say more
-    about a topic that was deleted.
+    pipeline's folder exists, this function does not check topics, because the files of earlier runs in the
+    folder show more about a deleted topic.
     """
     others, java = settings.split("kafka.")
     others = others.split("spark.")[0].split(REGISTRY)[0]

@@ -118,9 +118,10 @@ class _Options(msgspec.Struct, kw_only=True):
 def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     """Send events from JSON lines, or one event from options.
 
-    The lines of FILES or stdin are plain events (CloudEvents in the JSON format, one on each line) or the
-    output of consume. For a line of consume, the same key, headers and value are sent again, byte for byte.
-    If you edit the "event" of a line of consume, the edited event is sent, encoded like the original record.
+    The lines of FILES or stdin are CloudEvents in the JSON format, one on each line, or the output of
+    consume. For a line that consume wrote, produce sends the same key, headers and value again, byte for
+    byte. If you edit the "event" of a line that consume wrote, produce sends the edited event, encoded like
+    the original record.
 
     Waits until the brokers have all records. A bad line is reported with its number and
     skipped; the exit code is then 1.
@@ -255,7 +256,7 @@ def _place(record: Record, options: _Options) -> Record:
 
 @contextmanager
 def _flush_at_end(sender: TopicSender) -> Iterator[None]:
-    """Return a context manager that waits for the brokers, even after an error or the first Ctrl-C."""
+    """Return a context manager that waits for the brokers' answers, even after an error or a first Ctrl-C."""
     try:
         try:
             yield

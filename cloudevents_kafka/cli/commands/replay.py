@@ -175,7 +175,7 @@ class _Replay:
     def _send(
         self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]
     ) -> dict[Partition, int]:
-        """Send records; return the offsets to commit, with which a later run reads unsent records again."""
+        """Send records; return the offsets to commit, so that a later run reads unsent records again."""
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0
             offsets[partition] = min(offset, offsets[partition])

@@ -16,8 +16,8 @@ from cloudevents_kafka.cli.terminal.parameters import FILE
 def command(file: str) -> None:
     """Write the jar of the Java function that decode_events uses.
 
-    decode_events adds the jar by itself, also on Spark Connect. To add the jar once for all sessions, write
-    the jar to FILE, and then either
+    decode_events adds the jar automatically, also on Spark Connect. To add the jar once for all sessions,
+    write the jar to FILE, and then either
 
     \b
     on the client    set spark.sql.catalog.cloudevents_kafka.jar to the path

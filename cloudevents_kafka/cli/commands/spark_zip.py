@@ -15,16 +15,16 @@ from cloudevents_kafka.cli.terminal.parameters import FILE
 def command(file: str) -> None:
     """Write this package to a zip file, for Spark's Python workers that do not have the package.
 
-    If a record is not a valid event in binary mode or in JSON, a job of decode_events needs the package where
-    the job's Python workers run. Write the zip to FILE, and then either
+    If a record is not a valid event in binary mode or in JSON, decode_events needs the package in the Python
+    workers of the Spark job. Write the zip to FILE, and then either
 
     \b
     start Spark with --py-files FILE, or with the setting that this command prints
     or call  spark.sparkContext.addPyFile("FILE")
     or, on Spark Connect,  spark.addArtifacts("FILE", pyfile=True)
 
-    The workers' Python must have msgspec, and what PySpark needs for Arrow (pandas,
-    pyarrow); events in Avro also need fastavro.
+    The Python of the workers must have msgspec and the packages that PySpark needs for Arrow (pandas,
+    pyarrow). Events in Avro also need fastavro.
     """
     from cloudevents_kafka.spark.package_zip import write_zip
 

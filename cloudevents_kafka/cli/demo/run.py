@@ -121,7 +121,10 @@ def _read_file(path: Path, invalid_lines: list[traffic.InvalidLine]) -> Iterator
 def run_checks(
     sent: traffic.TrafficCounts, back: traffic.TrafficCounts, summary: Summary, folder: Path
 ) -> list[Check]:
-    """Return checks that compare sent records with records read back, the pipeline's counts, and files."""
+    """Return checks that compare the sent records with three results.
+
+    These results are the records that were read back, the counts of the pipeline, and the rows in the files.
+    """
     counts = summary.counts
     sent_by_mode = Counter((type_, encoding.split()[0]) for type_, encoding in sent.events.elements())
     in_table = {(type_, mode): n for type_, modes in counts.by_type.items() for mode, n in modes.items()}
@@ -208,7 +211,7 @@ def _event_table(outcome: Outcome) -> str:
     encodings = list(map(str, traffic.ENCODINGS))
 
     def row(type_: str | None) -> list[int]:
-        """Return a row of the table: the counts of events of one type, or of all types for None."""
+        """Return a row of the table: the counts of events of one type; None stands for all types."""
         of_type = {key: n for key, n in sent.items() if type_ in {None, key[0]}}
         by_encoding = [sum(n for key, n in of_type.items() if key[1] == encoding) for encoding in encodings]
         read = sum(n for key, n in back.items() if type_ in {None, key[0]})

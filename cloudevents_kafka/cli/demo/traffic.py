@@ -84,7 +84,8 @@ class TrafficCounts(msgspec.Struct):
     """Numbers of records: events by type and encoding, and other records by verdict and name.
 
     If the records were read back, invalid records are counted by the reason of the error, not by name.
-    ``payloads`` then maps the partition and the offset of an event to the id and the data of this event.
+    After reading back, ``payloads`` maps the partition and the offset of an event to the id and the data of
+    this event.
     """
 
     events: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
@@ -123,7 +124,7 @@ def shop_traffic(seed: int, count: int) -> Iterator[Item]:
 
 
 def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLine]:
-    """Yield the events in JSON lines, each with the next encoding; yield an `InvalidLine` for other lines."""
+    """Yield the event of each JSON line with the next encoding, or an `InvalidLine` for other lines."""
     headers: Headers = [("content-type", content_type_of("json"))]
     turn = 0
     for number, line in enumerate(map(bytes.strip, lines), 1):

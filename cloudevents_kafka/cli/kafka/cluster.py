@@ -1,4 +1,4 @@
-"""The topics of a cluster with offsets, and the consumer groups with members, from the admin client."""
+"""The topics, the offsets and the consumer groups of a cluster, as the admin client returns them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Lag(NamedTuple):
 
 
 def committed(consumer: Consumer, session: BrokerSession, topic: str) -> dict[tuple[str, int], int]:
-    """Return the offsets that the consumer's group has committed in a topic; a missing offset is -1001."""
+    """Return the offsets that the consumer's group has committed in a topic; -1001 stands for no offset."""
     from confluent_kafka import TopicPartition
 
     partitions = [TopicPartition(topic, number) for number in session.partitions(consumer, topic)]

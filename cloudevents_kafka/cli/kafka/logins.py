@@ -28,7 +28,7 @@ CHECK_ISSUER: Final = (
 )
 """Advice about a token that a broker refuses."""
 _NO_SOURCE: Final = (
-    f"{OAUTH} needs a token: set {TOKEN_COMMAND}, or sasl.oauthbearer.method to oidc and its token endpoint"
+    f"{OAUTH} needs a token: set {TOKEN_COMMAND}, or set sasl.oauthbearer.method=oidc and the token endpoint"
 )
 _CHECK_ENDPOINT: Final = (
     "check sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret "
@@ -75,7 +75,10 @@ def has_no_token(reason: str) -> bool:
 
 
 def explain_login(settings: Settings, command: TokenCommand | None, reason: str) -> tuple[str, str]:
-    """Return why a login failed, and advice; without a token, the texts name its endpoint or command."""
+    """Return why a login failed, and advice.
+
+    If the client could not get a token, the texts name the token's endpoint or command.
+    """
     if mechanism(settings.effective) != OAUTH and command is None:
         return reason, "check sasl.username, sasl.password and security.protocol (--show-config)"
     if not has_no_token(reason):
@@ -88,8 +91,8 @@ def explain_login(settings: Settings, command: TokenCommand | None, reason: str)
 def explain_silence(settings: Settings) -> str | None:
     """Return what to check if no broker was contacted and the client does not report an error.
 
-    In two cases, librdkafka does not report an error: if a token endpoint returns an internal error,
-    librdkafka repeats the request for minutes; if no source of tokens is configured, librdkafka waits.
+    In two cases, librdkafka does not report an error. If a token endpoint returns an internal error,
+    librdkafka repeats the request for minutes. If no source of tokens is configured, librdkafka waits.
     """
     effective = settings.effective
     if effective.get("sasl.oauthbearer.method") != "oidc":

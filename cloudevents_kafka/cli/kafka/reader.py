@@ -39,7 +39,10 @@ _BATCH_SECONDS: Final = 0.1  # the time to collect a batch, and the longest dela
 
 
 class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """The type of command-line parameters whose value is a `Position`, which may be ``stored`` or not."""
+    """The type of command-line parameters whose value is a `Position`.
+
+    The position ``stored`` is allowed only if the argument ``stored`` is True.
+    """
 
     name = "position"
 
@@ -61,7 +64,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
         param: click.Parameter,  # noqa: ARG002  # the same
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the named positions; positions that are numbers or times are not completed."""
+        """Return completions with the names of positions; numbers and times have no completions."""
         return [CompletionItem(name) for name in NAMED[: 2 + self._stored] if name.startswith(incomplete)]
 
 
@@ -140,11 +143,11 @@ def check_partitions(topic: str, wanted: Iterable[int], existing: Sequence[int])
 
 
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Topics, their partitions (all partitions if empty), and the start and end positions of reading.
+    """The topics and the partitions to read, and the positions at which reading starts and ends.
 
-    Without ``begin``, reading starts at the offsets of the group; without a group, reading starts at the
-    start of each partition. ``topics`` may contain globs. In addition, all topics whose names match
-    ``topic_pattern`` are read.
+    Without partitions, all partitions are read. Without ``begin``, reading starts at the offsets of the
+    group; without a group, reading starts at the start of each partition. ``topics`` may contain globs. In
+    addition, all topics whose names match ``topic_pattern`` are read.
     """
 
     topics: tuple[str, ...]

@@ -56,7 +56,7 @@ class _Letter:
 
 
 class Resender:
-    """Sends records; ``refused`` counts the refused records, ``failure`` is the error that ended sending."""
+    """Sends records; ``refused`` counts refused records, and ``failure`` is the error that ended sending."""
 
     def __init__(self, sender: TopicSender, report: OnOutcome) -> None:
         """``report`` is called with the position of a record that is not sent, and with the reason."""
@@ -65,9 +65,10 @@ class Resender:
         self.failure: BrokerFailure | None = None
 
     def send(self, records: Iterable[tuple[Record, Record]]) -> list[Record]:
-        """Send the second record of each pair; return the first record of each pair that may be sent later.
+        """Send the second record of each pair.
 
-        The second record of such a pair was neither delivered nor refused, and ``failure`` says why.
+        Return the first record of each pair whose second record was neither delivered nor refused. These
+        pairs may be sent later, and ``failure`` says why they were not sent.
         """
         letters = [_Letter(origin, record) for origin, record in records]
         try:

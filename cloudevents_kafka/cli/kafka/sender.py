@@ -41,7 +41,7 @@ def producer_settings(settings: Settings, command: str, defaults: Mapping[str, s
     """Return the settings for a command's producer, with defaults that the user's settings override.
 
     By default, the client preserves the order of records, and a retry does not write a record twice. The
-    user's settings can exclude both guarantees.
+    user's settings can turn off both the order and the protection against repeated records.
     """
     chosen = settings.effective
     limited = chosen.keys() & _IDEMPOTENT
@@ -55,8 +55,8 @@ class TopicSender:
 
     ``report`` is called with the origin (file and line) of each undelivered record and the reason.
     ``on_delivered`` is called with the position of each delivered record, such as ``orders[0]@17``. If one of
-    these functions raises an `OSError`, neither function is called again. Then `send` and `poll` raise this
-    error, and `flush` raises it after waiting for the answers.
+    these functions raises an `OSError`, neither function is called again. The methods `send` and `poll` then
+    raise this `OSError`, and `flush` raises it after waiting for the answers.
     """
 
     def __init__(
@@ -90,10 +90,11 @@ class TopicSender:
         return "".join(f"; {advice}" for advice in dict.fromkeys(known))
 
     def check_topic(self, topic: str, partition: int | None = None) -> None:
-        """Raise `BadUsage` for an invalid or missing topic or partition, `BrokerFailure` for a refused topic.
+        """Raise an error for a topic or a partition to which a record cannot be sent.
 
-        Each topic is looked up only once. If the user is not allowed to describe a topic, no error is raised,
-        because sending to the topic may be allowed.
+        Raises `BadUsage` if the topic or the partition is invalid or does not exist, and `BrokerFailure` if
+        the broker refuses the topic. Each topic is looked up only once. If the user is not allowed to
+        describe a topic, no error is raised, because sending to the topic may be allowed.
         """
         if topic not in self._topics:
             try:
@@ -117,8 +118,9 @@ class TopicSender:
         """Send a record to its topic; if the client's queue is full, wait.
 
         If ``on_answer`` is passed, it is called with the error of the record, or with None after the
-        delivery. ``report`` is then not called for the record. Raises `BadUsage` if the topic or the
-        partition does not exist, and `BrokerFailure` if no broker answers within the timeout.
+        delivery. If ``on_answer`` is passed, ``report`` is not called for the record. Raises `BadUsage` if
+        the topic or the partition does not exist, and `BrokerFailure` if no broker answers within the
+        timeout.
         """
         self.check_topic(record.topic or "", record.partition)
 

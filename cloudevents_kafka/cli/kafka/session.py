@@ -132,7 +132,10 @@ class BrokerSession:
         raise BadUsage(f"the client does not accept these settings: {self._settings.redact(reason)}")
 
     def _check_token(self) -> None:
-        """Run the token command once, and raise its error; the client would wait without reporting it."""
+        """Run the token command once, and raise its error.
+
+        Without this check, the client would wait and would not report the error.
+        """
         if self._tokens is None:
             return
         from cloudevents_kafka.clients.oauth import TokenError

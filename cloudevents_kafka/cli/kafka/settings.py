@@ -18,7 +18,8 @@ The value of a secret can be read from a file: write ``name@=path`` in a propert
 ``CE_KAFKA_SASL_PASSWORD_FILE=path``. Line ends at the end of this file are not part of the secret.
 
 Output and errors contain only values that `redaction` lists as harmless. By mistake, a user may write a
-secret as a setting without ``=``, or in place of a file name. So these texts are not shown either.
+secret as a setting without ``=``, or in place of a file name. Therefore, errors show neither a setting
+without ``=`` nor the name of a file from which a value is read.
 """
 
 from __future__ import annotations
@@ -99,7 +100,10 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The checked addresses of the first brokers. Raises `BadUsage` if addresses are missing or wrong."""
+        """The checked addresses of the bootstrap brokers.
+
+        Raises `BadUsage` if addresses are missing or wrong.
+        """
         servers = self.named_servers
         if not servers:
             raise BadUsage(_NO_BROKER)
@@ -120,7 +124,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def named_servers(self) -> str | None:
-        """The unchecked addresses of the first brokers; None if there are no addresses."""
+        """The unchecked addresses of the bootstrap brokers; None if no addresses are set."""
         return self.effective.get("bootstrap.servers") or self.effective.get("metadata.broker.list")
 
     def check(self, *, show: bool, broker: bool = True, **missing: object) -> None:
@@ -261,7 +265,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
         name = name.removesuffix(".file") if from_file else _WITH_UNDERSCORE.get(name, name)
         check_name(name, variable)
         if not is_utf8(value) and not from_file:  # librdkafka aborts the process for such a group.id
-            raise BadUsage(f"{variable} is not UTF-8, as settings must be")
+            raise BadUsage(f"{variable} must be UTF-8, like all settings")
         settings[name] = read_value(value, variable) if from_file else value
     return settings
 

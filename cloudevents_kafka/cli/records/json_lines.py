@@ -12,18 +12,18 @@ r"""JSON lines: the format that `consume` writes and `produce` reads, one JSON o
                  ["trace", {"base64": "/wA="}], ["note", null]],
      "value": "{\"total\": 12.50}"}
 
-``key``, ``headers`` and ``value`` represent the exact record: bytes are written as text if they are UTF-8
-without NUL, else as ``{"base64": …}``; null is written as null (a tombstone has the value null, and an empty
-value is ``""``). ``headers`` contains all headers in order, with repeats. ``timestamp`` is in milliseconds
-since the epoch, or null.
+``key``, ``headers`` and ``value`` represent the exact record. Bytes are written as text if they are UTF-8
+without NUL, and otherwise as ``{"base64": …}``. Null is written as null: a tombstone has the value null, and
+an empty value is ``""``. ``headers`` contains all headers in order, with repeats. ``timestamp`` is in
+milliseconds since the epoch, or null.
 
 ``mode``, ``format`` and ``event`` represent the decoded event. The mode is ``binary`` or ``structured``;
 ``format`` is present if the mode is ``structured``. ``event`` is in the JSON event format; the text of its
 ``data`` is unchanged, except that line ends between tokens become spaces. JSON data that parsers refuse,
 because of a lone surrogate or deep nesting, is written as ``data_base64``. With --lenient, ``tolerated``
 lists the problems that were tolerated. ``left_out`` lists, in order, the names and the complete values of
-attributes that were left out of the event. Such a value is text, or ``{"base64": …}`` if it is not UTF-8. For
-a record that is not an event, the line contains ``error`` instead of these members::
+attributes that were left out of the event. A value in ``left_out`` is text, or ``{"base64": …}`` if the value
+is not UTF-8. For a record that is not an event, the line contains ``error`` instead of these members::
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
 
@@ -31,9 +31,9 @@ With --schema-registry, the line also contains ``decoded``, the data as decoded 
 ``decode_error``, the reason why the data cannot be decoded.
 
 The command `produce` sends the same bytes again, for any record. If the ``event`` of a line differs from the
-line's record, the event was edited. Then the edited event is sent with the mode, the key and the other
-headers of the record. Tools such as jq convert numbers to doubles; this conversion alone does not count as an
-edit. A line without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as
+line's record, the event was edited. An edited event is sent with the mode, the key and the other headers of
+the record. Tools such as jq convert numbers to doubles; this conversion alone does not count as an edit. A
+line without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as
 additional headers.
 
 The command `produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
@@ -69,7 +69,10 @@ _decode: Final = msgspec.json.Decoder().decode
 # In strings, control characters "MUST be escaped" (RFC 8259, 7): these bytes are only between tokens.
 _SPACES: Final = bytes.maketrans(b"\n\r\t", b"   ")
 _MAX_DEPTH: Final = 1_000
-"""The deepest nesting of JSON in a line; since Python 3.14, msgspec reads more if the stack allows it."""
+"""The deepest nesting of JSON in a line.
+
+Since Python 3.14, msgspec reads deeper JSON if the stack allows it.
+"""
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _NOT_BRACKETS: Final = bytes({*range(256)} - {*b"[]{}"})
 _PARSER_ERRORS: Final = (msgspec.MsgspecError, RecursionError)
@@ -240,7 +243,10 @@ def read_line(text: bytes) -> JsonLine:
 
 
 def read_record(text: bytes) -> Record:
-    """Return the record in a line without reading its event. Raises `BadLine` if there is no record."""
+    """Return the record in a line without reading its event.
+
+    Raises `BadLine` if the line does not contain a record.
+    """
     members = _members(text.strip())
     if not members.keys() & {"value", "headers", "key"}:
         raise BadLine('the line is not a record: it has no "value", "headers" or "key"')
@@ -298,7 +304,10 @@ def _integer(members: dict[str, Any], name: str, *, bits: int) -> int | None:
 
 
 def bytes_from_json(value: Any, name: str) -> bytes | None:
-    """Return the bytes for JSON from `bytes_to_json`, or for ``{"hex": …}``. Raises `BadLine` otherwise."""
+    """Return the bytes that JSON represents.
+
+    The JSON is a result of `bytes_to_json`, or has the form ``{"hex": …}``. Raises `BadLine` for other JSON.
+    """
     if value is None:
         return None
     if isinstance(value, str):

@@ -51,7 +51,10 @@ class RegistryData:
         self._readers: dict[str, _Read] = {}
 
     def __call__(self, item: Decoded) -> dict[str, Any]:
-        """Return ``decoded``, the data as JSON, or ``decode_error``; {} for data without a schema id."""
+        """Return a member ``decoded`` with the data as JSON, or a member ``decode_error``.
+
+        For data without a schema id, return {}.
+        """
         payload = item.event.payload or b""
         header = next((value for name, value in item.record.headers if name == _HEADER and value), None)
         if header is None and payload[:1] not in (b"\0", b"\1"):
@@ -101,7 +104,7 @@ class RegistryData:
 
 
 def _with_names(value: Any) -> Any:
-    """Return data in which names replace NaN and infinities, as in Avro's JSON; JSON cannot express these."""
+    """Return data in which the names of Avro's JSON replace NaN and infinities, which are not JSON."""
     if isinstance(value, float):
         return _NAMES.get(str(value), value)
     if isinstance(value, dict):

@@ -33,10 +33,10 @@ def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
     """Return the record to send for a line.
 
     The line's event is encoded if the line does not contain an exact record, if the event was edited, or if
-    another mode or format is requested. Otherwise, the result is the exact record, with the key and the
-    additional headers of ``overrides``. If the record is not an event, only the key and the headers can be
-    overridden. Raises `EncodeError` if the event cannot be encoded, and `InvalidEvent` if the line's event
-    breaks a rule.
+    another mode or format is requested. If none of these conditions is true, the result is the exact record,
+    with the key and the additional headers of ``overrides``. If the record is not an event, only the key and
+    the headers can be overridden. Raises `EncodeError` if the event cannot be encoded, and `InvalidEvent` if
+    the line's event breaks a rule.
     """
     if not line.exact:
         return encode_event(line.event(), line, overrides)
@@ -91,7 +91,7 @@ def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> R
 
 
 def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) -> Record:
-    """Return a record whose key and additional headers are those in ``overrides``."""
+    """Return a record with the key and the additional headers of ``overrides``."""
     key = overrides.key
     if key is None and overrides.key_mapper is not None and event is not None:
         mapped = overrides.key_mapper(event)  # K-14: the mapper "MUST NOT modify the CloudEvent"

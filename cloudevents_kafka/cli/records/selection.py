@@ -112,12 +112,13 @@ filter_options: Final = option_group(
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter: a record must meet all conditions. The options in `filter_options` have the same names.
+    """A filter: a record must meet all conditions.
 
-    ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are lists of globs. In each list that is not
-    empty, at least one glob must match. ``where`` contains pairs of an attribute name and the attribute's
-    exact text. ``headers`` contains pairs of a header name and a value, where None matches any value.
-    ``verdicts`` contains some of `VERDICTS`. If ``verdicts`` is not empty, one of these verdicts must match.
+    The options in `filter_options` have the same names as the fields of this class. ``types``, ``sources``,
+    ``subjects``, ``keys`` and ``values`` are lists of globs. In each list that is not empty, at least one
+    glob must match. ``where`` contains pairs of an attribute name and the attribute's exact text. ``headers``
+    contains pairs of a header name and a value, where None matches any value. ``verdicts`` contains some of
+    `VERDICTS`. If ``verdicts`` is not empty, one of these verdicts must match.
     """
 
     types: Sequence[str] = ()

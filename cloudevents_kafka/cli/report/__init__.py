@@ -1,1 +1,1 @@
-"""The page that ``report`` writes: `page` builds the page, `figures` draws, and `html` creates elements."""
+"""The page that ``report`` writes: `page` builds it, `figures` draws charts, and `html` creates elements."""

@@ -34,7 +34,7 @@ def shown(text: str, longest: int = 120) -> str:
 
 
 def document(title: str, style: str, *body: ET.Element) -> str:
-    """Return a page that does not load or run anything: its content policy allows only this style."""
+    """Return a page that loads and runs nothing: its content security policy allows only ``style``."""
     digest = b64encode(sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     head = h(

@@ -39,10 +39,10 @@ class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no g
 
 
 class _Switch(click.Option):
-    """A flag whose opposite flag can override an options file; help omits the opposite flag."""
+    """A flag whose opposite flag can override an options file; the help does not show the opposite flag."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the names and the help."""
+        """Return the names of the flag and its help text."""
         record = super().get_help_record(ctx)
         return record and (", ".join(sorted(self.opts, key=len)), record[1])
 

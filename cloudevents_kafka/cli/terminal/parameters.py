@@ -21,7 +21,7 @@ from cloudevents_kafka.cli.terminal.errors import BadUsage
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Context = click.Context | None
 _Parameter = click.Parameter | None
-_NOT_UTF8: Final = "it is not UTF-8, as text must be"
+_NOT_UTF8: Final = "the text must be UTF-8"
 _MAX_SECONDS: Final = 2_000_000  # 23 days: clients and sockets count milliseconds in 31 bits
 
 
@@ -145,7 +145,10 @@ def is_utf8(text: str) -> bool:
 
 
 def require_utf8(command: click.Command) -> None:
-    """Make the parameters of a command refuse text that is not UTF-8, except parameters of another type."""
+    """Make the text parameters of a command refuse text that is not UTF-8.
+
+    Parameters of another type do not change.
+    """
     for parameter in command.params:
         if parameter.type is click.STRING:
             parameter.type = TEXT

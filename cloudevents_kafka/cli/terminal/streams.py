@@ -3,8 +3,8 @@ r"""Standard streams that accept any text, errors of writing to stdout, and a ru
 A character that the encoding of stdout or stderr does not contain is written as an escape such as ``\u2026``.
 
 If the file descriptor of a standard stream is closed at the start, Python sets the stream to None. The next
-file or socket that is opened then receives this descriptor. Therefore `standard_streams` opens such a stream
-on the null device: reading stdin and writing to stdout then fail with the error of the operating system, and
+file or socket that is opened then receives this descriptor. Therefore, `standard_streams` opens such a stream
+on the null device. Reading stdin and writing to stdout then fail with the error of the operating system, and
 stderr discards its output.
 """
 
@@ -87,8 +87,8 @@ class _WholeWriter(io.BufferedWriter):
 def _writing_all(stream: TextIO) -> TextIO:
     """Return a stream that writes all of its text, or raises an error.
 
-    With ``PYTHONUNBUFFERED``, if the reader of a pipe leaves or a signal arrives during a write, Python's
-    stream writes only a part, and does not raise an error.
+    With ``PYTHONUNBUFFERED``, Python's stream may write only a part of a text and raise no error, if the
+    reader of a pipe leaves or a signal arrives during the write.
     """
     raw = getattr(stream, "buffer", None)
     if not (isinstance(stream, io.TextIOWrapper) and isinstance(raw, io.RawIOBase)):
@@ -110,7 +110,7 @@ def _escaping(stream: TextIO) -> TextIO:
 
 
 def _open_null(flags: int, mode: str) -> TextIO:
-    """Return a stream on the null device; it receives the file descriptor of the closed stream."""
+    """Open the null device, which receives the closed stream's file descriptor; return the new stream."""
     return open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]  # it is text
 
 

@@ -86,9 +86,9 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_words(text: str, width: int) -> str:
-    """Return a text cut to a width, as `fit` does, but between two words if possible.
+    """Return a text cut to a width like the result of `fit`, but between two words if possible.
 
-    The cut is between two words only if the text before it fills more than three quarters of the width.
+    The cut is between two words only if the text before the cut fills more than three quarters of the width.
     """
     fitted = fit(text, width)
     kept = fitted[:-1].rpartition(" ")[0].rstrip()

@@ -1,4 +1,7 @@
-"""The connection to a broker: options, capture file, and client errors; `_login` reads the login."""
+"""The connection to a broker: its options, the capture file, and the errors of the client.
+
+The module `_login` reads the login.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connection_options(command: _Decorated) -> _Decorated:
-    """Return a command that has the connection options and receives these as the argument ``connection``."""
+    """Return a command that has the connection options, and receives them as the argument ``connection``."""
 
     @wraps(command)
     def with_connection(*, trace: str | None, timeout: float, show_config: bool, **options: Any) -> Any:

@@ -80,7 +80,7 @@ def _lines(frame: Frame, form: Form) -> Iterator[str]:
 
 
 def _abridged(frame: explain.ExplainedFrame) -> explain.ExplainedFrame:
-    """Return a frame with only its first and last fields, first problems, and the first bytes of fields."""
+    """Return a shortened frame: its first and last fields, first problems, and the first bytes of fields."""
     fields, problems = frame.fields, frame.problems
     if len(omitted := fields[_SHOWN:-_SHOWN]) > 1:
         first, last, count = omitted[0], omitted[-1], len(omitted)

@@ -119,7 +119,10 @@ def _trusted(effective: Mapping[str, str], name: str) -> ssl.SSLContext | None:
 
 
 def _mechanism(effective: Mapping[str, str]) -> str:
-    """Return the SASL mechanism that is set, or OAUTHBEARER for a token command, or an empty text."""
+    """Return the SASL mechanism that is set.
+
+    If no mechanism is set, return OAUTHBEARER if a token command is set, and otherwise an empty text.
+    """
     return mechanism(effective).upper() or (OAUTH if effective.get(TOKEN_COMMAND) else "")
 
 

@@ -18,8 +18,8 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.schema import Versions
 
 _NOT_LISTED: Final = (
-    "does not list its API versions (brokers 0.8 and 0.9 never list them); "
-    "the versions that both of these brokers support are shown (groups since 0.9)"
+    "does not list its API versions, like every broker of Kafka 0.8 or 0.9; "
+    "the versions that Kafka 0.8 and 0.9 both support are shown (groups since 0.9)"
 )
 
 
@@ -48,7 +48,7 @@ def command(connection: ConnectionOptions, output: str) -> None:
 
 
 def _rows(broker: Mapping[int, Versions]) -> list[dict[str, Any]]:
-    """Return a row for each API: the versions of the broker and of this library, or ``""`` for no version."""
+    """Return a row for each API: the versions of the broker and of this library; ``""`` means no version."""
 
     def row(key: int) -> dict[str, Any]:
         of_broker, of_client = broker.get(key), CLIENT_VERSIONS.get(key)

@@ -62,18 +62,20 @@ def command(
 ) -> None:
     """Explain frames field by field: position, bytes, path, type, value.
 
-    On a terminal, fields are an indented tree, each on one line that fits the width; a
-    value that does not fit ends with "…". Elsewhere, fields are a table with full paths.
+    On a terminal, the fields are printed as an indented tree, with one field on each line. A value that does
+    not fit the width ends with "…". If stdout is not a terminal, the fields are printed as a table with full
+    paths.
 
-    FILE, or stdin, has one frame on each line, in hexadecimal digits, with or without the size field (#
-    starts a comment). Or FILE is a capture that --trace or Client(trace=…) wrote: each response is decoded in
-    the version of its request. A response that is not in a capture does not say to which API it belongs: set
-    --response, --api and --version. With --v07, set --response and --api.
+    FILE or stdin contains one frame on each line, in hexadecimal digits, with or without the size field. The
+    character # starts a comment. FILE may also be a capture that --trace or Client(trace=…) wrote. Each
+    response in a capture is decoded in the version of its request. If a response is not in a capture, its API
+    is unknown: set --response, --api and --version. With --v07, set --response and --api.
 
     Compressed records are decompressed; their positions count from the start of the decompressed bytes. If a
     frame is malformed, its readable fields are printed, then the position and the reason of the error. The
-    exit code is then 1. If a malformed frame has many fields, those in the middle are left out. Long fields
-    are cut to 256 bytes. After 1 MiB of output for malformed frames, further malformed frames are left out.
+    exit code is then 1. If a malformed frame has many fields, the fields in the middle are left out. Long
+    fields are cut to 256 bytes. After 1 MiB of output for malformed frames, further malformed frames are left
+    out.
 
     \b
     cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
@@ -104,7 +106,7 @@ def command(
         print_message(f"{more} not printed, because 1 MiB of bad frames was printed before")
     if not frames:
         raise BadUsage(
-            "a frame is missing: pass digits or a capture in FILE or on stdin, or digits with --hex"
+            "a frame is missing: pass frames or a capture in FILE or on stdin, or pass --hex DIGITS"
         )
     ctx.exit(BAD_DATA if bad else 0)
 

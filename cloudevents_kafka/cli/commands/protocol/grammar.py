@@ -22,9 +22,9 @@ from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 def command(name: str | None, versions: tuple[str, ...]) -> None:
     """Print the grammar of a message, in the notation of the 0.8 guide.
 
-    NAME is a message, such as MetadataResponse, or an API: then both messages of the API are printed. Without
-    NAME, all names are listed. VERSIONS are numbers or ranges, such as 0 or 3-5. By default, all versions are
-    printed; versions with equal grammars are grouped.
+    NAME is a message, such as MetadataResponse, or an API. For an API, its request and its response are
+    printed. Without NAME, all names are listed. VERSIONS are numbers or ranges, such as 0 or 3-5. By default,
+    all versions are printed; versions with equal grammars are grouped.
 
     \b
     cloudevents-kafka protocol grammar MetadataRequest 0
@@ -86,5 +86,5 @@ def _parse_range(text: str) -> Versions:
         raise BadUsage(f"a version must be a number, such as 3, or a range, such as 0-2, got {text!r}")
     range_ = Versions(int(first), int(last or first))
     if range_.first > range_.last:
-        raise BadUsage(f"the first version of a range must not be above its last, got {text}")
+        raise BadUsage(f"the first version of a range must not be above the last version, got {text}")
     return range_

@@ -15,7 +15,7 @@ from cloudevents_kafka.cli.app import LazyGroup
 COMMANDS: Final = {
     "optimize": "Join small files into larger ones.",
     "vacuum": "Delete files that no recent version needs.",
-    "replay": "Read the quarantine again, and write what is an event now.",
+    "replay": "Read the quarantine again, and write the records that are now events.",
 }
 
 

@@ -56,7 +56,7 @@ def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, An
 
 @contextmanager
 def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
-    """Return a context manager that yields Spark's settings in ``-X`` and converts errors to exit codes."""
+    """Return a context manager that yields Spark settings from ``-X``, and converts errors to exit codes."""
     from cloudevents_kafka.spark import pipeline
     from cloudevents_kafka.spark.table_formats import NoTableFormat
 
@@ -81,7 +81,10 @@ def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
 
 
 def _formats(options: dict[str, Any]) -> Iterator[Check]:
-    """Yield a check for each table format that is needed; the action reports a wrong folder."""
+    """Yield a check for each table format that is needed.
+
+    The function ignores a wrong folder, because the command's action reports the folder later.
+    """
     from cloudevents_kafka.spark.pipeline import WrongTable
     from cloudevents_kafka.spark.pipeline.maintenance import needed_formats
 

@@ -24,8 +24,8 @@ def command(sort_by: str | None, **options: Any) -> None:
     Prints the number of files of each table before and after. The old files stay for readers of older
     versions until "table vacuum" deletes the old files.
 
-    A pipeline may write to the tables meanwhile. If a table is in a local folder, the pipeline waits with its
-    commit until the table is optimized, but at most 5 minutes.
+    A pipeline may write to the tables at the same time. If a table is in a local folder, the pipeline waits
+    with its commit until the table is optimized, but at most 5 minutes.
     """
     from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
 

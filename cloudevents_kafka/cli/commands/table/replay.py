@@ -48,10 +48,10 @@ def command(
 ) -> None:
     """Read records of the quarantine again, and write each record that is now an event to its table.
 
-    A record is chosen if it matches all options from --verdict to --where. The function of --mend may change
-    the record. This version of the library then reads the changed record. If the function returns None, the
-    record stays in the quarantine. The module of the function may be in the working directory. Data is
-    decoded with the schemas of the pipeline's last batch, or with the schemas of --schema.
+    A record is chosen if it matches all options from --verdict to --where. The function that --mend names may
+    change the record. This version of the library then reads the changed record. If the function returns
+    None, the record stays in the quarantine. The module of the function may be in the working directory. Data
+    is decoded with the schemas that --schema names, or else with the schemas of the pipeline's last batch.
 
     Without --apply, the command only counts, by verdict and reason, the records that would be written to
     tables. With --apply, each event is written once to its table, with the topic, partition, offset and
@@ -59,7 +59,8 @@ def command(
     the records that an earlier replay has written to tables, and tries all other records again. If the
     command was killed, run it again: it first finishes the replay that was killed.
 
-    A pipeline may run at the same time with Delta and Iceberg, but not with Parquet.
+    A pipeline for Delta or Iceberg may run at the same time as this command, but a pipeline for Parquet may
+    not.
     """
     require("table", packages("spark"), java)
     from cloudevents_kafka.spark.pipeline import replay_quarantine

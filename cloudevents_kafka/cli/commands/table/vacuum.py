@@ -20,7 +20,7 @@ from cloudevents_kafka.cli.commands.table._options import maintain, table_option
     help="Keep the versions of the last HOURS hours for readers.",
 )
 def command(**options: Any) -> None:
-    """Delete the files of Delta and Iceberg tables that no recent version needs.
+    """Delete the files that no recent version of a Delta or Iceberg table needs.
 
     Runs the format's own procedure: VACUUM for Delta, expire_snapshots and
     remove_orphan_files for Iceberg. Prints the number of files of each table in storage

@@ -236,7 +236,7 @@ def test_any_lines(run, given):
             ["--hex", ASK, "--response", "--api", "Nope", "--version", "1"],
             "--api must be the name of an API or its key",
         ),
-        (["--hex", ""], "a frame is missing: pass digits"),
+        (["--hex", ""], "a frame is missing: pass frames"),
         (["/no/such/file"], "cannot read /no/such/file: No such file"),
     ],
 )

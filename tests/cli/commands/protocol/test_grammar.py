@@ -62,7 +62,7 @@ def test_names(run):
         (["Metadata", "99"], "MetadataRequest has versions 0-13, got 99"),
         (["Metadata", "0-99"], "MetadataRequest has versions 0-13, got 0-99"),
         (["Metadata", "x"], "a version must be a number, such as 3, or a range, such as 0-2, got 'x'"),
-        (["Metadata", "3-1"], "must not be above its last, got 3-1"),
+        (["Metadata", "3-1"], "must not be above the last version, got 3-1"),
         (["Metadata", "1" * 5000], "a version must be a number"),
     ],
 )
