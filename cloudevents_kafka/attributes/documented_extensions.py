@@ -87,7 +87,7 @@ def _document(
 ) -> dict[str, Extension]:
     """Return the attributes of one extension document.
 
-    An event with one of these attributes must also have all attributes in ``required``.
+    An event with one of the returned attributes must also have all attributes in ``required``.
     """
     return {
         name: Extension(type_, tuple(rules), tuple(needed for needed in required if needed != name), clause)

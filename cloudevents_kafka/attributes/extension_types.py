@@ -42,8 +42,8 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     these names to checks. The table also caches names; a new table starts with empty caches. ``header_names``
     maps the name of a header to the name of its attribute, or to None if the attribute has rules.
     ``header_checks`` maps the name of a header to its attribute and the attribute's check, if the attribute
-    has rules. ``corrections`` maps the name of an attribute to a dictionary. This dictionary maps invalid
-    texts of the attribute to their corrections.
+    has rules. ``corrections`` maps the name of an attribute to a dictionary. Each dictionary in
+    ``corrections`` maps invalid texts of an attribute to their corrections.
     """
 
     extensions: Mapping[str, Extension]
@@ -77,12 +77,12 @@ def register_extension(
 ) -> None:
     """Register the type of an extension attribute in this process.
 
-    In events of every mode and format, ``event[name]`` then has the registered type. An event is invalid if
-    the value has a different type, if the function ``accepts`` returns false or raises an exception, or if
-    one of the attributes in ``needs`` is missing. In error messages, the text ``rule`` describes the values
-    that ``accepts`` allows. Registering a name again replaces the earlier registration of the name. Raises
-    `ValueError` if the name or a name in ``needs`` is invalid, and `TypeError` if an argument has a wrong
-    type.
+    After the registration, ``event[name]`` has the registered type in events of every mode and format. An
+    event is invalid if the value has a different type, if the function ``accepts`` returns false or raises an
+    exception, or if one of the attributes in ``needs`` is missing. In error messages, the text ``rule``
+    describes the values that ``accepts`` allows. Registering a name again replaces the earlier registration
+    of the name. Raises `ValueError` if the name or a name in ``needs`` is invalid, and `TypeError` if an
+    argument has a wrong type.
 
     Examples:
         >>> from cloudevents_kafka import AttributeType, Event, InvalidEvent, register_extension
@@ -152,7 +152,7 @@ def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
 
 
 def find_extension(name: str) -> Extension | None:
-    """Return the type and rules of an extension, or None if it is unknown."""
+    """Return the type and rules of an extension, or None if the extension is unknown."""
     return current.table.extensions.get(name)
 
 

@@ -53,7 +53,7 @@ class MediaType(msgspec.Struct, frozen=True):
     ``charset`` is the value of the parameter ``charset``, or None. ``utf8`` says whether text of this type is
     UTF-8, and ``ascii`` says whether such text must be ASCII. ``format`` is the suffix of an event format,
     such as ``"json"`` in ``application/cloudevents+json``, or None. ``cloudevents`` says whether the text
-    starts like the media type of an event, and ``batch`` says whether it starts like the media type of a
+    starts like the media type of an event. ``batch`` says whether the text starts like the media type of a
     batch of events (Kafka binding 3).
     """
 

@@ -107,8 +107,9 @@ def to_utc_seconds(text: str) -> str:
 def to_epoch(text: str) -> tuple[int, int]:
     """Return a timestamp as two numbers: the seconds since the epoch, and the nanoseconds of the second.
 
-    Raises `ValueError` with the reason if these two numbers cannot express the instant. Such an instant is a
-    leap second, has digits below a nanosecond, or lies before the year 1 or after the year 9999 in UTC.
+    Raises `ValueError` with the reason if the two numbers cannot express the instant. The two numbers cannot
+    express a leap second, digits below a nanosecond, or an instant before the year 1 or after the year 9999
+    in UTC.
     """
     if len(text) <= _MICROSECONDS and text[10:11] == "T" and text[-1:] == "Z" and "\\" not in text:
         try:  # the common form, which `is_timestamp` reads in this way, too

@@ -179,7 +179,7 @@ def native_type(value: object) -> AttributeType:
 
 
 def has_type(value: object, attribute_type: AttributeType) -> bool:
-    """Return whether a value has this type; a value that is a text must also be a valid String."""
+    """Return whether a value has the attribute type; a value that is a text must also be a valid String."""
     row = TYPES[attribute_type]
     if row.python is not str:
         return type(value) is row.python and (row.python is not int or value in INTEGER_RANGE)

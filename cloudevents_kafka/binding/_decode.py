@@ -3,7 +3,8 @@
 `from_record` raises an error for a record that is not a valid event; `decode` returns `Decoded` or
 `Undecodable`, so that one bad record does not stop a loop. If `_valid` cannot read a record, four steps
 follow. The content mode is found from the headers, and the bytes are split into attributes and data.
-`lenient` reading, if requested, accepts deviations. Then the rules decide whether the record is an event.
+`lenient` reading, if requested, accepts deviations. In the last step, the rules decide whether the record is
+an event.
 """
 
 from __future__ import annotations

@@ -301,8 +301,8 @@ def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Heade
     """Return the headers of ``like``; each written header replaces the headers with the same name.
 
     Written headers whose names are not in ``like`` are last. If the content mode does not change, headers
-    with a null value stay, although the event does not have these attributes. The header ce_datacontenttype,
-    a copy of the content-type, stays if it equals the written content-type.
+    with a null value stay, although the event does not have the attributes of these headers. The header
+    ce_datacontenttype, a copy of the content-type, stays if it equals the written content-type.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))

@@ -1,9 +1,10 @@
 """Write a changed event into the record that was read leniently; keep the values that reading left out.
 
-Several headers or members may represent the same attribute. Only one of these headers or members was read.
-The new value of the attribute replaces the header or member that was read, and is written under the exact
-name. Headers and members that were left out are kept, even if no attribute has their name. If an attribute
-was read and then removed from the event, all headers or members that represent the attribute are removed.
+Several headers or members may represent the same attribute. Lenient reading has read only one of the headers
+or members of an attribute. The new value of the attribute replaces the header or member that was read, and is
+written under the exact name. Headers and members that were left out are kept, even if no attribute has their
+name. If an attribute was read and then removed from the event, all headers or members that represent the
+attribute are removed.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class InvalidContentType(InvalidEvent):
 def check_content_type(record: Record, media: MediaType) -> None:
     """Raise `InvalidContentType` if the content-type header occurs twice or is not UTF-8.
 
-    If the header occurs twice with the same content, the format is known. Then the error also reports what is
+    If the header occurs twice with the same content, the format is known, and the error also reports what is
     wrong in the record's value.
     """
     values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]

@@ -44,8 +44,8 @@ def read_valid(record: Record, lenient: bool) -> Event | Unread:  # noqa: FBT001
     """Return the event of a valid record, or the readable parts of an invalid record.
 
     With ``lenient``, a header whose name nearly matches a header name of binary mode also makes a record
-    invalid. Strict reading ignores such a header, but lenient reading treats the header as an attribute. Each
-    value is decoded at most once.
+    invalid. Strict reading ignores a header with a nearly matching name, but lenient reading treats the
+    header as an attribute. Each value is decoded at most once.
     """
     headers = record.headers
     match headers:  # faster than len()

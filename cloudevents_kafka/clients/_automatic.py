@@ -3,14 +3,14 @@
 While a record is unfinished, the group's committed offset must not be after this record: otherwise, a crash
 would lose the record. A Kafka client that this library made from settings never commits automatically. A
 Kafka client that the user passed may commit automatically if it stores the offsets of the records that it
-returns. Such a client does not show whether it commits, so the group's committed offsets are requested while
-any record is unfinished. If a new committed offset is after an unfinished record, and the offset's metadata
-does not show that a run committed this offset, the group's offset is set back at once. If the group accepts
-the earlier offset, the partition belongs to this member, and an error is raised. The error may be wrong in
-one case: another member owned the partition for less than a second, and the client was not subscribed with
-this library. A run logs a warning if the client was not subscribed with this library. Before the error is
-raised, the client's partitions are assigned again, so that the client forgets the offsets that it would
-commit next.
+returns. A client that the user passed does not show whether it commits, so the group's committed offsets are
+requested while any record is unfinished. If a new committed offset is after an unfinished record, and the
+offset's metadata does not show that a run committed this offset, the group's offset is set back at once. If
+the group accepts the earlier offset, the partition belongs to this member, and an error is raised. The error
+may be wrong in one case: another member owned the partition for less than a second, and the client was not
+subscribed with this library. A run logs a warning if the client was not subscribed with this library. Before
+the error is raised, the client's partitions are assigned again, so that the client forgets the offsets that
+it would commit next.
 """
 
 from __future__ import annotations

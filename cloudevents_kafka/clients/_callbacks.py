@@ -5,7 +5,7 @@ function called the client from such a callback, the process would end (confluen
 only one call for each thread). So a delivery report only adds functions to a queue, and a thread calls these
 functions after its call of the client has returned. One thread at a time calls the queued functions, in the
 order of the reports. Any thread may call a queued function, so ``sys.exit`` in such a function is logged as
-an error, and does not end the program. A thread that calls these functions owns no lock that another thread
+an error, and does not end the program. A thread that calls queued functions owns no lock that another thread
 needs for its own work.
 """
 

@@ -29,10 +29,10 @@ def close_before(
 ) -> None:
     """Close a client so that the group continues at the first unread records.
 
-    ``unread`` is a function that returns the offsets of these records. ``sought`` lists the offsets of
-    earlier calls of ``seek``. An offset in ``sought`` is used only if no record of its partition was read
-    after the ``seek``. If ``is_away`` is true, the broker did not answer an earlier request, and the client
-    waits one second instead of five for the next answer.
+    ``unread`` is a function that returns the offsets of the first unread records. ``sought`` lists the
+    offsets of earlier calls of ``seek``. An offset in ``sought`` is used only if no record of its partition
+    was read after the ``seek``. If ``is_away`` is true, the broker did not answer an earlier request, and the
+    client waits one second instead of five for the next answer.
     """
     close = leave
     try:
@@ -54,7 +54,7 @@ def leave(client: Any) -> None:
     """Make a client leave its group, and close the client; a static member stays in its group.
 
     If a subscribed librdkafka client is closed during a rebalance, the client stays a member of the group
-    until its session times out. Until then, by default for 45 seconds, the client's partitions are not
+    until its session times out. Until the timeout, by default for 45 seconds, the client's partitions are not
     assigned to another member.
     """
     try:

@@ -1,9 +1,9 @@
 """The errors of a Kafka consumer: the errors from which the client recovers by itself, and the final errors.
 
-librdkafka returns errors among the records of a poll. Some of these errors only report what the client is
-already doing: for example, the client looks for a missing topic, connects to a broker again, or joins its
-group again. After such an error, further polls return the records. Other errors need an action of the user,
-who must grant a right, change a setting, or seek.
+librdkafka returns errors among the records of a poll. Some errors only report what the client is already
+doing: for example, the client looks for a missing topic, connects to a broker again, or joins its group
+again. After an error of this kind, further polls return records. Other errors need an action of the user, who
+must grant a right, change a setting, or seek.
 """
 
 from __future__ import annotations

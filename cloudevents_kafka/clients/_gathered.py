@@ -110,8 +110,8 @@ class Gathered(Generic[ItemT_co]):
     def take_batch(self, max_records: int | None = None, *, keeps_failed: bool = False) -> list[ItemT_co]:
         """Return the records before the next error; if the error comes first, raise the error.
 
-        A record that cannot be read is dropped when its error is raised. With ``keeps_failed``, this record
-        stays in ``waiting``.
+        A record that cannot be read is dropped when its error is raised. With ``keeps_failed``, a record that
+        cannot be read stays in ``waiting``.
         """
         with self._batch():
             return self._take_batch(max_records, keeps_failed=keeps_failed)
@@ -167,7 +167,7 @@ class Gathered(Generic[ItemT_co]):
         )
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop the messages of these partitions, or all messages if ``partitions`` is None."""
+        """Drop the messages of ``partitions``, or all messages if ``partitions`` is None."""
         names = None if partitions is None else {(each.topic, each.partition) for each in partitions}
         self.waiting[:] = [
             message
@@ -178,8 +178,8 @@ class Gathered(Generic[ItemT_co]):
     def drop_moved(self) -> None:
         """Drop each message whose partition was revoked, or moved by a seek, after the message was fetched.
 
-        The client's position in a partition shows such a change: without a seek or a revocation, the position
-        is directly after the messages.
+        The client's position in a partition shows a seek or a revocation: without these, the position is
+        directly after the messages.
         """
         position = getattr(self._client, "position", None)
         if position is None:  # only the client of confluent-kafka has positions

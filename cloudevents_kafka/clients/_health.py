@@ -1,7 +1,8 @@
 """`ConsumerHealth`, the state of a consumer for a health check, and `Vitals`, which collects this state.
 
 The polling thread writes to `Vitals`. Any thread may read `Vitals`. The values in `Vitals` are replaced as a
-whole, or copied in one step. So a reader waits neither for a lock nor for a call of the client.
+whole, or copied in one step. Therefore, a thread that reads `Vitals` waits neither for a lock nor for a call
+of the client.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class ConsumerHealth:
 
     ``seconds_since_poll`` is the time since the client was last polled, or since the consumer was created.
     ``records_in_work`` is the number of records that handlers of `run` or of a processor are handling.
-    ``seconds_in_work`` is the time since the first of these records was passed to its handler, or 0.0 if no
-    record is being handled. ``assignment`` lists the topic and the number of each assigned partition. The
-    list is as old as the last poll, or up to a second older.
+    ``seconds_in_work`` is the time since a handler received the first of the records that are being handled,
+    or 0.0 if no record is being handled. ``assignment`` lists the topic and the number of each assigned
+    partition. The list is as old as the last poll, or up to a second older.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer

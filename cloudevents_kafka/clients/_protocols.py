@@ -174,9 +174,9 @@ _METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes,
 def stores_offsets(client: Any) -> bool:
     """Return whether a client stores the offsets of returned records, and thus may commit them automatically.
 
-    If a client stores offsets, librdkafka refuses ``store_offsets`` with _INVALID_ARG; otherwise, librdkafka
-    answers that the partition does not exist. A client with ``enable.auto.commit`` False also stores offsets,
-    for a ``commit`` without arguments.
+    If a client stores offsets, librdkafka refuses ``store_offsets`` with _INVALID_ARG. If a client does not
+    store offsets, librdkafka answers that the partition does not exist. A client with ``enable.auto.commit``
+    False also stores offsets, for a ``commit`` without arguments.
     """
     from confluent_kafka import KafkaException, TopicPartition
 
@@ -214,7 +214,8 @@ def check_client(client: object, protocol: type) -> None:
 def is_awaited(client: object, protocol: type, *methods: str) -> bool:
     """Return whether these methods of a client are coroutine functions, like the methods of aiokafka.
 
-    Raises `TypeError` for a client that has neither such coroutine functions nor the methods of ``protocol``.
+    Raises `TypeError` for a client that has neither these methods as coroutine functions nor the methods of
+    ``protocol``.
     """
     kind = type(client)
     if all(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in methods):

@@ -1,7 +1,7 @@
 """Read records for the consumers: decode records, map their keys, and read their event data.
 
-`item_reader` takes the options of an `EventConsumer` and returns a function. This function takes a record and
-returns its item.
+`item_reader` takes the options of an `EventConsumer` and returns a function. The returned function takes a
+record and returns its item.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 `Progress` decides when to commit, which partitions to pause, what to do with new and revoked partitions, and
 what to do at the end of a run. The methods of `Progress` are generators that yield client calls. A loop makes
-these calls (see `_steps`). The loops in `_thread_run` and `aio._task_run` read records and wait. An offset is
-committed when all records before this offset are done. So if a record was unfinished when the process ended,
-the next process handles the record again.
+the yielded calls (see `_steps`). The loops in `_thread_run` and `aio._task_run` read records and wait. An
+offset is committed when all records before this offset are done. So if a record was unfinished when the
+process ended, the next process handles the record again.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Progress:
 
         Raises `ValueError` if the consumer reads its own dead letters.
 
-        When these calls are made, this run has not committed an offset of the partition yet. So the group's
-        offset is from another member, or from an earlier run.
+        When the yielded calls are made, this run has not committed an offset of the partition yet. So the
+        group's offset is from another member, or from an earlier run.
         """
         yield from self._divide()
         yield from self._commits.look(self._assigned)
@@ -146,7 +146,7 @@ class Progress:
         return names
 
     def is_at_work(self, names: set[PartitionName]) -> bool:
-        """Return whether a record of one of these partitions is being handled."""
+        """Return whether a record of a partition in ``names`` is being handled."""
         return self._schedule.working(names) > 0
 
     def hand_over(self, names: set[PartitionName], *, lost: bool) -> Steps[None]:
@@ -180,7 +180,7 @@ class Progress:
     def go_back(self) -> Steps[None]:
         """Yield the calls that seek back to unfinished records, so that they are read again.
 
-        This consumer, or later another member of the group, reads these records again.
+        This consumer, or later another member of the group, reads the unfinished records again.
         """
         with self._workers.lock:
             self.left = self._schedule.left()

@@ -280,7 +280,7 @@ class Schedule:
                 self._ready.append(left[0])
 
     def working(self, names: Iterable[PartitionName]) -> int:
-        """Return how many records of these partitions are being handled."""
+        """Return how many records of the partitions in ``names`` are being handled."""
         found = [self._partitions[name] for name in names if name in self._partitions]
         return sum(task.is_in_work for partition in found for task in partition.tasks)
 
@@ -311,7 +311,7 @@ class Schedule:
     def done(
         self, names: Collection[PartitionName] | None = None, *, again: bool = False
     ) -> list[TopicPartition]:
-        """Return the offsets to commit in these partitions, or in all partitions if ``names`` is None.
+        """Return the offsets to commit in the partitions ``names``; if ``names`` is None, in all partitions.
 
         The result contains the partitions in which records were done after the last `commit`. With ``again``,
         the result contains all chosen partitions.
@@ -343,7 +343,7 @@ class Schedule:
     def confirm(self, committed: list[TopicPartition]) -> list[TopicPartition]:
         """Return the group's offsets that differ from the last commit.
 
-        The method `done` returns the partitions of these offsets again.
+        The method `done` returns the partitions of the returned offsets again.
         """
         refused = []
         for place in committed:
@@ -377,7 +377,7 @@ class Schedule:
     def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
         """Return an offset that is after an unfinished record and that no run has committed, or None.
 
-        Such an offset is foreign: its metadata does not begin with `MARK`, and the offset has changed since
+        An offset is foreign if its metadata does not begin with `MARK`, and if the offset has changed since
         the last check. An offset that has not changed is not foreign: an earlier process may have committed
         this offset before a consumer sought an earlier record. At the first check of a partition, no earlier
         offset is known for a comparison. After the first check, the method `done` therefore returns the

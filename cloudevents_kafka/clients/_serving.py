@@ -26,7 +26,7 @@ _EXPELLED: Final = (
 class Serving:
     """Polls a client, so that the client stays a member of its group.
 
-    The records that these polls return are read again in the next batch.
+    Records that `Serving` has polled are read again in the next batch.
 
     If a poll returns a record, the record's partition is paused until the next batch. So the polls return at
     most one record of each partition.
@@ -78,7 +78,7 @@ class Serving:
     def end(self) -> None:
         """Seek back to the records that were fetched but not returned, and resume the paused partitions.
 
-        Another consumer that uses the same client then also reads these records.
+        Another consumer that uses the same client then also reads the fetched records.
         """
         self._go_back()
         self._resume()

@@ -3,8 +3,8 @@
 A nearly matching name differs from the exact name in case, begins with the prefix of another binding
 (``ce-``, ``cloudEvents:``), or contains ``-``, ``_`` or ``.`` in the name of an extension. A header with the
 exact name takes precedence. If no header has the exact name of an attribute, a header with nearly this name
-is read instead. If several such headers have different values, none of them is read; if the attribute is
-REQUIRED, the record is refused.
+is read instead. If several headers with nearly matching names have different values, none of them is read; if
+the attribute is REQUIRED, the record is refused.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def correct_named(
 ) -> dict[str, AttributeValue]:
     """Return corrected attributes without the attributes that have an invalid name.
 
-    ``ignored`` contains the problems of these names.
+    ``ignored`` contains the problems of the invalid names.
     """
     if ignored:
         left_out = {problem.attribute for problem in ignored}
@@ -311,7 +311,7 @@ def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str
     """Return the members of an envelope, and the rules that these members break.
 
     Values that an attribute cannot have are replaced by their JSON text. Invalid values of REQUIRED
-    attributes are not replaced, because such a record is refused.
+    attributes are not replaced, because a record with such a value is refused.
     """
     given = envelope.attributes
     values = given
@@ -348,7 +348,7 @@ def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[
 def _text_of(text: bytes) -> str | None:
     """Return the text of a JSON string, None for null, or the JSON of another value.
 
-    This JSON does not contain white space.
+    The returned JSON does not contain white space.
     """
     if text == _NULL:
         return None

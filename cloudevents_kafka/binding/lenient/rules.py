@@ -33,9 +33,9 @@ UNREAD: Final = ("is JSON without a Python value", "J-03")
 class Leniency(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
-    Some records have a header whose name was corrected or occurs more than once. For these records,
-    ``may_be_valid`` is true if the other headers may form a valid event in binary mode. ``is_repeated`` is
-    true if several headers have the same name, or nearly the same name.
+    ``may_be_valid`` is true if a header's name was corrected or occurs more than once, and the other headers
+    may form a valid event in binary mode. ``is_repeated`` is true if several headers have the same name, or
+    nearly the same name.
     """
 
     tolerated: list[Problem] = []

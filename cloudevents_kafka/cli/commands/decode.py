@@ -233,7 +233,7 @@ def _typed_row(name: str, type_name: str, text: str) -> str:
 
 
 def _error_lines(error: DecodeError) -> list[str]:
-    """Return lines about every rule that a record breaks, or about the reason why it is not an event."""
+    """Return lines about every rule that a record breaks, or about why the record is not an event."""
     name = "problem" if isinstance(error, BrokenData) else "because"
     reason = [row(name, styled(escape(error.reason), "error"))]
     hint = [row("hint", styled(escape(error.hint), "warning"))] if error.hint else []

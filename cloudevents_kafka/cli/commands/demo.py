@@ -46,10 +46,9 @@ from cloudevents_kafka.spark.pipeline import PipelineFailed, SparkFailed
 def command(count: int, seed: int, events: Path | None, out: Path | None) -> None:
     """Run the library on a local Kafka and Spark.
 
-    Sends the events of a small shop in every content mode and format, mixed with invalid
-    records; reads them back; writes them to Parquet tables; and compares the counts and
-    contents. Keeps the tables, and stops all programs that it started. The exit code is 1 if a check
-    fails.
+    Sends the events of a small shop in every content mode and format, mixed with invalid records. Then reads
+    the records back, writes them to Parquet tables, and compares the counts and contents. Keeps the tables,
+    and stops all programs that it started. The exit code is 1 if a check fails.
     """
     require("demo", packages("spark"), java, kafka_jars, connector)
     from cloudevents_kafka.cli.demo.run import format_report, run_demo

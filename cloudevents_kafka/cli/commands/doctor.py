@@ -187,7 +187,7 @@ def _state(finding: Finding) -> str:
 
 
 def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]:
-    """Return the missing requirements, except those that a command downloads when it starts."""
+    """Return the missing requirements, except requirements that a command downloads when it starts."""
     return [need for need in needs if findings[need].problem and not findings[need].later]
 
 

@@ -82,11 +82,11 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
     """Write topics of CloudEvents to tables, each record exactly once.
 
     Events are written to OUT/events, in folders by the date of the record. All other records are written to
-    OUT/quarantine, unchanged and with the reason. With --table NAME, these two tables are NAME and
-    NAME_quarantine in a catalog. --route writes events of some types to other tables next to these two. To
-    continue after the last record, run the command again, even if the last run was killed. If a topic was
-    deleted and created again, or the checkpoint belongs to another OUT, the run ends with exit code 2: then
-    use a new OUT.
+    OUT/quarantine, unchanged and with the reason. With --table NAME, events and all other records are written
+    to the tables NAME and NAME_quarantine in a catalog. --route writes events of some types to other tables
+    next to these two tables. To continue after the last record, run the command again, even if the last run
+    was killed. If a topic was deleted and created again, or the checkpoint belongs to another OUT, the run
+    ends with exit code 2. In this case, use a new OUT.
 
     --backfill writes records that are missing in the tables, such as the records that --from latest skipped.
     The backfill ends at the next offset of the pipeline. With --to delta or iceberg, the pipeline may run
@@ -98,8 +98,9 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
     harmless. If a command prints the tokens (sasl.oauthbearer.token.command), the tokens must be JWTs, and
     Spark must run on this machine.
 
-    --options reads all these options from a TOML file under their names in Python, and settings from the
-    table [settings] of this file. The command line overrides the file. --print-options prints such a file.
+    --options reads all options of this command from a TOML file under their names in Python, and settings
+    from the table [settings] of the file. The command line overrides the file. --print-options prints an
+    options file.
     """
     chosen = ChosenOptions.of(ctx)
     if print_options:

@@ -106,7 +106,7 @@ def _endpoint(settings: Settings) -> str:
 
 
 def mechanism(effective: Mapping[str, str]) -> str:
-    """Return the SASL mechanism, or an empty text if it is not set."""
+    """Return the SASL mechanism, or an empty text if no mechanism is set."""
     return next((effective[name] for name in MECHANISMS if effective.get(name)), "")
 
 

@@ -113,10 +113,10 @@ def resolve_offset(position: Position, watermarks: tuple[int, int], known: int |
     """Return the offset of a position in a partition, limited to the partition's watermarks.
 
     The watermarks are the first offset, and the offset after the last record. If the position is a time,
-    ``known`` is the offset that the broker has found for this time. If all records are older than this time,
-    ``known`` is None, and the result is the end of the partition. If the position is the offset of a group,
-    ``known`` is the offset that the group has committed. If the group has not committed an offset, ``known``
-    is None, and the result is the start of the partition.
+    ``known`` is the offset that the broker has found for this time. If all records are older than the
+    position's time, ``known`` is None, and the result is the end of the partition. If the position is the
+    offset of a group, ``known`` is the offset that the group has committed. If the group has not committed an
+    offset, ``known`` is None, and the result is the start of the partition.
     """
     low, high = watermarks
     offset = {
@@ -213,7 +213,7 @@ class RangeReader:
                 self._consumer.incremental_assign([_to_client(one, 0) for one in added])
 
     def starts(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Return the offset at which reading starts in each of these partitions."""
+        """Return the offset at which reading starts in each partition in ``partitions``."""
         with self._session.client_errors():
             return self._resolve(self._begin, {one: self._watermarks(one) for one in partitions})
 

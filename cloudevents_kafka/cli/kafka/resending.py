@@ -8,7 +8,7 @@ The rules:
    batch. So all records of the batch are sent again, one at a time.
 2. A refused record is reported once, stays in the topic from which it was read, and does not delay other
    records.
-3. All other failures, such as a broker that does not answer, may be temporary. Such a failure ends the
+3. All other failures, such as a broker that does not answer, may be temporary. A temporary failure ends the
    sending, and the caller receives the records that were not delivered.
 """
 

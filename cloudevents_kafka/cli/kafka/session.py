@@ -1,8 +1,8 @@
 """A session with a cluster: confluent-kafka's clients, their errors, and a limit for waiting.
 
-The clients do not print their logs, and pass their errors to a callback. The session combines these errors
-into one message with the broker's address, the cause and advice about what to check. The reason why a
-connection was closed is only in the client's log, so the session reads the log.
+The clients do not print their logs, and pass their errors to a callback. The session combines the errors into
+one message with the broker's address, the cause and advice about what to check. The reason why a connection
+was closed is only in the client's log, so the session reads the log.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class BrokerSession:
         raise self.no_answer()
 
     def _known_topics(self, client: AdminClient | Consumer | Producer) -> Iterable[str]:
-        """Return the topics that the user may see, or () if the broker does not list these topics."""
+        """Return the topics that the user may see, or () if the broker does not list topics."""
         with suppress(CommandError), self.client_errors():
             cluster = self.metadata(client)
             return tuple(cluster.topics) if cluster else ()

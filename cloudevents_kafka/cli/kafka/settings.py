@@ -15,7 +15,7 @@ Any librdkafka setting is accepted under its own name. Later sources override ea
 In addition, the setting ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
 
 The value of a secret can be read from a file: write ``name@=path`` in a properties file or with -X, or set
-``CE_KAFKA_SASL_PASSWORD_FILE=path``. Line ends at the end of this file are not part of the secret.
+``CE_KAFKA_SASL_PASSWORD_FILE=path``. Line ends at the end of the file are not part of the secret.
 
 Output and errors contain only values that `redaction` lists as harmless. By mistake, a user may write a
 secret as a setting without ``=``, or in place of a file name. Therefore, errors show neither a setting
@@ -130,8 +130,8 @@ class Settings(msgspec.Struct, frozen=True):
     def check(self, *, show: bool, broker: bool = True, **missing: object) -> None:
         """Raise one `BadUsage` for all missing options; by default, a missing broker is an error, too.
 
-        With ``show``, print the effective settings and end the command; then missing options are not an
-        error.
+        With ``show``, print the effective settings and end the command. In this case, missing options are not
+        an error.
         """
         if show:
             click.echo(self.to_text(), nl=False)

@@ -137,7 +137,7 @@ def value_to_json(value: str | bytes | None) -> str | dict[str, str] | None:
 def event_json(event: Event) -> msgspec.Raw:
     """Return an event in the JSON event format, on one line.
 
-    JSON data that parsers refuse is encoded as base64, because other tools would fail on this data or change
+    JSON data that parsers refuse is encoded as base64, because other tools would fail on the data or change
     it.
     """
     payload, content_type = event.payload, event.datacontenttype
@@ -167,7 +167,7 @@ def _is_for_tools(payload: bytes) -> bool:
 
 
 def _with_data(event: Event, payload: bytes | None) -> Event:
-    """Return an event with this JSON as data; do not validate it, since lenient events may break rules."""
+    """Return an event with JSON as data; do not validate the event, since lenient events may break rules."""
     return unchecked_event(dict(raw_parts(event)[0]), payload, DataKind.JSON)
 
 

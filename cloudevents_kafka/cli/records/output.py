@@ -62,7 +62,7 @@ def mode_text(mode: str, format: str | None) -> str:
 
 
 def timestamp_text(milliseconds: int) -> str:
-    """Return a record's timestamp in RFC 3339, or as a number if it is outside the years 1 to 9999."""
+    """Return a record's timestamp in RFC 3339, or as a number if the year is not from 1 to 9999."""
     try:
         return format_milliseconds(milliseconds)
     except OverflowError:
@@ -132,7 +132,7 @@ def print_listing(
 
 
 def is_pipe_closed() -> bool:
-    """Return whether stdout is a pipe whose reader has closed the pipe; return False if this is unknown."""
+    """Return whether stdout is a pipe whose reader has closed the pipe; if this is unknown, return False."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)  # an empty mask: poll() reports errors anyway

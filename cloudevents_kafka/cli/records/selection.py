@@ -118,7 +118,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     ``subjects``, ``keys`` and ``values`` are lists of globs. In each list that is not empty, at least one
     glob must match. ``where`` contains pairs of an attribute name and the attribute's exact text. ``headers``
     contains pairs of a header name and a value, where None matches any value. ``verdicts`` contains some of
-    `VERDICTS`. If ``verdicts`` is not empty, one of these verdicts must match.
+    `VERDICTS`. If ``verdicts`` is not empty, the record must have one of these verdicts.
     """
 
     types: Sequence[str] = ()

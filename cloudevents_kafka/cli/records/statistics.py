@@ -97,7 +97,7 @@ def to_lines(topic: str, counts: RecordCounts) -> Iterator[str]:
 
 
 def _times(window: TimeWindow) -> Iterator[tuple[str, int]]:
-    """Yield the start of each time interval, and the number of records in it."""
+    """Yield the start of each time interval, and the number of records in the interval."""
     for number, labels in enumerate(window.bins):
         yield timestamp_text(window.start + number * window.width), labels.total
 

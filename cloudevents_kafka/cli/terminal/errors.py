@@ -82,8 +82,7 @@ class ThresholdEnd(CommandError):
 def from_click(error: click.UsageError) -> click.ClickException:
     """Return an error of click as a `BadUsage`, without the words that click quotes from the command line.
 
-    One of these words may be a secret: in ``-X sasl.password hunter2``, the last word is an unexpected
-    argument.
+    A quoted word may be a secret: in ``-X sasl.password hunter2``, the last word is an unexpected argument.
     """
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error

@@ -1,8 +1,8 @@
 """The options of a command that are derived from a struct: flags, help, types and defaults.
 
 Each field with the type ``Annotated[type, Option(…)]`` defines one option (`primitives.options`). The options
-of a command line and the options in a file are two dictionaries by field name. `struct_values` converts such
-a dictionary to the values of the struct.
+of a command line and the options in a file are two dictionaries by field name. `struct_values` converts a
+dictionary by field name to the values of the struct.
 """
 
 from __future__ import annotations

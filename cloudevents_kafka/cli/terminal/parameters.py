@@ -3,7 +3,7 @@
 The operating system passes arguments as bytes. Python decodes bytes that are not UTF-8 to lone
 surrogates, which neither JSON nor a Kafka client accepts. So each parameter is one of the following:
 
-* text, which must be UTF-8 (this is every parameter that does not declare another type, see `require_utf8`);
+* text, which must be UTF-8; a parameter that does not declare another type is text (see `require_utf8`);
 * a file name, which may be any bytes (`FILE`);
 * a key, a value or a header value, which may be any bytes and becomes `bytes` (`BYTES`, `PairType`).
 """

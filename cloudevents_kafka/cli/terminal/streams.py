@@ -3,9 +3,9 @@ r"""Standard streams that accept any text, errors of writing to stdout, and a ru
 A character that the encoding of stdout or stderr does not contain is written as an escape such as ``\u2026``.
 
 If the file descriptor of a standard stream is closed at the start, Python sets the stream to None. The next
-file or socket that is opened then receives this descriptor. Therefore, `standard_streams` opens such a stream
-on the null device. Reading stdin and writing to stdout then fail with the error of the operating system, and
-stderr discards its output.
+file or socket that is opened then receives the descriptor of the closed stream. Therefore, `standard_streams`
+opens such a stream on the null device. Reading stdin and writing to stdout then fail with the error of the
+operating system, and stderr discards its output.
 """
 
 from __future__ import annotations

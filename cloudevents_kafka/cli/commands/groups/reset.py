@@ -50,9 +50,8 @@ def command(
 ) -> None:
     """Change the committed offsets of a group in a topic.
 
-    Without --apply, this prints what would change, and changes nothing. POSITION is written as in
-    consume, such as earliest, 1741, -10 or @2026-11-21T12:00:00Z. All members of the group must be
-    stopped.
+    Without --apply, the command prints what would change, and changes nothing. POSITION is written as in
+    consume, such as earliest, 1741, -10 or @2026-11-21T12:00:00Z. All members of the group must be stopped.
 
     \b
     cloudevents-kafka groups reset --group billing -t orders --to -100 --apply

@@ -79,7 +79,7 @@ def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic:
     Raises `BadUsage` if the topic does not exist, and `TopicNotAllowed` if the user is not allowed to
     describe the topic. This function does not create the topic. The function requests the list of all topics.
     If the list does not contain the topic, the function requests the topic with ``create=False``. Some
-    brokers do not support this second request.
+    brokers do not support a request with ``create=False``.
     """
     topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
     if topic not in topics:

@@ -72,10 +72,10 @@ def command(
     is unknown: set --response, --api and --version. With --v07, set --response and --api.
 
     Compressed records are decompressed; their positions count from the start of the decompressed bytes. If a
-    frame is malformed, its readable fields are printed, then the position and the reason of the error. The
-    exit code is then 1. If a malformed frame has many fields, the fields in the middle are left out. Long
-    fields are cut to 256 bytes. After 1 MiB of output for malformed frames, further malformed frames are left
-    out.
+    frame is malformed, its readable fields are printed, then the position and the reason of the error. If a
+    frame is malformed, the exit code is 1. If a malformed frame has many fields, the fields in the middle are
+    left out. Long fields are cut to 256 bytes. After 1 MiB of output for malformed frames, further malformed
+    frames are left out.
 
     \b
     cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
@@ -112,7 +112,7 @@ def command(
 
 
 def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
-    """Print an error or a frame's first problem on stderr; return whether there is an error or a problem."""
+    """Print an error or a frame's first problem on stderr; return whether an error or a problem exists."""
     if isinstance(frame, BadData):
         if not quiet:
             frame.show()
