@@ -1,7 +1,7 @@
 """The CloudEvents type system: attribute names, the seven types, and canonical texts.
 
 The attributes of an event are stored as a dictionary from names to values. The value of a String, URI,
-URI-reference or Timestamp is its canonical text, a `str`; the value of a Boolean, Integer or Binary is a
+URI-reference or Timestamp is its canonical text, a `str`. The value of a Boolean, Integer or Binary is a
 `bool`, `int` or `bytes`.
 """
 
@@ -121,10 +121,9 @@ class TypeRow(msgspec.Struct, frozen=True):
     """The properties of one of the seven types.
 
     ``python`` is the Python class of the values. The function ``write`` returns the canonical text of a
-    value, and the function ``parse`` returns the value of a canonical text; ``parse`` is None if the value is
-    the text itself. The function ``accepts`` returns whether a String is a valid text of the type;
-    ``accepts`` is None if every String is valid. ``clause`` and ``rule`` appear in the error for a value of
-    another type.
+    value. The function ``parse`` returns the value of a canonical text; ``parse`` is None if the value is the
+    text itself. The function ``accepts`` returns whether a String is a valid text of the type; ``accepts`` is
+    None if every String is valid. ``clause`` and ``rule`` appear in the error for a value of another type.
     """
 
     kind: AttributeType

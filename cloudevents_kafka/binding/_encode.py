@@ -163,7 +163,7 @@ def _key_bytes(key: bytes | str) -> bytes | None:
 
 
 def check_header_names(headers: Headers) -> None:
-    """Raise `EncodeError` unless UTF-8 can encode all names: other names crash confluent-kafka's client."""
+    """Raise `EncodeError` if UTF-8 cannot encode a name: such a name crashes confluent-kafka's client."""
     for name, _ in headers:
         if not isinstance(name, str):
             raise TypeError(

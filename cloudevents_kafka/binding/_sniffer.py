@@ -138,7 +138,7 @@ def decode_error(
 
 
 def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient: bool) -> str | None:
-    """Return advice for a value that may be an event in JSON without a content-type, otherwise None."""
+    """Return advice if a value may be an event in JSON without a content-type, or else None."""
     if problems:
         return f"its value is not an event in JSON either: {'; '.join(map(str, problems[:_SHOWN]))}"
     if value is None or b'"specversion"' not in value:

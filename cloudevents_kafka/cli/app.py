@@ -132,8 +132,8 @@ def _command_error(error: CloudEventsKafkaError) -> CommandError:
 def app() -> None:
     """CloudEvents on Apache Kafka: send, read and explain them.
 
-    Data goes to stdout, everything else to stderr. Exit codes: 0 success, 1 bad data,
-    2 bad usage, 3 broker failure, 130 Ctrl-C.
+    Data goes to stdout, and all other output goes to stderr. Exit codes: 0 success, 1 bad data, 2 bad usage,
+    3 broker failure, 130 Ctrl-C.
 
     Any librdkafka setting is accepted, from --profile NAME, then --config FILE, then the environment
     (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; a later source overrides earlier

@@ -146,7 +146,7 @@ class Raised:
         return call
 
     def take(self) -> Exception | None:
-        """Return the error, or None, and forget the error."""
+        """Return the stored error or None, and forget the error."""
         error, self.error = self.error, None
         return error
 

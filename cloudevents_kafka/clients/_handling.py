@@ -83,7 +83,7 @@ class BatchHandler:
                 self._policy.note_outcome(item, failure.attempt, failure.error, failure.action)
 
     def _handle_one(self, number: int, item: Item) -> Handled | None:
-        """Call the handler for a record; if the record has failed finally, skip it or send a dead letter."""
+        """Call the handler for a record; after a failed last try, skip the record or send a dead letter."""
         failure = self._failures.get(_place(item))
         if failure is None or failure.action is None:
             attempt = 1 if failure is None else failure.attempt + 1

@@ -213,7 +213,7 @@ class RunPolicy(Policy, kw_only=True):
 
 
 def _check_numbers(options: object, least: Mapping[str, int]) -> None:
-    """Raise `TypeError` for an option with a wrong type; the error names the least value of the option."""
+    """Raise `TypeError` for an option with a wrong type; the error names the lowest allowed value."""
     for name, lowest in least.items():
         value = getattr(options, name)
         is_number = isinstance(value, int if name in _WHOLE else int | float) and not isinstance(value, bool)

@@ -164,7 +164,7 @@ def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
 
 
 def _leave_out_all(variants: list[tuple[str, bytes]], rule: str) -> list[LeftOut]:
-    """Return a report for each header in ``variants``; all these headers are left out."""
+    """Return a report for each header in ``variants``; each report says that the header is left out."""
     problems = [(problem, value) for name, value in variants if (problem := _spelling(name)) is not None]
     return [leave_out(problem, value, rule=rule) for problem, value in problems]
 

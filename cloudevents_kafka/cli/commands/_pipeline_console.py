@@ -19,7 +19,7 @@ _HEARTBEAT_SECONDS: Final = 60.0
 
 
 class Console:
-    """Prints lines on stderr during a run: for each batch, each warning, and each minute without a line."""
+    """Prints a line on stderr for each batch, for each warning, and after each minute without a line."""
 
     def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
         self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet

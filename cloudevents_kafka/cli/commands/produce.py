@@ -123,8 +123,8 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     byte. If you edit the "event" of a line that consume wrote, produce sends the edited event, encoded like
     the original record.
 
-    Waits until the brokers have all records. A bad line is reported with its number and
-    skipped; the exit code is then 1.
+    Waits until the brokers have all records. A bad line is reported with its number and skipped, and the exit
+    code is 1.
 
     \b
     cloudevents-kafka produce -b localhost:9092 -t orders --key-from subject \\

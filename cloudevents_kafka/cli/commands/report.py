@@ -173,9 +173,9 @@ def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> Page
 
 
 def _counts_of(summary: Summary) -> tuple[RecordCounts, dict[tuple[str, int], int]]:
-    """Return the counts of a run, without sizes, times and samples, and the next offset of each partition.
+    """Return the counts of a run and the next offset of each partition.
 
-    Raises `ValueError` if a partition is not a number.
+    The counts contain no sizes, times and samples. Raises `ValueError` if a partition is not a number.
     """
     run = summary.counts
     counts = RecordCounts(run.events, run.quarantined)

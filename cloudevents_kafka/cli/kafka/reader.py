@@ -160,7 +160,7 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_request(request: ReadRequest) -> None:
-    """Raise `BadUsage` for ``stored`` without a group, ``follow`` with an end, or an end before the start."""
+    """Raise `BadUsage` if ``stored`` has no group, ``follow`` has an end, or the end is before the start."""
     begin, end = request.begin, request.end
     if request.follow and end is not None:
         raise BadUsage("--follow and --until exclude each other")

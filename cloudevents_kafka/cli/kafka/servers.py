@@ -40,7 +40,7 @@ def ask_broker(settings: Settings, timeout: float) -> str:
 
 
 def ask_registry(url: str, timeout: float) -> str:
-    """Return the URL of a schema registry, without a login, and the number of the registry's subjects.
+    """Return the URL of a schema registry without a login, and the number of subjects in the registry.
 
     Raises `BrokerFailure` if the server does not answer like a schema registry, and `BadUsage` for a URL that
     is not valid for a registry.

@@ -44,7 +44,7 @@ def _is_json(event: Event) -> bool:
 
 
 def event_of(item: Decoded | Undecodable) -> Event | None:
-    """Return the event of a record, even if the event's data is broken; None if there is no event."""
+    """Return a record's event, even if the event's data is broken; None if the record is not an event."""
     if isinstance(item, Decoded):
         return item.event
     return item.error.event if isinstance(item.error, BrokenData) else None

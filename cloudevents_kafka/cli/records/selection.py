@@ -41,7 +41,7 @@ _OF_RECORDS: Final = {
 
 
 class AttributeType(PairType):
-    """The type of an attribute as ``name=value``; the error for a wrong name says which option to use."""
+    """The type of parameters such as ``name=value``; the error for a wrong name says which option to use."""
 
     def __init__(self) -> None:
         super().__init__(TEXT)

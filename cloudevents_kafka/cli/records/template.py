@@ -122,12 +122,12 @@ def _check_format(name: str, spec: str, value: object) -> None:
     if long:
         raise ValueError(f"a width or precision must be at most {_MOST:,}, got {long[0][:20]} for {name!r}")
     if spec.endswith("c"):
-        raise ValueError(f"the format of {name!r} must be one for numbers or text, got {spec!r}; leave out c")
+        raise ValueError(f"the format of {name!r} must be for numbers or text, got {spec!r}; leave out c")
     try:
         format(value, spec)
     except ValueError:
         kind = "numbers, such as 08d" if isinstance(value, int) else "text, such as >20"
-        raise ValueError(f"the format of {name!r} must be one for {kind}, got {spec!r}") from None
+        raise ValueError(f"the format of {name!r} must be for {kind}, got {spec!r}") from None
 
 
 class _Values(dict[str, Any]):

@@ -1,4 +1,4 @@
-"""Completion in a shell for folders, and for names that are known without a broker."""
+"""Shell completion of folders, and of names that are known without a broker."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def standard_streams() -> Iterator[None]:
 
 
 class _AsciiText(io.TextIOWrapper):
-    """A text stream that escapes characters outside ASCII; click would replace a stream in ASCII."""
+    """A text stream that escapes characters outside ASCII; click would replace an ASCII stream."""
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
         modes = {name: getattr(stream, name) for name in ("line_buffering", "write_through")}

@@ -49,7 +49,7 @@ def escape_json(text: str) -> str:
 
 
 def escape_toml(text: str) -> str:
-    """Return a TOML text, whose strings must be basic strings, with unsafe characters escaped."""
+    """Return a TOML text in which unsafe characters are escaped; all its strings must be basic strings."""
     return _escape_lines_of(text, lambda match: f"\\U{ord(match[0]):08X}")
 
 

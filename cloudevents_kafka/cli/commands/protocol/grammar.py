@@ -69,7 +69,7 @@ def _find(name: str) -> list[type[Structure]]:
     found = [messages[key] for key in (f"{lower}request", f"{lower}response") if key in messages]
     if found:
         return found
-    advice = near(name, _messages()) or "; without a name, all of them are listed"
+    advice = near(name, _messages()) or "; without a name, all names are listed"
     raise BadUsage(f"no message has the name {name!r}{advice}")
 
 
