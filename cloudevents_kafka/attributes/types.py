@@ -69,7 +69,7 @@ def is_name(text: str) -> bool:
 
 
 def is_string(text: str) -> bool:
-    """Return whether a text is a valid String: no control characters, surrogates or noncharacters."""
+    """Return whether a text is a valid String, without control characters, surrogates and noncharacters."""
     return text.isprintable() or _STRING.fullmatch(text) is not None
 
 

@@ -72,9 +72,10 @@ def to_record(
     the format, the key, the order of the headers, and the headers that do not belong to the event are taken
     from ``like``, unless an argument sets them. A header in ``headers`` replaces all headers of ``like`` that
     have the same name. If strict or lenient reading of ``like`` returns an event that equals ``event``, the
-    result equals ``like``, byte for byte. If the event was changed, the result also contains the headers and
-    JSON members that lenient reading left out, as they were received. If the data or the key was changed, the
-    result does not contain the id of its schema, which a schema registry's serializers write to a header.
+    result equals ``like``, byte for byte. If the event was changed, the result also contains, as received,
+    the headers and JSON members that lenient reading left out. The serializers of a schema registry write
+    schema ids to headers. The result contains neither the schema id of a changed key nor the schema id of
+    changed data.
 
     Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an SDK's
     event breaks a rule.

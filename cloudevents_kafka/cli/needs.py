@@ -91,7 +91,7 @@ def _no_pyspark() -> bool:
 
 
 def java(_fetch: bool) -> Finding:  # noqa: FBT001
-    """Check which Java Kafka and Spark would use, and return the result."""
+    """Check which Java installation Kafka and Spark would use, and return the result."""
     from cloudevents_kafka.jvm import NoJava, find_java
 
     try:

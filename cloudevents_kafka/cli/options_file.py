@@ -138,7 +138,7 @@ def _join(folder: Path, name: str) -> str:
 def resolve(
     values: Mapping[str, Any], fields: Iterable[Field], path: str, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the values of fields, without the settings; the text of a reference replaces the reference."""
+    """Return the values of fields, without the settings; replace each reference by the text that it names."""
     return {
         field.name: _resolved(field, values[field.name], path, environment)
         for field in fields

@@ -87,7 +87,7 @@ def set_back(
     """Unassign the client, and set the group's committed offsets back to the unread records.
 
     The offset of an unread record is committed only if the group's committed offset is after this record.
-    Afterwards, the client commits nothing automatically. With ``stays``, the client's partitions are assigned
+    After this, the client commits nothing automatically. With ``stays``, the client's partitions are assigned
     again, and the client continues at the offsets of the unread records.
     """
     starts = {(place.topic, place.partition): place for place in unread}

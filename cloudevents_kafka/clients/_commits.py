@@ -141,8 +141,8 @@ class Commits:
     def _commit(self, places: list[TopicPartition], deadline: float) -> Steps[list[TopicPartition] | None]:
         """Commit offsets; repeat the commit up to a deadline while the members of the group join again.
 
-        If a broker refuses the metadata of the offsets as too long, the offsets are committed without the
-        list of finished records in their metadata.
+        If a broker refuses the metadata of the offsets because the metadata is too long, the offsets are
+        committed without the list of finished records.
         """
         from confluent_kafka import KafkaException, TopicPartition
 

@@ -70,7 +70,7 @@ class Gathered(Generic[ItemT_co]):
         self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
 
     def observe(self, observers: Observers | None) -> None:
-        """Call these observers with each record that is returned from now on."""
+        """Call ``observers`` with each record that is returned from now on."""
         self.observers, self._read, self._batch = observers, self.read_item, nullcontext
         if observers is not None:
             observers.owner = self.owner
@@ -85,7 +85,7 @@ class Gathered(Generic[ItemT_co]):
 
     @contextmanager
     def observed(self, observers: Observers | None) -> Iterator[None]:
-        """Call these observers during a run. Yields once."""
+        """Call ``observers`` during a run. Yields once."""
         before, self.observers_of_run = self.observers, observers
         self.observe(observers)
         try:

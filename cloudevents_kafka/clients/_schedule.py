@@ -18,7 +18,7 @@ no clock: the current time is an argument of each method that depends on it. The
    these records again. A committed offset is committed again when more records after it are done, or when the
    group answers with another offset. A refused commit is repeated without the list of finished records,
    because the list may be too long for the broker. The next commits also omit the list of finished records.
-   With each further refusal in a row, twice as many commits omit the list.
+   With each further refusal in a row, the number of commits that omit the list doubles.
 7. A partition becomes full when its unfinished records reach the high mark. The partition stays full until
    its unfinished records have fallen to the low mark. A full partition is not read. The high mark is
    ``max_bytes`` divided by the number of partitions. The low mark has two parts: half of the high mark, and
@@ -332,7 +332,7 @@ class Schedule:
         ]
 
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
-        """Remember that these offsets are being committed or, with ``failed``, that their commit failed."""
+        """Remember that offsets are being committed; with ``failed``, remember that their commit failed."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed

@@ -81,7 +81,7 @@ renamings: Final = _Renamings()
 
 
 def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelope | None:
-    """Return the members of a JSON object with all required attributes; return None for other values.
+    """Return the members of a JSON object that has all required attributes; return None for other values.
 
     ``envelope`` contains the members if the object was already split into members.
     """
@@ -126,7 +126,7 @@ def _split(value: bytes) -> Envelope:
 
 
 def find_problems(value: bytes | None) -> tuple[Problem, ...]:
-    """Return the problems of a JSON object with all required attributes; return () for other values."""
+    """Return the problems of a JSON object that has all required attributes; return () for other values."""
     try:
         envelope = _split(value or b"")
         if envelope.attributes.keys() >= _REQUIRED:

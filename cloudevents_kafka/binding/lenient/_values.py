@@ -101,7 +101,7 @@ def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str,
 
 
 def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
-    """Cache the correction of a text that may occur again, if no other attribute affects the correction.
+    """Cache a text's correction, if the text may occur again and no other attribute affects the correction.
 
     A correction contains a problem, a corrected value and a valid value. The corrected value is None if the
     attribute is left out. `accept` checks the valid value in place of the corrected value.

@@ -88,7 +88,10 @@ def read_settings(settings: Written, where: str, environment: Mapping[str, str])
 def settings_of_table(
     table: Mapping[str, Any], where: str, prefix: str = ""
 ) -> Iterator[tuple[str, str | Reference]]:
-    """Yield the settings in a table and its nested tables (dotted names in TOML). Raises `BadUsage`."""
+    """Yield the settings in a table and in its nested tables.
+
+    In TOML, a dotted name is a nested table. Raises `BadUsage` for a wrong setting.
+    """
     for key, value in table.items():
         name = f"{prefix}{key}"
         what = f"{where}: {mask_name(name)}"

@@ -24,7 +24,7 @@ _ANSWER_LIMIT = 1 << 24  # bytes of the list of subjects
 def ask_broker(settings: Settings, timeout: float) -> str:
     """Return a text with the address of a cluster, and how many brokers and topics it has.
 
-    Raises `BrokerFailure` if none of its brokers answers within ``timeout`` seconds.
+    Raises `BrokerFailure` if no broker of the cluster answers within ``timeout`` seconds.
     """
     from confluent_kafka import Producer
 

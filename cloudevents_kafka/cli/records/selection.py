@@ -41,7 +41,7 @@ _OF_RECORDS: Final = {
 
 
 class AttributeType(PairType):
-    """The type of parameters such as ``name=value``; the error for a wrong name says which option to use."""
+    """The type of parameters ``name=value`` for attributes; the error for a wrong name suggests an option."""
 
     def __init__(self) -> None:
         super().__init__(TEXT)
@@ -213,7 +213,7 @@ class RecordWriter:
         return True
 
     def finish(self) -> None:
-        """Report skipped records, and records that --lenient would read; raise the error of ``strict``."""
+        """Report skipped records, and records that --lenient would read; with ``strict``, raise the error."""
         if self._readable:
             refused = pluralize(self._refused, "record that is not an event", "records that are not events")
             print_message(f"--lenient would read {self._readable:,} of {refused}")

@@ -13,7 +13,7 @@ import click
 from cloudevents_kafka.cli.app import LazyGroup
 
 COMMANDS: Final = {
-    "optimize": "Join small files into larger ones.",
+    "optimize": "Join small files into larger files.",
     "vacuum": "Delete files that no recent version needs.",
     "replay": "Read the quarantine again, and write the records that are now events.",
 }

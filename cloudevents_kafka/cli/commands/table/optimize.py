@@ -18,7 +18,7 @@ from cloudevents_kafka.cli.commands.table._options import maintain, table_option
     "have are ignored for this table. All files are written again.",
 )
 def command(sort_by: str | None, **options: Any) -> None:
-    """Join the small files of Delta and Iceberg tables into larger ones.
+    """Join the small files of Delta and Iceberg tables into larger files.
 
     Runs the format's own procedure: OPTIMIZE for Delta, rewrite_data_files and rewrite_manifests for Iceberg.
     Prints the number of files of each table before and after. The old files stay for readers of older
