@@ -50,7 +50,7 @@ _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
 class _Renamings(dict[tuple[str, ...], _Renaming | None]):
     """A cache that maps member names to a renaming, or to None if several names stand for one attribute.
 
-    A renaming contains the names of the attributes, and the problems of two kinds of names: names that were
+    A renaming contains the names of the attributes, and the problems of names of two kinds: names that were
     read as another name, and names that are left out. A name is left out if it does not stand for an
     attribute, or if the exact name of its attribute is also present.
     """

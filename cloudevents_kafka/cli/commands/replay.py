@@ -84,8 +84,8 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
     value and headers. The headers about the failure are sent, too: if the record fails again, the number of
     tries in these headers is increased. --drop-header 'dlq_*' removes these headers. If the value of a dead
     letter was left out because the value was too large, the dead letter is not sent. A dead letter is refused
-    if its topic was deleted, or accepts only smaller records. A refused dead letter stays in its topic, and
-    the reason is printed. All other dead letters are sent, and the exit code is 1.
+    if its topic was deleted, or if the topic accepts only smaller records. A refused dead letter stays in its
+    topic, and the reason is printed. All other dead letters are sent, and the exit code is 1.
 
     Reads up to the current end of the topic. Without --group, each run sends all dead letters that match.
     With --group NAME, a run continues after the dead letters that an earlier run with this group has read.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Lag(NamedTuple):
-    """A partition, such as ``orders[0]``, the next offset to read, and the offset after the last record."""
+    """A partition such as ``orders[0]``, its next offset to read, and the offset after its last record."""
 
     partition: str
     next_offset: int

@@ -47,8 +47,8 @@ def read_lines(
 ) -> Iterator[InputLine]:
     """Yield the non-empty lines of files, or of stdin for ``-``; a signal ends a wait for input.
 
-    While there is no input, the function ``while_waiting`` is called repeatedly until the function returns
-    False.
+    While the command waits for input, the function ``while_waiting`` is called repeatedly until the function
+    returns False.
     """
     for path in files or (_STDIN,):
         with ExitStack() as stack:

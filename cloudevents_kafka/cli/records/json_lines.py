@@ -27,8 +27,8 @@ is not UTF-8. For a record that is not an event, the line contains ``error`` ins
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
 
-With --schema-registry, the line also contains ``decoded``, the data as decoded with the registry's schema, or
-``decode_error``, the reason why the data cannot be decoded.
+If the data has a schema id, --schema-registry adds one of two members to the line: ``decoded`` is the data as
+decoded with the registry's schema, and ``decode_error`` is the reason why the data cannot be decoded.
 
 The command `produce` sends the same bytes again, for any record. If the ``event`` of a line differs from the
 line's record, the event was edited. An edited event is sent with the mode, the key and the other headers of

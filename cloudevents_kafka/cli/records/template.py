@@ -1,9 +1,9 @@
 """Templates for the lines of records, in Python's format syntax, such as ``{offset:>8} {type} {data}``.
 
-A field is one of `FIELDS`, a core attribute, or ``ce_`` followed by the name of any attribute, as in a
-header. Fields are looked up only by name: a template is not a program, and cannot access attributes of Python
-objects. A format after a colon, as in ``{offset:>8}``, must not contain another field, and its width and
-precision are limited. So a line is not much longer than the template and the values.
+A field is one of `FIELDS`, a core attribute, or ``ce_`` followed by the name of any attribute, as in the name
+of a header. Fields are looked up only by name: a template is not a program, and cannot access attributes of
+Python objects. A format after a colon, as in ``{offset:>8}``, must not contain another field, and its width
+and precision are limited. So a line is not much longer than the template and the values.
 """
 
 from __future__ import annotations

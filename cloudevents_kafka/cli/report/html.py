@@ -26,7 +26,7 @@ def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """Return text from records, with secrets masked, escaped as on a terminal, and cut to a length."""
+    """Mask secrets in text from records, escape it as for a terminal, and cut it; return the result."""
     was_cut = len(text) == MAX_KEY_LENGTH or text.endswith(CUT)
     text = escape(mask_text(text.removesuffix(CUT) + CUT if was_cut else text))
     more = "more" if was_cut else f"{len(text) - longest:,} more"
