@@ -1,4 +1,4 @@
-"""`make_client`: creates a confluent-kafka client from settings, with errors that say what to correct."""
+"""`make_client`: creates a confluent-kafka client from settings; the errors say what to correct."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def make_client(
 
 @contextmanager
 def closed_on_error(client: Any) -> Iterator[None]:
-    """Close a client that was made from settings if the block raises an error. Yields once.
+    """Close the client if the block raises an error. Yields once.
 
-    A client that is not closed connects to its brokers until the garbage collector finds the client. If
-    ``client`` is None, nothing is closed.
+    ``client`` is a client that was made from settings, or None. A client that is not closed connects to its
+    brokers until the garbage collector finds the client.
     """
     try:
         yield
@@ -78,9 +78,9 @@ def closed_on_error(client: Any) -> Iterator[None]:
 
 @cache
 def _noting(made: Any) -> Any:
-    """Return a subclass whose objects remember whether they were subscribed, or have assigned partitions.
+    """Return a subclass whose ``has_begun`` is True after a subscription or an assignment of partitions.
 
-    A confluent-kafka client does not show whether it was subscribed or partitions were assigned. Without a
+    A confluent-kafka client does not show whether it has a subscription or an assignment. Without a
     subscription or an assignment, the client never returns a record.
     """
     if not isinstance(made, type):  # a function that makes clients
@@ -115,7 +115,8 @@ def make_consumer(
 ) -> Any:
     """Return a new ``confluent_kafka.Consumer`` that never commits automatically; see `make_client`.
 
-    ``keeping`` is a function that returns a callback which raises no error; see `Raised`.
+    ``keeping`` is a function that takes a callback of the settings, and returns a callback that raises no
+    error: see `Raised`.
     """
     if is_on(settings.get("enable.auto.commit", False)):
         raise ValueError(

@@ -42,7 +42,7 @@ class Events(Protocol):
 
 
 class ThreadRun:
-    """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
+    """The state of one call of `EventConsumer.run`: the consumer, the Kafka client and the threads."""
 
     def __init__(self, events: Events, workers: Threads, before: Threads | None = None) -> None:
         self._events = events
@@ -73,7 +73,7 @@ class ThreadRun:
         perform(steps, self._events.consumer)
 
     def _wait_for_handlers(self) -> None:
-        """Wait for handlers that an earlier run has left running; their records could be handled twice."""
+        """Wait for the running handlers of an earlier run, so that no record is in two handlers at once."""
         if self._before is not None and not self._before.wait_for_handlers(self._policy.stop_timeout):
             raise still_in_work(len(self._before.schedule.in_work))
 
@@ -125,8 +125,8 @@ class ThreadRun:
     def _end(self, seconds: float) -> None:
         """Stop handling records, commit finished records, and seek back to the unfinished records.
 
-        The run always seeks back, even if Ctrl-C interrupts the other steps. Otherwise, the next run would
-        continue after the unfinished records, and commit later offsets.
+        The run always seeks back, even if Ctrl-C interrupts the other steps. Without this seek, the next run
+        would continue after the unfinished records, and commit later offsets.
         """
         try:
             self._finish(seconds)

@@ -21,7 +21,7 @@ class TransactionTime:
     """Measures the time since a transaction began, and finds the record whose handling took longest.
 
     ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if the client does not show this setting.
-    After ``max_seconds``, by default a tenth of ``timeout``, the handler is called with no further record.
+    After ``max_seconds``, by default a tenth of ``timeout``, no further record is passed to the handler.
     """
 
     def __init__(self, timeout: float | None, max_seconds: float | None) -> None:
@@ -52,7 +52,7 @@ class TransactionTime:
 
     @property
     def is_over(self) -> bool:
-        """Whether so much time has passed that the handler must be called with no further record."""
+        """Whether ``max_seconds`` have passed, after which no record is passed to the handler."""
         return self._seconds >= self._max_seconds
 
     @property
@@ -67,17 +67,18 @@ class TransactionTime:
         return f"{record.where} alone took {seconds:.1f} s, but {self._setting}: {_SLOW_ADVICE}"
 
     def explain_end(self) -> tuple[str, str] | None:
-        """Return why the broker has ended a transaction, and what to do, as two texts.
+        """Return two texts: why the broker has ended a transaction, and what to do.
 
-        The result is None if the transaction cannot have timed out; in this case, another process has ended
-        it.
+        The result is None if the transaction cannot have timed out. Another process has then ended the
+        transaction.
         """
         seconds = self._seconds
         if seconds >= self._limit:
             return f"the broker timed the transaction out: {self._describe(seconds)}", self._advice
         if self._timeout is None and seconds > max(self._max_seconds, _SHORTEST_TIMEOUT):
             what = f"the broker has probably timed the transaction out: {self._describe(seconds)}"
-            return what, f"{self._advice}; if it is longer, start each process with its own transactional.id"
+            other = "if this setting is longer, start each process with its own transactional.id"
+            return what, f"{self._advice}; {other}"
         return None
 
     @property
@@ -102,7 +103,7 @@ class TransactionTime:
 
 
 _SLOW_ADVICE: Final = (
-    "set transaction.timeout.ms of the Producer above the time of its slowest record, and pass it as "
+    "set transaction.timeout.ms of the Producer above the time of the slowest record, and pass this time as "
     "transaction_timeout, or make the handler faster"
 )
 _BATCH_ADVICE: Final = "pass max_seconds well below transaction.timeout.ms"

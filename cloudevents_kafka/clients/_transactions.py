@@ -76,7 +76,7 @@ class Transactions:
             within(_LEAVE_SECONDS, partial(_drop, client, 0, in_flight=True))
 
     def left(self, seconds: float) -> float:
-        """Return ``seconds``; after a request to stop, return at most the time that is left.
+        """Return ``seconds``; after a request to stop, return at most the rest of ``stop_timeout``.
 
         Raises `Unfinished` if no time is left.
         """
@@ -225,8 +225,8 @@ def is_abortable(error: Exception) -> bool:
 class TransactionError(CloudEventsKafkaError):
     """The producer cannot continue with transactions; ``error`` is the error of the client or of a delivery.
 
-    Either the last batch was not committed, or the next process ends the open transaction of this batch. In
-    both cases, no record is lost or written twice.
+    Either the last batch was not committed, or its transaction is still open, and the next process ends this
+    transaction. No record is lost or written twice.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError

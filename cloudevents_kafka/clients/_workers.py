@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.producer import EventProducer
 
 PAUSE_SECONDS: Final = 0.002
-"""The pause between calls of a client that does not wait, such as a fake."""
+"""The pause, in seconds, between calls of a client that does not wait, such as a fake client."""
 _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Workers(ABC):
     """The base class of workers: the schedule, its lock, the counts, and the next step for each record.
 
-    ``cancelled`` is whether the run must end, so that no further record is handled. The subclasses, `Threads`
+    If ``cancelled`` is True, the run must end, and no further record is handled. The subclasses, `Threads`
     and the `Tasks` of asyncio, call the handler and wait.
     """
 
@@ -47,17 +47,20 @@ class Workers(ABC):
 
     @abstractmethod
     def wake(self) -> None:
-        """Look for a record that is ready or due for another try; the caller owns the lock."""
+        """Look for a record that is ready or due for another try; the caller must hold the lock."""
 
     @abstractmethod
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake the callers that wait until a record is finished, or until more records may be read.
 
-        The caller of this method owns the lock.
+        The caller of this method must hold the lock.
         """
 
     def report(self, task: Task, sends: Sends) -> None:
-        """Continue with a record after all messages of its handler are reported; any thread may call this."""
+        """Continue with a record after the delivery reports of all messages that its handler has sent.
+
+        Any thread may call this method.
+        """
         self._reported(task, sends)
 
     def add(self, item: Item, now: float) -> None:
@@ -67,7 +70,7 @@ class Workers(ABC):
             self.wake()
 
     def _begin(self, task: Task) -> tuple[Item, Sends | None]:
-        """Return the item for a try; also return a `Sends` if the run waits for the handler's messages."""
+        """Return the record to handle, and a `Sends`, or None if the run does not wait for sent messages."""
         if task.attempt > 1:
             task.item = self.policy.read_again(task.item)
         if not self._counts_sends:
@@ -81,7 +84,7 @@ class Workers(ABC):
         return handling if sends is None else _counted(sends, handling)
 
     def _returned(self, task: Task, sends: Sends | None) -> None:
-        """Continue with a record whose handler has returned: the record is done, or waits for reports."""
+        """Finish a record whose handler has returned, or let the record wait for delivery reports."""
         if sends is None:
             self._end(task)
             return
@@ -89,7 +92,7 @@ class Workers(ABC):
             self._reported(task, sends)
 
     def _reported(self, task: Task, sends: Sends) -> None:
-        """Continue with a record after all messages that its handler has sent are reported."""
+        """Finish or fail a record after the delivery reports of all messages that its handler has sent."""
         with self.lock:
             if sends.error is not None:
                 self.schedule.fail(task, sends.error)
@@ -188,7 +191,8 @@ class Threads(Workers):
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake the threads that wait for a condition.
 
-        If ``has_room`` is False and no thread waits for a condition, a thread in `wait_to_read` is not woken.
+        Threads in `wait_to_read` are woken if ``has_room`` is True, or if another thread waits for a
+        condition.
         """
         if has_room or self._waiting:
             self._ended.notify_all()

@@ -2,9 +2,9 @@
 
 Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop. Subscribe, seek
 and commit with methods of `EventConsumer`; pause partitions with the wrapped Kafka client. Iteration polls
-one record at a time. So the client's position is directly after the current record of the loop, and the
-client commits no later record. The method `batches` is faster, but then the client's position is after the
-last record of the batch.
+one record at a time. The client's position is therefore directly after the current record of the loop, and
+the client commits no later record. The method `batches` is faster, but the client's position is then after
+the last record of the batch.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ``event.data`` is decoded when it is first used, and raises `DataError` if the data cannot be decoded.
     With ``eager_data``, the data is decoded when the record is read. If the data cannot be decoded, the
     record is returned as an `Undecodable` with `BrokenData`. ``data_type`` implies ``eager_data``:
-    ``event.data`` is then an instance of a pydantic model, a msgspec Struct, a dataclass or another type (see
-    `typed_data`). ``data_type`` may also be a mapping from the ``type`` of events to such types. If the
-    mapping does not contain the ``type`` of an event, the data of this event is not converted.
-    ``data_reader`` is a function that takes an event and its record, and returns ``event.data`` (see
-    `Event.read_with`). With ``data_type``, the returned value is converted to this type.
+    ``event.data`` is an instance of ``data_type``, which is a pydantic model, a msgspec Struct, a dataclass
+    or another type (see `typed_data`). ``data_type`` may also be a mapping from the ``type`` of events to
+    such Python types. If the mapping does not contain the ``type`` of an event, the data of this event is not
+    converted. ``data_reader`` is a function that takes an event and its record, and returns ``event.data``
+    (see `Event.read_with`). With ``data_type``, the returned value is converted to this type.
 
     ``on_error`` is called with each `ConsumeError` of the client, and returns whether reading continues. If
     ``on_error`` is missing or returns None, a final error is raised, and any other error is logged as a
@@ -223,10 +223,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Subscribe the client to topics, or to patterns that begin with ``^``; this replaces earlier topics.
 
-        After this call, `run` is informed when partitions are revoked. Then `run` calls the handler with no
-        further record of these partitions, waits for the handlers that are running, and commits the handled
-        records. ``on_assign``, ``on_revoke`` and ``on_lost`` are called with the client and the partitions.
-        ``on_revoke`` and ``on_lost`` are called after `run` has committed.
+        After a call of `subscribe`, `run` is informed when partitions are revoked. `run` then passes no
+        further record of the revoked partitions to the handler, waits for the running handlers, and commits
+        the handled records. ``on_assign``, ``on_revoke`` and ``on_lost`` are called with the client and the
+        partitions. ``on_revoke`` and ``on_lost`` are called after `run` has committed.
         """
         check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -385,10 +385,11 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        The records of a batch may be in any order. This method does not commit records that were fetched but
-        not returned yet. The client's own ``commit`` without arguments may commit such records. Raises the
-        errors of the client, `TypeError` for an object of another type, and `ConsumeError` if the commit of a
-        partition fails. With ``asynchronous``, the client reports failures to its ``on_commit``.
+        The records of a batch may be in any order. `commit` does not commit records that were fetched but not
+        returned yet. The client's own ``commit`` without arguments may commit records that were fetched but
+        not returned yet. Raises the errors of the client, `TypeError` for an object of another type, and
+        `ConsumeError` if the commit of a partition fails. With ``asynchronous``, the client reports failures
+        to its ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
@@ -418,30 +419,30 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         """Call ``handler`` with each event, commit the handled records, and return their counts.
 
         The run ends at SIGTERM, after a call of `stop`, or after ``idle_timeout`` seconds without a record.
-        At the end, the run calls ``handler`` with no further record, and waits up to ``stop_timeout`` seconds
-        for the handlers that are running. If a record is not done by then, its offset is not committed. The
-        next run, or another member of the group, reads this record again. The consumer stays open. In the
-        settings of the consumer's client, ``enable.auto.commit`` must be False. Otherwise, the client itself
-        commits all records that were read, even unfinished records. When the group's offsets show such a
-        commit, `ConsumeError` is raised.
+        At the end, the run passes no further record to ``handler``, and waits up to ``stop_timeout`` seconds
+        for the running handlers. If a record is not done after this wait, its offset is not committed, and
+        the next run, or another member of the group, reads this record again. The consumer stays open. In the
+        settings of the consumer's client, ``enable.auto.commit`` must be False. If ``enable.auto.commit`` is
+        True, the client itself commits all records that were read, even unfinished records. If the group's
+        offsets show that the client has committed an unfinished record, `ConsumeError` is raised.
 
         ``on_failure`` is the action for a record that is not an event, or whose handler has raised an error
         ``tries`` times. ``"fail"`` raises the error, ``"skip"`` counts and logs the record, and a
         `DeadLetters` object sends the record to its topic and waits for the delivery. ``on_failure`` may also
         be a function that takes a record and its error, and returns one of these actions. After an error of
         the types in ``retry_on``, the record is tried again. By default, a record is tried again after every
-        error except a `DecodeError` or a `DataError`. After these two errors, the record is tried again only
-        if the cause is a failed connection, a time-out, or an HTTP answer with the status 429 or 5xx. The
-        wait before the second try has a random length between half of ``backoff`` seconds and ``backoff``
-        seconds. The wait doubles with each further try, up to 30 s. During the wait, records with other keys
-        are handled.
+        error except a `DecodeError` or a `DataError`. After a `DecodeError` or a `DataError`, the record is
+        tried again only if the cause of the error is a failed connection, a time-out, or an HTTP answer with
+        the status 429 or 5xx. The wait before the second try has a random length between half of ``backoff``
+        seconds and ``backoff`` seconds. The wait doubles with each further try, up to 30 s. During the wait,
+        records with other keys are handled.
 
         ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records of
-        a topic with the same key are handled one after another, in the order in which they were read. The
-        records of a partition that have no key are handled in the same way. Records with different keys may
-        be handled in any order, even with one thread, because keys take turns. If ``producer`` is passed, a
-        record is done only when all events that its handler has sent with this producer are delivered. The
-        failed delivery of such an event counts as a failure of the record.
+        a topic with the same key are handled one after another, in the order in which they were read. Records
+        of a partition that have no key are also handled one after another, in the order in which they were
+        read. Records with different keys may be handled in any order, even with one thread, because keys take
+        turns. If ``producer`` is passed, a record is done only when all events that its handler has sent with
+        this producer are delivered. The failed delivery of such an event counts as a failure of the record.
 
         The offset of a record is committed when this record and all earlier records of its partition are
         done. In each partition, ``handler`` is called for at most ``max_ahead`` records after the oldest
@@ -450,19 +451,19 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         only the records that were done since the last commit are handled again. If a record is unfinished
         after ``max_age`` seconds, a warning is logged. All waiting records together may use at most
         ``max_bytes`` of memory, by default 64 MiB; each record counts as its size plus 1 KiB. When the
-        waiting records of a partition have reached its share of ``max_bytes``, this partition is not read
-        until half of the share is free. All other partitions are still read. When partitions are revoked,
-        `run` waits up to ``revoke_timeout`` seconds for the handlers of their records, and commits the
-        finished records. `run` waits only if the client was subscribed with `subscribe`. The default of
+        waiting records of a partition have reached the partition's share of ``max_bytes``, this partition is
+        not read until half of the share is free. All other partitions are still read. When partitions are
+        revoked, `run` waits up to ``revoke_timeout`` seconds for the handlers of their records, and commits
+        the finished records. `run` waits only if the client was subscribed with `subscribe`. The default of
         ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if this half is shorter. For
-        aiokafka, the default is also at most half of ``rebalance_timeout_ms``. If the user passed a
+        aiokafka, the default is never longer than half of ``rebalance_timeout_ms``. If the user passed a
         confluent-kafka client, the run knows ``max.poll.interval.ms`` only after the group has expelled the
         client once. ``observers`` are called in addition to the observers of the consumer.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
         `RuntimeError` if another run or a processor already uses the consumer. After an error, the run waits
-        up to ``stop_timeout`` seconds for the running handlers, and the next run waits for these handlers
-        before it begins. So a record is never in two handlers at once.
+        up to ``stop_timeout`` seconds for the running handlers. The next run also waits for these handlers
+        before it begins, so that a record is never in two handlers at once.
 
         Examples:
             >>> with EventConsumer(consumer) as events:

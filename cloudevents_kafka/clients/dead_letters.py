@@ -98,11 +98,11 @@ class RecordSender(Protocol):
 class DeadLetters:
     """A sender of dead letters to ``topic`` through ``producer``, an `EventProducer` or `AsyncEventProducer`.
 
-    If a dead letter is too large for the client or the broker, the dead letter is sent without its value. Its
-    headers say where the failed record is, and how large the value was. To send another record instead, pass
-    ``too_large``, a function that is called with such a dead letter and returns the record to send. For
-    example, this record may say where the function has stored the value. If this function returns None, the
-    dead letter is sent without its value.
+    If a dead letter is too large for the client or the broker, the dead letter is sent without its value. The
+    headers of this dead letter say where the failed record is, and how large its value was. To send another
+    record in place of a dead letter that is too large, pass ``too_large``, a function that is called with
+    this dead letter and returns the record to send. For example, the returned record may say where the
+    function has stored the value. If ``too_large`` returns None, the dead letter is sent without its value.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetters, EventConsumer, EventProducer
@@ -255,8 +255,8 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
     """Send the dead letter of a record that was read, and wait for its delivery.
 
     Raises `DeadLetterError` if the dead letter cannot be sent, or if the record was read from the topic of
-    the dead letters. Without the second check, the consumer would read its own dead letter, fail, and send
-    this dead letter again, in an endless loop.
+    the dead letters. If the dead letter of such a record were sent, the consumer would read its own dead
+    letter, fail, and send this dead letter again, in an endless loop.
     """
     with _failures_named(letters, item, error, attempt) as letter:
         letters.check_plain()
@@ -277,7 +277,7 @@ def _failures_named(
 ) -> Iterator[Record]:
     """Yield the dead letter of a record; raise a failure in the block as a `DeadLetterError`."""
     if item.record.topic == letters.topic:
-        reason = f"the consumer reads {letters.topic}, too; exclude it from its subscription"
+        reason = f"the consumer reads {letters.topic}, too; exclude this topic from the subscription"
         raise DeadLetterError(reason, item.record, error)
     letter = dead_letter(item, error, topic=letters.topic, attempt=attempt)
     try:
@@ -309,7 +309,7 @@ def _client_error(failure: Exception) -> object:
 
 
 class DeadLetterError(DeliveryError):
-    """`EventConsumer.run` ends, because it could not send a dead letter; the record is not committed.
+    """`EventConsumer.run` ends, because a dead letter could not be sent; the failed record is not committed.
 
     ``record`` is the failed record, ``error`` is the error of its handler, and ``__cause__`` is the error of
     the producer.

@@ -2,7 +2,8 @@
 
 A batch of records is handled in one transaction of the producer. This transaction also includes the offsets
 of the consumer group. If the transaction is aborted, consumers with ``isolation.level`` ``read_committed``
-never read the events that the handler has sent. The records of the batch are then read again.
+never read the events that the handler has sent. After an aborted transaction, the records of the batch are
+read again.
 """
 
 from __future__ import annotations
@@ -72,29 +73,30 @@ class EventProcessor:
     records whose transaction may be aborted.
 
     ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` have the same meaning as in `EventConsumer.run`.
-    These options apply to records that are not events, and to records whose handler raises an error.
+    These four options apply to records that are not events, and to records whose handler raises an error.
     `DeadLetters` with the same producer sends dead letters in the transaction, so each bad record is sent
     exactly once. Events that the handler has sent in a failed try are aborted. Without ``on_failure``, the
     handler is also called with records that are not events, and an error of the handler aborts the
     transaction and ends `run`.
 
     A batch consists of up to ``max_records`` records; a higher number means larger and fewer transactions. A
-    batch may end earlier: after ``max_seconds`` in its transaction, or after `stop`, the handler is called
-    with no further record. Then the handled records are committed, and the next batch reads the remaining
-    records again, in order. So a transaction is open at most for the sum of ``max_seconds``, the time for one
-    record, and the time for the commit.
+    batch may end earlier: after ``max_seconds`` in its transaction, or after `stop`, no further record is
+    passed to the handler. The handled records of the batch are then committed, and the next batch reads the
+    remaining records again, in order. A transaction is therefore open for at most the sum of ``max_seconds``,
+    the time for one record, and the time for the commit.
 
-    A broker aborts a transaction that is open for longer than ``transaction.timeout.ms``. After such an
-    abort, the process must end. The client does not show this setting: pass its value as
-    ``transaction_timeout``, in seconds, unless it is Kafka's default, 60 s. The default of ``max_seconds`` is
-    a tenth of ``transaction_timeout``.
+    A broker aborts a transaction that is open for longer than ``transaction.timeout.ms``. After the broker
+    has aborted a transaction, the process must end. The client does not show ``transaction.timeout.ms``:
+    unless the setting has Kafka's default, 60 s, pass its value as ``transaction_timeout``, in seconds. The
+    default of ``max_seconds`` is a tenth of ``transaction_timeout``.
 
     ``timeout`` is the longest time, in seconds, that one step of a transaction may take while brokers do not
-    answer. `run` raises an error after ``transactions`` aborted transactions in a row for the same records.
-    The client is polled while the handler or a broker is slow, so the group does not expel the member.
-    ``observers`` are called in addition to the observers of the consumer and of the producer: see `Observer`.
-    Raises `TypeError` if the clients do not support transactions, or if the handler is a coroutine function.
-    Raises `ValueError` for times that are not above 0, and for `DeadLetters` with another producer.
+    answer. If the transactions for the same records are aborted ``transactions`` times in a row, `run` raises
+    an error. The client is polled while the handler or a broker is slow, so the group does not expel the
+    member. ``observers`` are called in addition to the observers of the consumer and of the producer: see
+    `Observer`. Raises `TypeError` if the clients do not support transactions, or if the handler is a
+    coroutine function. Raises `ValueError` for times that are not above 0, and for `DeadLetters` with another
+    producer.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
@@ -186,14 +188,14 @@ class EventProcessor:
         """Process records until `stop`, SIGTERM, or ``idle_timeout`` seconds without a record.
 
         Return the number of handled records. The run begins with ``init_transactions``. If an earlier process
-        with the same ``transactional.id`` has left a transaction open, this call waits for the end of the
-        transaction, or aborts the transaction. The run ends between two transactions, or after aborting a
+        with the same ``transactional.id`` has left a transaction open, ``init_transactions`` waits for the
+        end of this transaction, or aborts it. The run ends between two transactions, or after aborting a
         transaction, so the offsets of the group and the sent events always agree. If a handler or a broker
-        does not answer within ``stop_timeout`` seconds after `stop`, the transaction stays open. In this
-        case, end the process; the next process aborts the transaction. Raises `TransactionError` if the
-        client cannot continue, or if the handler of an earlier run has not returned, for example after
-        Ctrl-C. Raises `ConsumeError`, errors of the handler, and `RuntimeError` if a run or another processor
-        already uses the consumer.
+        does not answer within ``stop_timeout`` seconds after `stop`, the transaction stays open. If the
+        transaction stays open, end the process; the next process aborts the transaction. Raises
+        `TransactionError` if the client cannot continue, or if the handler of an earlier run has not
+        returned, for example after Ctrl-C. Raises `ConsumeError`, errors of the handler, and `RuntimeError`
+        if a run or another processor already uses the consumer.
         """
         check_seconds("stop_timeout", stop_timeout)
         check_seconds("idle_timeout", idle_timeout)

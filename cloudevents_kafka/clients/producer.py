@@ -140,7 +140,7 @@ class EventProducer(Generic[ProducerT]):
 
     ``mode``, ``format`` and ``key_mapper`` are the defaults of `send`: see `to_record`. Begin and end
     transactions with the wrapped client. If a transaction is aborted, the deliveries of its events are
-    ``aborted`` and have an ``error``. `flush` does not raise this error.
+    ``aborted`` and have an ``error``. `flush` does not raise the error of an aborted delivery.
 
     ``close_timeout`` is the longest time, in seconds, that `close` and the end of a ``with`` block wait for
     deliveries. By default, `close` waits until the client has reported all deliveries, at the latest after
@@ -148,8 +148,8 @@ class EventProducer(Generic[ProducerT]):
     container must end.
 
     If an event was sent without ``on_delivery`` and its delivery fails, the event stays in memory until
-    `flush` or ``result`` raises an error for this event. So a service that calls neither `flush` nor
-    ``result`` should pass ``on_delivery``.
+    `flush` or ``result`` raises an error for this event. A service that calls neither `flush` nor ``result``
+    should therefore pass ``on_delivery``.
 
     ``observers`` are called with each record that is sent, and may add headers to this record: see
     `Observer`.
@@ -242,7 +242,7 @@ class EventProducer(Generic[ProducerT]):
         self._deliveries.observers = add_observers(self._deliveries.observers, observers)
 
     def count_sends(self) -> None:
-        """Let a run wait for the events that its handlers send; see `EventConsumer.run`."""
+        """Let a run wait for the deliveries of its handlers' events; see `EventConsumer.run`."""
         self._deliveries.count = count_send
 
     def flush(self, timeout: float | None = None) -> None:

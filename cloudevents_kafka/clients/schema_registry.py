@@ -1,4 +1,4 @@
-"""Schema registry clients: their settings, whose values may be texts, and a time limit for answers.
+"""Schema registry clients: settings whose values may be texts, and a time limit for answers.
 
 Confluent's client waits forever if a registry accepts a connection but does not answer. If a client is made
 with `registry_client`, each of its waits has a time limit. `Patience` limits the whole call of any client,
@@ -112,9 +112,9 @@ class NotASchema(Exception):
 def find_schema(client: Any, name: str) -> tuple[str, tuple[str, ...]]:
     """Return the type of a schema, such as AVRO, and the texts of its references and of the schema itself.
 
-    ``name`` is an id, or a GUID of 32 digits, with or without hyphens. The result contains texts only for
-    Avro schemas. Raises the errors of the client, and `NotASchema` for an answer that does not contain a
-    schema.
+    ``name`` is an id, or a GUID of 32 digits, with or without hyphens. For a schema that is not an Avro
+    schema, the result contains no texts. Raises the errors of the client, and `NotASchema` for an answer that
+    does not contain a schema.
     """
     try:
         found = client.get_schema(int(name)) if _is_id(name) else client.get_schema_by_guid(str(UUID(name)))
@@ -157,7 +157,7 @@ class Patience:
     """
 
     def __init__(self, seconds: float = _WAITS * DEFAULTS["timeout"]) -> None:
-        """Wait this number of seconds for each call."""
+        """Limit the wait for each call to ``seconds``."""
         self._seconds = seconds
         self._call: Future[Any] | None = None
         self._has_ended = False

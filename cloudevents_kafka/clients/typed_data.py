@@ -104,7 +104,7 @@ def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> D
     The data itself is decoded as if there were no hook. A check is a function that raises an exception for
     data that is not valid. The hook raises `DataError` for an event whose ``dataschema`` is not in
     ``checks``. For an event without a ``dataschema``, the check is ``checks[None]``. If ``checks`` does not
-    contain None, the hook raises `DataError` for such an event.
+    contain None, the hook raises `DataError` for an event without a ``dataschema``.
 
     Examples:
         >>> from jsonschema import Draft202012Validator

@@ -197,7 +197,7 @@ def test_a_transaction_that_timed_out_is_reported_as_that(clock: Clock, code: st
         kafka.restart(transaction_timeout=5, max_seconds=4).run(idle_timeout=0)
     text = str(caught.value)
     assert f"{TIMED_OUT} 8.1 s, 8.0 s of them for in[0]@7, and transaction.timeout.ms is 5 s: " in text
-    assert "set transaction.timeout.ms of the Producer above the time of its slowest record" in text
+    assert "set transaction.timeout.ms of the Producer above the time of the slowest record" in text
     assert "another process" not in text
     assert kafka.written == []
     assert caught.value.error.name() == code
@@ -221,7 +221,7 @@ def test_a_time_out_that_is_not_known_is_probable(clock: Clock) -> None:
     assert "the broker has probably timed the transaction out: it was open for 9.3 s" in text
     assert "9.0 s of them for in[0]@3, and transaction.timeout.ms is 60 s by default" in text
     assert "another process has" not in text
-    assert "if it is longer, start each process with its own transactional.id" in text
+    assert "if this setting is longer, start each process with its own transactional.id" in text
 
 
 @pytest.mark.parametrize(

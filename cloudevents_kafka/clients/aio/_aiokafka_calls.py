@@ -1,4 +1,4 @@
-"""`FetchCalls`: calls aiokafka's ``getmany`` so that an error loses no record."""
+"""`FetchCalls`: calls aiokafka's ``getmany``; if the call raises an error, no record is lost."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ Found = dict[Any, list[Any]]
 
 _SINGLE_SECONDS: Final = 2.0  # the wait for a record that the broker has stored
 _HINT: Final = (
-    "the name may be in another record of the batch, because aiokafka reads none after it; "
-    "read the topic by confluent-kafka"
+    "the name may be in another record of the batch, because aiokafka reads no record after the name; "
+    "read the topic with confluent-kafka"
 )
 
 
 class FetchCalls:
-    """Calls ``getmany`` so that an error loses no record.
+    """Calls aiokafka's ``getmany``; if the call raises an error, no record is lost.
 
-    Each record is returned, is read again, or becomes a message about its error.
+    Each record is returned or read again, or a message about the record's error is returned.
 
     ``getmany`` fetches records from one partition after the other, and moves the client's position in each of
     these partitions. If a record raises an error, ``getmany`` drops the records that it has already fetched.
-    So the method `wait` fetches only one record. `collect` fetches several records without waiting. After an
-    error, `collect` moves the client back to the positions that the client had before the call. No other code
-    moves these positions during the call. `find` then reads each partition separately, one record at a time,
-    up to the record that raises the error. The client's position is then the offset of this record.
+    Therefore, the method `wait` fetches only one record. `collect` fetches several records without waiting.
+    After an error, `collect` moves the client back to the positions that the client had before the call.
+    During the call of ``getmany``, no other code moves the client's positions. `find` then reads each
+    partition separately, one record at a time, up to the record that raises the error. The client's position
+    is then the offset of the record that raises the error.
     """
 
     def __init__(self, client: Any) -> None:
@@ -65,10 +66,11 @@ class FetchCalls:
     async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[PolledMessage]:
         """In each partition, find the first record that raises an error; return messages about these records.
 
-        The records before such a record are first passed to ``add``. A message describes the error of the
-        client. But if a header name is not UTF-8, the message is a record without key, value and headers. The
-        result is empty if more than ``count`` records come before the error, or if partitions were assigned
-        again. If the cause of an error is not a record, the error is raised.
+        The records before the first record that raises an error are passed to ``add``. A message describes
+        the error of the client; if a header name is not UTF-8, the message is instead a record without key,
+        value and headers. The result is empty if more than ``count`` records come before the error, or if
+        partitions were assigned again. A client error that no record has caused is returned as a message. If
+        reading finds neither a record nor an error of a record, ``error`` is raised.
         """
         if self._is_of_no_record(error):
             return [AiokafkaFailure(error)]

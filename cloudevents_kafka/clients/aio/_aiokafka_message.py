@@ -10,8 +10,8 @@ from cloudevents_kafka.record import Headers, to_headers
 class AiokafkaFailure:
     """An error of aiokafka that has the methods of a message of confluent-kafka.
 
-    If the error is about one record, the topic, the partition and the offset are known. Otherwise, the
-    error's text names the topic.
+    If the error is about one record, the topic, the partition and the offset are known. If the error is not
+    about one record, the error's text names the topic.
     """
 
     def __init__(self, error: Any, place: Any = None, offset: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`AiokafkaSender`: sends through aiokafka's producer, with one task for each topic that awaits ``send``."""
+"""`AiokafkaSender`: sends through aiokafka's producer; for each topic, a separate task awaits ``send``."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class AiokafkaSender(AsyncSender):
     """Sends through a client whose coroutine ``send`` returns the future of a delivery.
 
     The coroutine ``send`` waits for metadata and for space in a batch, by default up to 40 seconds if a topic
-    does not exist. So for each topic, a separate task awaits ``send`` for each record, in order. The task
-    ends when no record of the topic is left. When an event loop ends, it cancels these tasks, like all tasks,
-    but no record is lost. The current record stays the first in the queue, because aiokafka does not send a
-    record whose call was cancelled. A new task begins when the next record is sent, or as soon as a caller
-    waits.
+    does not exist. For each topic, a separate task awaits ``send`` for each record, in order. The task ends
+    when no record of the topic is left. When an event loop ends, it cancels these tasks, like all tasks, but
+    no record is lost. The current record stays the first in the queue, because aiokafka does not send a
+    record if the call of ``send`` was cancelled. A new task begins when the next record is sent, or as soon
+    as a caller waits.
     """
 
     def __init__(self, client: Any, max_in_flight: int) -> None:

@@ -32,10 +32,10 @@ _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 class AiokafkaSource(Source):
     """Fetches records with ``getmany``, and stops the client at the end.
 
-    The client joins its group again in the background. So at each ``await``, partitions may be revoked, or
-    assigned again at another offset. If this happens, the records that were fetched from these partitions are
-    dropped, and the offsets of these records are not committed. While the client joins its group, ``getmany``
-    does not return. Meanwhile, the group may wait for `revoke`, so `revoke` must not wait for ``getmany``.
+    The client joins its group again in the background, so at each ``await``, partitions may be revoked, or
+    assigned again at another offset. The records that were fetched from such a partition are dropped, and the
+    offsets of these records are not committed. While the client joins its group, ``getmany`` does not return.
+    The group may wait for `revoke` while ``getmany`` runs, so `revoke` must not wait for ``getmany``.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
@@ -113,9 +113,9 @@ class AiokafkaSource(Source):
         self._drop_moved({})
 
     def _drop_moved(self, starts: Mapping[Any, int]) -> None:
-        """Drop the fetched messages of each partition in which the client does not continue right after them.
+        """Drop a partition's fetched messages unless the client's position is directly after these messages.
 
-        ``starts`` maps partitions to the offsets of their next records.
+        ``starts`` maps partitions to the offsets at which the client continues.
         """
         messages = self.waiting
         assigned = self.client.assignment()
@@ -133,11 +133,11 @@ class AiokafkaSource(Source):
                 self.gathered.discard(places_of([name]))
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return 0, and the end offset of a partition or -1 if the client does not know the end offset."""
+        """Return 0, and the end offset of a partition; an end offset that the client does not know is -1."""
         return 0, self._calls.end(to_partition(place)) or -1
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the client's position in each of these partitions."""
+        """Return the client's position in each partition of ``places``."""
         from confluent_kafka import TopicPartition
 
         offsets = [self._calls.position(to_partition(place)) for place in places]
@@ -147,7 +147,7 @@ class AiokafkaSource(Source):
         ]
 
     async def answer(self, ask: Ask) -> Any:
-        """Return the result of a run's client call; raise the client's errors as ``KafkaException``."""
+        """Make a client call of a run, and return its result; raise client errors as ``KafkaException``."""
         from confluent_kafka import KafkaError, KafkaException
 
         try:
@@ -205,7 +205,7 @@ class AiokafkaSource(Source):
             await self.commit_assigned(offsets)
 
     async def _set_back(self, places: list[TopicPartition]) -> None:
-        """Commit the offsets of unfinished records; this is enough, because only the run commits."""
+        """Commit the offsets of unfinished records; this commit is enough, because only the run commits."""
         await self.commit_assigned(places)
 
     async def commit(self, offsets: list[TopicPartition]) -> None:
@@ -228,7 +228,7 @@ class AiokafkaSource(Source):
         }
         gone = offsets.keys() - self.client.assignment()  # without an await before the client's commit
         if gone:
-            _log.info("not committed, as these partitions were revoked: %s", sorted(gone))
+            _log.info("offsets were not committed, because these partitions were revoked: %s", sorted(gone))
         if left := {place: offset for place, offset in offsets.items() if place not in gone}:
             await self.client.commit(left)
 
@@ -237,7 +237,7 @@ class AiokafkaSource(Source):
         self.client.seek(to_partition(place), place.offset)
 
     async def close(self) -> None:
-        """Seek back to unread records, so that the client does not commit these records; stop the client."""
+        """Seek back to unread records, so that these records are not committed, and stop the client."""
         if self._fetching is not None:  # the fetch may wait for the group
             self._fetching.cancel()
         assigned = self.client.assignment()
@@ -250,7 +250,7 @@ class AiokafkaSource(Source):
 def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: OnRebalance | None) -> Any:
     """Return the object whose methods aiokafka calls in a rebalance.
 
-    The group waits for these calls, and the calls wait for handlers.
+    The group waits for the calls of these methods, and the methods wait for handlers.
     """
     from aiokafka import ConsumerRebalanceListener  # installed, as the client is aiokafka's
 

@@ -1,12 +1,12 @@
 """`CallThread`: makes the client calls that may wait, so that they do not block the event loop.
 
 One thread makes all calls of a client. The reason: in confluent-kafka (2.16), a call waits for the running
-call of the same client, and owns Python's interpreter lock during this wait. The rules:
+call of the same client, and holds Python's interpreter lock during this wait. The rules:
 
 1. The calls are made one after the other, in order; the event loop only awaits the calls, and never blocks.
-2. During a call, the client may call a function, for example in a rebalance. This function may wait for the
-   event loop with `CallThread.wait`. During this wait, the thread makes further calls, except calls that read
-   or close.
+2. During a call, the client may call a function, for example in a rebalance. The called function may wait for
+   the event loop with `CallThread.wait`. While the function waits, the thread makes further calls, except
+   calls that read or close.
 3. The thread is a daemon thread that nothing joins, so a call that hangs stops neither the event loop nor the
    process.
 """
@@ -47,7 +47,8 @@ class CallThread:
     def call(self, function: Callable[[], T], *, nests: bool = True) -> asyncio.Future[T]:
         """Call a function in the thread, and return the future of its result.
 
-        ``nests`` must be False for a call that reads or closes.
+        ``nests`` says whether the call may be made during another call; ``nests`` must be False for a call
+        that reads or closes.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()

@@ -57,8 +57,8 @@ async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T
 async def not_cancelled(work: Awaitable[T]) -> T:
     """Return the result of a user's awaitable; raise an ordinary error if another task was cancelled.
 
-    The awaitable may wait for a task that other code has cancelled. Such a cancellation does not cancel the
-    current task.
+    The awaitable may wait for a task that other code has cancelled. The cancellation of that other task does
+    not cancel the current task.
     """
     try:
         return await work

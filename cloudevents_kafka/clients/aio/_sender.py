@@ -102,7 +102,7 @@ class AsyncSender:
             raise asyncio.InvalidStateError(f"{delivery!r} has no report yet; await it")
 
     def resume(self) -> None:
-        """Continue to send if sending was cancelled; this is called before each wait."""
+        """Continue to send if sending was cancelled; this method is called before each wait."""
         self.deliveries.check_process()
 
     def running_loop(self) -> asyncio.AbstractEventLoop:
@@ -130,7 +130,7 @@ class AsyncSender:
                 await asyncio.sleep(_CALLED_SECONDS)
 
     def report_called(self, *, from_thread: bool = False) -> None:
-        """Let the event loop wake the waiting tasks; this is called after one or more reports."""
+        """Let the event loop wake the waiting tasks; this method is called after one or more reports."""
         self._client_full = False
         self._schedule(from_thread=from_thread)
 
@@ -152,11 +152,11 @@ class AsyncSender:
         """After a message was sent, make sure that its report will be processed."""
 
     def _wake(self) -> None:
-        """Wake the tasks whose wait is over; the event loop calls this.
+        """Wake the tasks whose wait is over; the event loop calls this method.
 
         Tasks that wait to send are woken only when many messages can be sent, so that the program rarely
         switches between the event loop and the polling thread. A woken task may have been cancelled, or may
-        send nothing. So if no report is expected, the next tasks are woken at once.
+        send nothing, so the next tasks are woken at once if no report is expected.
         """
         self._scheduled = False
         self.deliveries.wake(_WOKEN)
@@ -232,7 +232,7 @@ class PolledSender(AsyncSender):
             self.report_called(from_thread=True)
 
     def is_busy(self) -> bool:
-        """Return whether to poll: a message is pending, a function is queued, or the client was full."""
+        """Return whether a message is pending, a function is queued, or the client's queue was full."""
         busy = self.pending or self.deliveries.callbacks.due or self._client_full
         return bool(busy) and not (self._loop is not None and self._loop.is_closed())
 

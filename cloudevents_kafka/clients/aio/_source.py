@@ -35,9 +35,9 @@ _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 class Source(ABC):
     """Fetches messages for all waiting tasks, with one fetch at a time.
 
-    A fetch belongs to no task. So if a task is cancelled, no message is lost: the fetched messages are in
-    ``waiting`` when the next task asks for a message. No message is fetched before a task asks for a message.
-    So the client's position is at most one batch ahead of the returned messages.
+    A fetch belongs to no task, so no message is lost if a task is cancelled: the fetched messages are in
+    ``waiting`` when the next task asks for a message. No message is fetched before a task asks for a message,
+    so the client's position is at most one batch ahead of the returned messages.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
@@ -93,7 +93,7 @@ class Source(ABC):
 
     @abstractmethod
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:
-        """Return 0, and the end offset of a partition or -1 if the offset is unknown, without waiting."""
+        """Return 0 and the end offset of a partition, without waiting; an unknown end offset is -1."""
 
     @abstractmethod
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
@@ -101,7 +101,7 @@ class Source(ABC):
 
     @abstractmethod
     async def answer(self, ask: Ask) -> Any:
-        """Return the result of a run's client call; raise the client's errors as ``KafkaException``."""
+        """Make a client call of a run, and return its result; raise client errors as ``KafkaException``."""
 
     @abstractmethod
     async def commit(self, offsets: list[TopicPartition]) -> None:
@@ -150,16 +150,16 @@ class PolledSource(Source):
         self._failure = self._failure or self._events.raised.take()
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return 0, and a partition's end offset at the last fetch; a client call would have to wait."""
+        """Return 0 and the end offset of a partition at the last fetch, because a client call may wait."""
         return 0, self._ends.get((place.topic, place.partition), -1)
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the client's position in each of these partitions."""
+        """Return the client's position in each partition of ``places``."""
         found: list[TopicPartition] = self.client.position(places)
         return found
 
     def _hand_over(self, partitions: list[TopicPartition], *, lost: bool) -> None:
-        """Drop the records of revoked partitions, and let a run commit; the client calls this in a poll."""
+        """Drop the records of revoked partitions, and let a run commit; a client's poll calls this."""
         loop = self._loop
         if loop is None or loop.is_closed() or not self._thread.is_current():  # a processor's thread polls
             self.gathered.discard(partitions)

@@ -71,7 +71,7 @@ class TaskRun:
         await perform(steps, self._source.answer)
 
     async def _wait_for_handlers(self) -> None:
-        """Wait for handlers that an earlier run has left running; their records could be handled twice."""
+        """Wait for the running handlers of an earlier run, so that no record is in two handlers at once."""
         if self._before is not None:
             schedule = self._before.schedule
             if not await self._before.wait(lambda: not schedule.in_work, self._policy.stop_timeout):
@@ -155,8 +155,8 @@ class TaskRun:
     async def _end(self, seconds: float) -> None:
         """Stop handling records, commit finished records, and seek back to the unfinished records.
 
-        The run always seeks back, even if the task is cancelled meanwhile. Otherwise, the next run would
-        continue after the unfinished records, and commit later offsets.
+        The run always seeks back, even if the task is cancelled meanwhile. Without this seek, the next run
+        would continue after the unfinished records, and commit later offsets.
         """
         try:
             await self._finish(seconds)

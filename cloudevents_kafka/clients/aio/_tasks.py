@@ -29,7 +29,7 @@ class Tasks(Workers):
     ) -> None:
         super().__init__(policy, nullcontext(), counts_sends=counts_sends)
         self.is_over = False
-        """Whether the run has ended; if so, it waits for no further record."""
+        """Whether the run has ended, so that the run waits for no further record."""
         self._handler = handler
         self._free = policy.concurrency
         self._loop = asyncio.get_running_loop()

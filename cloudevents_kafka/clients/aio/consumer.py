@@ -1,6 +1,6 @@
 """`AsyncEventConsumer`: reads events through a Kafka consumer, for asyncio.
 
-A `Source` fetches messages. The code of `EventConsumer` converts these messages to items.
+A `Source` fetches messages. The code of `EventConsumer` converts messages of the Kafka client to items.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ class AsyncReadOptions(ReadOptions, total=False):
 class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     """A reader of CloudEvents through ``consumer``; the attribute ``consumer`` is the Kafka client.
 
-    The argument ``consumer`` is a plain ``confluent_kafka.Consumer``, settings of such a consumer, or an
-    ``aiokafka.AIOKafkaConsumer``, which you must start. If a call of a confluent-kafka client may wait, a
-    separate thread makes the call. The client is subscribed to ``topics``, as with `subscribe`. To pause and
-    resume partitions, call methods of the client. The other options are the options of `EventConsumer`.
-    Functions among these options are called on the event loop, and must not wait.
+    The argument ``consumer`` is a ``confluent_kafka.Consumer``, settings for a new
+    ``confluent_kafka.Consumer``, or an ``aiokafka.AIOKafkaConsumer``, which you must start. If a call of a
+    confluent-kafka client may wait, a separate thread makes the call. The client is subscribed to ``topics``,
+    as with `subscribe`. To pause and resume partitions, call methods of the client. The other options are the
+    options of `EventConsumer`. Functions among these options are called on the event loop, and must not wait.
 
-    When a task asks for a record and no fetched record is left, up to ``max_records`` records are fetched. So
-    the client's position is ahead of the returned records: commit the returned records with `commit`. If a
-    task is cancelled, no fetched record is lost: records that were not returned yet are returned to the next
-    task that asks for a record. After `close`, the group reads again all records that were fetched but not
-    returned, even if the client commits automatically.
+    When a task asks for a record and no fetched record is left, up to ``max_records`` records are fetched.
+    The client's position may therefore be ahead of the returned records: commit the returned records with
+    `commit`. If a task is cancelled, no fetched record is lost: records that were not returned yet are
+    returned to the next task that asks for a record. After `close`, the group reads again all records that
+    were fetched but not returned, even if the client commits automatically.
 
     Any number of tasks may read while no `run` reads; each record is returned to one of these tasks. Raises
     `TypeError` if ``consumer`` is a client of another kind.
@@ -188,9 +188,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> None:
         """Subscribe the client to topics, or to patterns that begin with ``^``.
 
-        The arguments are the arguments of `EventConsumer.subscribe`. The functions are called in the thread
-        that polls or, with aiokafka, on the event loop. With aiokafka, ``topics`` must be either names of
-        topics or one pattern. aiokafka reports lost partitions as revoked partitions.
+        The arguments are the arguments of `EventConsumer.subscribe`. The functions among these arguments are
+        called in the thread that polls the client or, with aiokafka, on the event loop. With aiokafka,
+        ``topics`` must be either names of topics or one pattern. aiokafka reports lost partitions as revoked
+        partitions.
         """
         if self._aiokafka is None:
             self._polled.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -206,7 +207,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
     @property
     def is_subscribed(self) -> bool:
-        """Whether `subscribe` was called; otherwise, `run` is not informed about revoked partitions."""
+        """Whether `subscribe` was called, so that `run` is informed about revoked partitions."""
         return self._events.is_subscribed
 
     async def run(
@@ -375,8 +376,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         Commits run one after the other, and a commit continues if its task is cancelled. Raises the same
         errors as `EventConsumer.commit`. With aiokafka, offsets of revoked partitions are not committed.
-        During a rebalance, no offset is committed. In both cases, a message is logged, and the group reads
-        the records again.
+        During a rebalance, no offset is committed. If offsets are not committed for one of these two reasons,
+        a message is logged, and the group reads the records again.
         """
         if offsets := ends_of(done):
             began = time.monotonic()
@@ -407,8 +408,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         A client with a ``group.instance.id`` stays in the group until its session times out, so a restart
         causes no rebalance.
 
-        If an `AsyncEventProcessor` reads, this call does not wait for the end of the processor's run, which
-        closes the client.
+        If an `AsyncEventProcessor` reads, this call does not wait; the client is closed at the end of the
+        processor's run.
         """
         self.stop()
         self._events._closed = True

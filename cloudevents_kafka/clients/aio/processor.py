@@ -29,15 +29,15 @@ T = TypeVar("T")
 class AsyncEventProcessor:
     """A loop that handles batches of records in transactions, for asyncio.
 
-    This class runs an `EventProcessor` in a thread. The ``handler`` is a coroutine function; the event loop
-    runs the handler for one record at a time. The handler sends with ``producer``, preferably with
-    ``send_nowait``, because the commit waits for all deliveries. The options are the options of
+    An `AsyncEventProcessor` runs an `EventProcessor` in a thread. The ``handler`` is a coroutine function;
+    the event loop runs the handler for one record at a time. The handler sends with ``producer``, preferably
+    with ``send_nowait``, because the commit waits for all deliveries. The options are the options of
     `EventProcessor`; `DeadLetters` may also send with ``producer``.
 
-    Both clients must be confluent-kafka clients. aiokafka's producer sends the group's offsets with the group
-    id, but without the id of the member. So a broker would accept offsets of partitions that belong to
-    another member, and a record could be written twice. Raises `TypeError` for clients of other kinds, and
-    the errors of `EventProcessor`.
+    The clients of ``consumer`` and ``producer`` must be confluent-kafka clients. aiokafka's producer sends
+    the group's offsets with the group id, but without the id of the member. Without the id of the member, a
+    broker would accept offsets of partitions that belong to another member, and a record could be written
+    twice. Raises `TypeError` for clients of other kinds, and the errors of `EventProcessor`.
 
     Examples:
         >>> import asyncio

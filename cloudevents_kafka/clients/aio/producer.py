@@ -41,11 +41,11 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     """A sender of CloudEvents through ``producer``: settings of librdkafka, or a Kafka client.
 
     The attribute ``producer`` is the client. The client may be a ``confluent_kafka.Producer``; one thread
-    polls this client from the first event on. If this client was made from settings, `close` also closes the
-    client. The client may also be an ``aiokafka.AIOKafkaProducer``, which you must start and stop. An event
-    is in flight from the call that sends it until its delivery report arrives. At most ``max_in_flight``
-    events are in flight at the same time. The other options are the options of `EventProducer`. Each
-    `AsyncEventProducer` belongs to one event loop.
+    polls this client from the first event on. If the ``confluent_kafka.Producer`` was made from settings,
+    `close` also closes this client. The client may also be an ``aiokafka.AIOKafkaProducer``, which you must
+    start and stop. An event is in flight from the call that sends it until its delivery report arrives. At
+    most ``max_in_flight`` events are in flight at the same time. The other options are the options of
+    `EventProducer`. Each `AsyncEventProducer` belongs to one event loop.
 
     Raises `TypeError` if ``producer`` is a client of another kind, and `ValueError` for wrong settings and
     options.
@@ -92,9 +92,9 @@ class AsyncEventProducer(Generic[AnyProducerT]):
 
         If no further event can be queued now, `send` first waits. Raises `DeliveryError` if the event was not
         delivered, and the errors of `EventProducer.send` if the event cannot be written. If the call is
-        cancelled during this first wait, the event is not sent. If the call is cancelled later, the delivery
-        continues; if the delivery fails, the next `flush` raises the error. To distinguish these two cases,
-        await `drain`, call `send_nowait`, and await the returned delivery.
+        cancelled before the event is queued, the event is not sent. If the call is cancelled after the event
+        was queued, the delivery continues; if the delivery fails, the next `flush` raises the error. To know
+        whether an event was queued, await `drain`, call `send_nowait`, and await the returned delivery.
         """
         while True:
             try:
@@ -135,7 +135,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     ) -> AsyncDelivery[Record]:
         """Send any record unchanged, and return its delivery after the broker has received the record.
 
-        The arguments are the arguments of `EventProducer.send_record`. This method waits, raises errors and
+        The arguments are the arguments of `EventProducer.send_record`. `send_record` waits, raises errors and
         handles a cancellation as `send` does.
         """
         while True:
@@ -160,7 +160,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         deliveries.observers = add_observers(deliveries.observers, observers)
 
     def count_sends(self) -> None:
-        """Let a run wait for the events that its handlers send; see `AsyncEventConsumer.run`."""
+        """Let a run wait for the deliveries of its handlers' events; see `AsyncEventConsumer.run`."""
         self._sender.deliveries.count = count_send
 
     async def drain(self) -> None:

@@ -2,8 +2,8 @@
 
 If a token contains its expiry time, the command may print only the token. A JWT (RFC 7519) contains the claim
 ``exp``. An Amazon MSK token is a signed URL whose query contains the expiry time. For any other token, the
-command must print JSON. This JSON is like the answer of an OAuth token endpoint (RFC 6749 5.1), or like the
-output of the command lines of Azure and Google Cloud.
+command must print JSON like the answer of an OAuth token endpoint (RFC 6749 5.1), or like the output of the
+command-line tools of Azure and Google Cloud.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def read_token(output: bytes) -> Token:
     claims = _claims(value)
     expires = _expiry(fields) or _number(claims.get("exp")) or _signed_until(value)
     if expires is None:
-        raise TokenError(f"it printed a token, but not when that expires; {_FORMS}")
+        raise TokenError(f"it printed a token, but not its expiry time;  {_FORMS}")
     expires = max(0.0, min(expires, _LAST_SECOND))
     if expires <= time.time():
         until = datetime.fromtimestamp(expires, UTC).isoformat(timespec="seconds")

@@ -1,16 +1,16 @@
 """`Observer`, whose methods a client calls, and `Notice`, which describes one record to these methods.
 
-These rules are true for all calls:
+The following rules apply to all calls of an observer:
 
 1. After each call of ``sending``, either ``delivered`` or ``failed`` is called once for the same record.
 2. Each record that a consumer returns is passed to one call of ``received``. In a run, the last call for a
    record is the end of ``handling``, a call of ``skipped``, or a call of ``dead_lettered``. ``retried`` is
    called before each further try of the record.
-3. An error of an observer is logged. Such an error does not change what a client returns, raises or sends.
+3. An error of an observer is logged, and does not change what a client returns, raises or sends.
 4. Each partition that was assigned to a consumer is passed to one call of ``revoked``: when the partition is
    revoked or lost, when the client finds that the partition is not assigned any more, or at ``close``. After
-   this call, no call about a record or a commit of the partition follows. The method ``revoked`` of the last
-   run's observers is also called.
+   this call of ``revoked``, no call about a record or a commit of the partition follows. The method
+   ``revoked`` of the last run's observers is also called.
 5. ``reached`` is called only for a partition from which the client currently has no further records to
    return.
 6. Headers that an observer adds replace headers with the same names. An observer must not add a header whose
@@ -78,7 +78,7 @@ class Observer:
     """The base class of observers; a subclass overrides the methods that it needs.
 
     Threads or the event loop call the methods during their own work, so the methods must not wait. If a
-    method raises an error, this error is logged, once for each kind of error. The error has no other effect.
+    method raises an error, the error is logged, once for each kind of error, and has no other effect.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -125,8 +125,8 @@ class Observer:
     def reached(self, notices: Sequence[Notice]) -> None:
         """Observe, about once a second, the next offset that the client will read in each partition.
 
-        The consumer has returned all records before these offsets. Directly before such an offset, there may
-        be transaction markers instead of a record.
+        The consumer has returned all records before the next offset of a partition. Directly before this next
+        offset, the partition may contain transaction markers instead of a record.
         """
 
     def revoked(self, notices: Sequence[Notice]) -> None:

@@ -128,7 +128,7 @@ class Observers:
 
 
 class Sending:
-    """A message that is sent: its headers, and the call of the observers with its delivery report."""
+    """The headers of a message to send, and a method that calls the observers for the delivery report."""
 
     def __init__(self, observers: Observers, sent: Event[Any] | Record, record: Record) -> None:
         self._observers, self._record = observers, record
@@ -137,7 +137,7 @@ class Sending:
         self.headers = observers.headers(record)
 
     def report(self, error: Any, place: tuple[int | None, int | None] | None = None) -> None:
-        """Call the observers with the error of the message, or with its partition and offset."""
+        """Call the observers with the message's error, or with the message's partition and offset."""
         fields: dict[str, Any] = {"event": self._event, "seconds": time.monotonic() - self._began}
         if error is None and place is not None:
             fields |= {"partition": place[0], "offset": place[1]}

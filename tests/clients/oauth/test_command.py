@@ -71,7 +71,7 @@ def test_words_are_split_as_a_shell_does():
         (failing("sys.exit(3)"), "failed: exit code 3; run it by hand"),
         (failing("sys.exit('\\x1b[31mred')"), r"exit code 1: \\x1b\[31mred;"),
         (failing("sys.stderr.buffer.write(b'a\\xe3\\x85\\xa4b'); sys.exit(1)"), r"1: a\\u3164b;"),
-        (failing("print('s3cret')"), "not when that expires"),
+        (failing("print('s3cret')"), "not its expiry time"),
         (TokenCommand(["no-such-program", "s3cret"]), "'no-such-program' failed: there is no such program"),
         (TokenCommand(["/", "s3cret"]), "it cannot be run: Permission denied"),
         (TokenCommand(["a\0b"]), "must not contain NUL"),

@@ -65,7 +65,7 @@ def test_secrets_differ():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hunter2", "but not when that expires"),
+        ("hunter2", "but not its expiry time"),
         ('{"access_token": "hunter2", "expires_in": 60}', "the token is not a JWT"),
     ],
 )

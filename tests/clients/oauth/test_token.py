@@ -69,12 +69,12 @@ def test_an_answer_without_an_end():
         (b'{"error": "hunter2"}', "without a token; it must print"),
         (b'{"access_token": 7}', "without a token; it must print"),
         (b"\xff\xfe", "without a token; it must print"),
-        (b"hunter2", "not when that expires"),
-        (unsigned_jwt(sub="hunter2").encode(), "not when that expires"),
-        (unsigned_jwt(exp="hunter2").encode(), "not when that expires"),
+        (b"hunter2", "not its expiry time"),
+        (unsigned_jwt(sub="hunter2").encode(), "not its expiry time"),
+        (unsigned_jwt(exp="hunter2").encode(), "not its expiry time"),
         (unsigned_jwt(exp=1_700_000_000).encode(), "expired at 2023-11-14T22:13:20.00:00; check the clock"),
         (signed_url("20260101T000000Z", 900).encode(), "expired at 2026-01-01T00:15:00"),
-        (signed_url("hunter2", 900).encode(), "not when that expires"),
+        (signed_url("hunter2", 900).encode(), "not its expiry time"),
     ],
 )
 def test_no_token(output, words):
