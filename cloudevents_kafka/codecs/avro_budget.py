@@ -21,7 +21,7 @@ FREE_STEPS: Final = 16_384
 STEPS_PER_BYTE: Final = 32
 """The number of values for each byte of a datum, in addition to `FREE_STEPS`; records may be nested."""
 FREE_BYTES: Final = 1 << 20
-"""The number of bytes that a reader may add to any datum, and 32 for each byte of the datum."""
+"""The number of bytes that a reader may add to any datum, in addition to 32 for each byte of the datum."""
 
 
 class BeyondBudget(MalformedDatum):

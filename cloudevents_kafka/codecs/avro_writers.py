@@ -2,9 +2,9 @@
 
 A schema may contain an invalid default or an invalid logical type, and topics may contain data that was
 written with this schema. Defaults matter only in the schemas of readers. About invalid logical types, Avro's
-specification ("Logical Types") says: "implementations must ignore the logical type when reading". So this
-module removes invalid logical types from all schemas, and defaults from writers' schemas. The data is then
-readable.
+specification ("Logical Types") says: "implementations must ignore the logical type when reading". This module
+therefore removes invalid logical types from all schemas, and defaults from writers' schemas. Data that was
+written with such a schema is then readable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DATES_AND_TIMES: Final = {
         for unit in ("millis", "micros", "nanos")
     },
 }
-"""The type that each of these logical types must have."""
+"""The Avro type that each logical type requires."""
 
 
 def writer_schema(schema: Any) -> Any:

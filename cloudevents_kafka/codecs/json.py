@@ -51,7 +51,7 @@ def _to_builtin(value: Any) -> Any:
         if isinstance(value, _NAMES_ONLY):
             raise TypeError(f"the keys of a dict must be text or numbers, got {got}")
         raise TypeError(
-            "its values must be those of JSON, dataclasses, msgspec Structs or pydantic models, "
+            "its values must be JSON values, dataclasses, msgspec Structs or pydantic models, "
             f"got {got}; convert it, or pass bytes"
         )
     try:

@@ -1,8 +1,8 @@
 """Grammar checks (RFC 8259) for texts that JSON parsers refuse.
 
-A parser refuses texts that it cannot represent: texts with an escaped lone surrogate (RFC 8259 8.2), and
-texts that are nested too deeply for the parser's stack (RFC 8259 9). Such texts are nevertheless valid JSON.
-The functions of this module check the grammar of UTF-8 texts without recursion, in linear time.
+A parser refuses some valid JSON that it cannot represent: texts with an escaped lone surrogate (RFC 8259
+8.2), and texts that are nested too deeply for the parser's stack (RFC 8259 9). The functions of this module
+check the grammar of UTF-8 texts without recursion, in linear time.
 """
 
 from __future__ import annotations

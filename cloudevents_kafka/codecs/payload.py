@@ -1,9 +1,9 @@
 """The data of an event: the payload bytes, their kind, and the Python value.
 
 An event stores its data as bytes, which are called the payload. If an event was read from a format that
-contained the data as a JSON value or as a text, the kind of the payload is JSON or text. Other formats then
-also write the data as a JSON value or as a text. If the format contained bytes, the kind is bytes; the kind
-is not guessed from the bytes.
+contained the data as a JSON value or as a text, the kind of the payload is JSON or text. A payload of the
+kind JSON or text is also written as a JSON value or as a text in other formats. If the format contained
+bytes, the kind is bytes; the kind is not guessed from the bytes.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def json_payload(data: Any, content_type: str | None) -> bytes:
 
 
 def _in_charset(text: bytes, content_type: str | None) -> bytes:
-    """Return JSON, converted from UTF-8 to the charset of a content type, which may be US-ASCII."""
+    """Return JSON, converted from UTF-8 to the charset of a content type; the charset may be US-ASCII."""
     if content_type is None:
         return text
     media = media_type(content_type)
@@ -124,9 +124,9 @@ def _in_charset(text: bytes, content_type: str | None) -> bytes:
 def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> str | msgspec.Raw:
     """Return JSON text as a value for the argument ``data`` of `to_payload`.
 
-    If the content type is JSON, the result is a `msgspec.Raw`, which `to_payload` copies. Otherwise, the
-    result is the unchanged text. If a registered codec encodes such data, the result is also the unchanged
-    text, so that the codec receives a str.
+    If the content type is JSON, the result is a `msgspec.Raw`, which `to_payload` copies. For any other
+    content type, the result is the unchanged text. If a registered codec encodes data of a JSON content type,
+    the result is also the unchanged text, so that the codec receives a str.
     """
     if not (content_type is None or isinstance(content_type, str)) or not implies_json(content_type):
         return text

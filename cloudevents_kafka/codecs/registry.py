@@ -31,8 +31,8 @@ class Codec(msgspec.Struct, frozen=True):
 
     If ``decode`` is None, decoding does not use the codec; if ``encode`` is None, encoding does not use the
     codec. If a function raises an exception, a `DataError` is raised with that exception as its cause. The
-    message contains the text of this exception only if the exception is itself a `DataError`. So a codec
-    should not raise a `DataError` whose text contains data.
+    message contains the text of this exception only if the exception is itself a `DataError`. A codec should
+    therefore not raise a `DataError` whose text contains data.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec

@@ -5,13 +5,14 @@ merges:
 
 1. The counts of all labels, plus ``others``, add up to the sum of all numbers that were added.
 2. The count of a label is never larger than the exact count, and is at most ``others / (most + 1)`` smaller
-   than the exact count. So each label whose share of the sum is larger than ``1 / (most + 1)`` has a count.
+   than the exact count. Therefore, each label whose share of the sum is larger than ``1 / (most + 1)`` has a
+   count.
 3. If there are at most ``most`` different labels, all counts are exact, and ``others`` is 0.
 
 The algorithm was published by Misra and Gries (1982), and by Agarwal et al., Mergeable summaries (2012). If
 there are too many labels, the labels with the smallest counts are removed, and each remaining count is
-reduced by the largest of the removed counts. So each removal reduces the counts of at least ``most + 1``
-labels by this amount.
+reduced by the largest of the removed counts. Each removal therefore reduces the counts of at least ``most +
+1`` labels by this largest removed count.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Producers may write any timestamps. The total count of a bin is exact, and the counts by label obey the rules
 of `Labels`. At most `MAX_BINS` bins are not empty; the width of the bins is the smallest width in `WIDTHS`
-for which this number of bins suffices. So the order in which times are added does not matter, and one event
-in the year 9999 takes only one bin.
+for which this number of bins suffices. The order in which times are added therefore does not matter, and one
+event in the year 9999 takes only one bin.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class TimeHistogram:
 
 
 def _span(times: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first and last of the sorted ``times``; ignore a few times far from all other times."""
+    """Return the first and the last of sorted ``times``, except a few times far from all other times."""
     if not times:
         return 0, -1
     sums = list(accumulate(count for _, count in times))

@@ -16,7 +16,7 @@ def find_problems(
     """Return attributes in canonical form; raise `InvalidEvent` with all problems if values break a rule.
 
     ``before`` contains the attributes of the event before the change. If lenient reading accepted an invalid
-    value in that event, the value is accepted again.
+    value in these attributes, the value is accepted again.
     """
     attributes, problems = check_values(attributes)
     if problems and before is not None:

@@ -60,7 +60,7 @@ def _has_methods(source: object) -> bool:
 
 
 def _got(source: object, for_records: str) -> tuple[str, str]:
-    """Return what an object that is not an event is, and what to do."""
+    """Return a description of an object that is not an event, and advice for the user."""
     if isinstance(source, type):
         return f"the class {source.__name__}", "make one: Event(**attributes, data=…)"
     got = with_article(type(source).__name__)

@@ -87,7 +87,7 @@ def _is_past(text: str, _: Event) -> bool:
 
 
 def _is_severity(text: str, _: Event) -> bool:
-    """Return whether a text is a recommended name of a severity, such as WARN or warn, or as WARN2."""
+    """Return whether a text is a recommended name of a severity, such as WARN, warn or WARN2."""
     return (text[:-1] if text[-1:] in ("2", "3", "4") else text).upper() in SEVERITY_NAMES
 
 

@@ -111,8 +111,8 @@ class SequenceTracker:
 
     The tracker stores one text for each of the last ``sources`` sources that it observed. If the tracker has
     removed a source, the next event of this source is ``first`` again. ``attribute`` may name another
-    attribute with increasing values, such as ``bamtxid``. Then all events of a transaction after its first
-    event have the order ``same``.
+    attribute with increasing values, such as ``bamtxid``. With ``bamtxid``, all events of a transaction after
+    its first event have the order ``same``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -199,7 +199,10 @@ class SeverityTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> Problem | None:
-        """Return a problem if an event contradicts its source (X-24), or None after storing its severity."""
+        """Return a problem if an event contradicts earlier events of its source (X-24), else None.
+
+        If there is no contradiction, the tracker stores the severity of the event, up to the limits.
+        """
         text, number = event.text("severitytext"), _number(event)
         if text is None or number is None:
             return None

@@ -75,7 +75,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Material(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Two digests: one of an event's core attributes and data, one of the extensions in ``names``."""
+    """The digest of an event's core attributes and data, and the digest of the extensions in ``names``."""
 
     core: _Digest
     ext: _Digest | msgspec.UnsetType = msgspec.UNSET

@@ -62,7 +62,7 @@ class SigningError(CloudEventsKafkaError):
 
 
 class VerificationError(CloudEventsKafkaError):
-    """The event has no valid signature of a trusted key and must be discarded; ``event`` is the event.
+    """The event has no valid signature of a trusted key and must be discarded; ``event`` is that event.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -108,10 +108,10 @@ def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str
     """Return the event with a signature, which replaces an existing signature.
 
     The function ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers. The
-    signature also covers ``extensions``. If the type of such an extension is neither documented nor
-    registered, its value must not be a text. If JSON data has no content type, ``application/json`` is added,
-    because the signature covers the content type and most event formats write it. Raises `SigningError`,
-    exceptions of ``key``, and `TypeError` if ``key`` does not return bytes.
+    signature also covers ``extensions``. If the type of an extension in ``extensions`` is neither documented
+    nor registered, the value of this extension must not be a text. If JSON data has no content type,
+    ``application/json`` is added, because the signature covers the content type and most event formats write
+    it. Raises `SigningError`, exceptions of ``key``, and `TypeError` if ``key`` does not return bytes.
 
     Examples:
         >>> import hmac
@@ -160,11 +160,10 @@ def verify(
     """Return the verified parts of an event.
 
     ``keys`` maps ids of keys to verifiers. Pass only the keys that may sign this kind of event. A verifier is
-    a function with the arguments message and signature. Any intermediary can remove a signature. So an
-    unsigned event is an error, unless ``required`` is False, or is a function that returns False for the
-    event. Raises `VerificationError` if the event must be discarded, and `ValueError` if ``behaviour`` is
-    unknown. Exceptions of a verifier are raised unchanged: such an exception does not mean that the event is
-    wrong.
+    a function with the arguments message and signature. Any intermediary can remove a signature. An unsigned
+    event is therefore an error, unless ``required`` is False or a function that returns False for the event.
+    Raises `VerificationError` if the event must be discarded, and `ValueError` if ``behaviour`` is unknown.
+    Exceptions of a verifier are raised unchanged: such an exception does not mean that the event is wrong.
 
     Examples:
         >>> import hmac

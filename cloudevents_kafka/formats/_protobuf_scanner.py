@@ -1,4 +1,4 @@
-"""A reader of ``io.cloudevents.v1.CloudEvent`` messages whose fields are in the order of serializers.
+"""A reader of ``io.cloudevents.v1.CloudEvent`` messages whose fields are in serializers' usual order.
 
 Serializers write first the required attributes in the order of their field numbers, then the entries of the
 map, and then the data. The function `read_valid` reads such a message in one pass; the function

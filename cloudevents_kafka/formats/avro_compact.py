@@ -1,13 +1,13 @@
 """EXPERIMENTAL: the compact Avro event format, ``application/cloudevents+avro-compact``.
 
-The document of the format is a working draft. So a later version of this library may be unable to read the
+The document of the format is a working draft, so a later version of this library may be unable to read the
 events that this version writes. A value is one datum of the record
 ``io.cloudevents.v1.avro.compact.CloudEvent``. The specversion is 1.0 and is not written. The field for data
-is always written, as bytes or null, because the default of this field is a string. This default is a mistake
-in the schema (AC-04).
+is always written, as bytes or null, because the default of this field is a string, by a mistake in the schema
+(AC-04).
 
 If a changed event is written, the UTC offset of a Timestamp is lost, and a Timestamp with digits below a
-microsecond raises `EncodeError`. Data is written as bytes, so its kind is lost. The types URI and
+microsecond raises `EncodeError`. Data is written as bytes, so the kind of the data is lost. The types URI and
 URI-reference are also lost, because the schema does not have these types. For extensions that are not
 registered, the type Timestamp is lost too.
 """

@@ -84,7 +84,7 @@ def build_event(
     *,
     received: Mapping[str, Any] = _NOTHING,
 ) -> Event:
-    """Return the event that a value in structured mode contains; ``wire`` has the value and its format.
+    """Return the event in a structured value; ``wire`` contains this value and the name of its format.
 
     ``received`` contains the optional attributes whose form is wrong, as they were received. Raises
     `InvalidEvent` if the event is invalid. The subclass `InvalidAttributes` is raised if only attributes in

@@ -74,7 +74,7 @@ class JsonReader:
     """A reader that expects the members of earlier records, because the records of a topic are similar.
 
     The reader remembers the names in earlier events, and the names whose values were not texts. A call reads
-    `_expected` only once, and replaces `_expected` with a single assignment. So threads may share a reader,
+    `_expected` only once, and replaces `_expected` with a single assignment, so threads may share a reader,
     and an exception that a signal handler raises does not damage the reader.
     """
 
@@ -173,9 +173,9 @@ class JsonReader:
     def _know(self, members: dict[str, Any]) -> None:
         """Add members to the expected members; forget the earlier members if too many are expected.
 
-        A change of the expected names is slow: tens of events can be read in the same time. So changes become
-        rarer: after many changes, only every nth call of this method changes the names, and n grows with each
-        change.
+        A change of the expected names is slow: tens of events can be read in the same time. Changes therefore
+        become rarer: after many changes, only every nth call of this method changes the names, and n grows
+        with each change.
         """
         self._calls += 1
         if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:

@@ -19,8 +19,8 @@ class Format(Protocol):
 
     The method ``encode`` raises `EncodeError` if the format cannot represent the event. The method ``decode``
     raises `InvalidEvent` for bytes that are not a valid event, and no other exception. If a registered format
-    or its factory raises any other exception, callers receive one of these two errors with that exception as
-    its cause.
+    or its factory raises any other exception, callers receive an `EncodeError` or an `InvalidEvent` with that
+    exception as its cause.
 
     Examples:
         >>> import json
@@ -48,7 +48,7 @@ class Format(Protocol):
 
 
 def _create_built_in(module: str, name: str) -> Format:
-    """Import a built-in format only now, because fastavro is slow to import, and return the format."""
+    """Import a built-in format at its first use, because fastavro is slow to import; return the format."""
     created: Format = getattr(import_module(f"cloudevents_kafka.formats.{module}"), name)()
     return created
 
