@@ -30,7 +30,7 @@ class UnreadHeaders(list[tuple[str, bytes | None]]):
 
     @property
     def reason(self) -> str:
-        """The rule that the headers break, and the header name that breaks it."""
+        """The rule that the headers break, and the header name that breaks this rule."""
         return self.rule if self.value is None else f"{self.rule}, got {self.value}"
 
     def __repr__(self) -> str:
@@ -38,7 +38,9 @@ class UnreadHeaders(list[tuple[str, bytes | None]]):
 
 
 def headers_of(message: Any) -> Any:
-    """Return a message's headers, [] if it has none, or `UnreadHeaders` if the client cannot return them.
+    """Return the headers of a message, or `UnreadHeaders` if the client cannot return the headers.
+
+    For a message without headers, the result is an empty list.
 
     Only this function calls ``headers()`` of a message. `headers_of` calls ``headers()`` once, and checks
     that the returned list is complete before other code uses the list. If a header name is not UTF-8, the

@@ -1,7 +1,7 @@
 """The cache folder that several processes share; at any moment, each entry is either complete or absent.
 
 An entry is a folder. A process locks the entry, builds the folder under a temporary name, and then renames
-the complete folder. So Ctrl-C or a power cut does not leave a partial entry.
+the complete folder, so Ctrl-C or a power cut does not leave a partial entry.
 """
 
 from __future__ import annotations

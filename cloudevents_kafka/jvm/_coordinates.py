@@ -1,7 +1,8 @@
 """Maven coordinates, requests for jars, and the lists of the jars for some requests.
 
-The parts of a coordinate become names of files and folders. Therefore a pattern limits each part: ``/``,
-``..``, wildcards and version ranges are not allowed, and a part has at most 100 characters.
+The parts of a coordinate become names of files and folders. Therefore, a pattern limits each part of a
+coordinate: ``/``, ``..``, wildcards and version ranges are not allowed, and a part has at most 100
+characters.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ class JarRequest(msgspec.Struct, frozen=True):
 def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
     """Return the jars for each request in ``jar_sets.toml``, with their SHA-256 checksums.
 
-    The package offers some versions of Kafka, Spark's Kafka connector, Delta and Iceberg. The file lists the
-    jars for these versions. ``tests/support/pin_jars.py`` writes the file.
+    The package offers some versions of Kafka, Spark's Kafka connector, Delta and Iceberg. The file
+    ``jar_sets.toml`` lists the jars for these versions. ``tests/support/pin_jars.py`` writes the file.
     """
     text = (files("cloudevents_kafka.jvm") / FILE_NAME).read_text(encoding="utf-8")
     return {

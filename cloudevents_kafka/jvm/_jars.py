@@ -162,7 +162,7 @@ def _download_all(
         other = by_name.setdefault(coordinate.file_name, coordinate)
         if other != coordinate:
             raise FetchFailed(
-                f"{other} and {coordinate} have the same file name", "Request them one at a time."
+                f"{other} and {coordinate} have the same file name", "Request these jars separately."
             )
     jars: dict[str, str] = {}
     for name, coordinate in by_name.items():

@@ -1,7 +1,7 @@
 """Find a Java for Apache Kafka 4 and Spark 4: Java 17 or 21, with the module jdk.incubator.vector.
 
-Spark 4 does not support later Java versions. Some Java distributions (such as distributions in Python wheels)
-contain fewer modules; without ``jdk.incubator.vector``, Spark does not start.
+Spark 4 does not support later Java versions. Some Java distributions, such as distributions in Python wheels,
+contain fewer modules. Without the module ``jdk.incubator.vector``, Spark does not start.
 """
 
 from __future__ import annotations

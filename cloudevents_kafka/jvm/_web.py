@@ -34,15 +34,15 @@ REJECTED_HINT: Final = (
     f"The file was deleted. Try again; if this persists, ask the owner of the repository, or {_ALTERNATIVES}"
 )
 _MISSING_HINT: Final = (
-    f"Check the version, or set {MIRROR_VARIABLE} to the URL of a Maven repository that has it."
+    f"Check the version, or set {MIRROR_VARIABLE} to the URL of a Maven repository that has this file."
 )
 
 # By HTTP status, or by its first digit: the reason, and what to try before another repository.
 _STATUSES: Final = {
     401: (
-        "requires a user name and a password, or rejected the ones it received",
+        "requires a user name and a password, or has rejected them",
         (
-            f"Check both in {MIRROR_VARIABLE} (https://name:password@host/path, each percent-encoded) "
+            f"Check them in {MIRROR_VARIABLE} (https://name:password@host/path, each percent-encoded) "
             "or in the servers of Maven's settings.xml"
         ),
     ),
@@ -77,7 +77,7 @@ _NETWORK_ERRORS: Final[dict[type[Exception], tuple[str, str]]] = {
     ),
     socket.gaierror: (
         "cannot be reached: its host name has no address",
-        f"Check the host name in {MIRROR_VARIABLE} if that is set, the network and its DNS",
+        f"Check the network, its DNS, and the host name in {MIRROR_VARIABLE} if this variable is set",
     ),
     TimeoutError: (
         "did not answer in time",

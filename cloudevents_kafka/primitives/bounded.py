@@ -28,7 +28,7 @@ def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES
 
 
 def remember_text(cache: set[str], text: str) -> None:
-    """Store a text in a cache, with the same bounds as `remember`."""
+    """Store a text in a cache, with the same limits as `remember`."""
     if len(text) <= MAX_KEY_LENGTH:
         if len(cache) >= MAX_ENTRIES:
             cache.clear()

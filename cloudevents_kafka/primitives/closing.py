@@ -9,7 +9,7 @@ class Closing:
     """A context manager that calls ``close`` at the end of its block."""
 
     def close(self) -> object:
-        """Release the resources of the object. A subclass may return a result."""
+        """Release the resources of the object. The method ``close`` of a subclass may return a result."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

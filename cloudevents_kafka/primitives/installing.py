@@ -1,7 +1,7 @@
 """The command that installs the package with pip, for messages and documentation pages.
 
-The package is not yet in the package index, and anybody could register its name there. So all messages and
-pages get the command from this module, and only this module contains the command.
+The package is not yet in the package index, and anybody could register its name in the index. Only this
+module contains the command, and all messages and pages get the command from this module.
 """
 
 from __future__ import annotations

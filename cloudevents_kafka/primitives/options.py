@@ -1,9 +1,9 @@
 """`Option`: the help, the flags and the allowed values of a field in a struct of options.
 
-The fields of a struct have types such as ``Annotated[type, Option(…)]``. So the name, the type, the default,
-the help, the flag and the check of an option are in one place. The function `fields_of` returns the fields.
-The checks of the struct, the flags of the command line, and the options in files are derived from these
-fields.
+The fields of a struct have types such as ``Annotated[type, Option(…)]``. The name, the type, the default, the
+help, the flag and the check of an option are therefore in one place. The function `fields_of` returns the
+fields. The checks of the struct, the flags of the command line, and the options in files are derived from
+these fields.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Option(msgspec.Struct, frozen=True):
     not find the names that such a lambda uses. ``least`` is the lowest number that is allowed. ``instead``
     maps a value that was removed to advice for the error message. ``parse`` converts a text in a list or a
     table to a value of the struct. ``path`` says whether the program "reads" or "writes" the file that the
-    value names. If ``of_settings`` is True, the option does not have a flag. The entries of its field are
-    settings, and the user sets each setting under the setting's own name.
+    value names. If ``of_settings`` is True, the option does not have a flag. The entries of the option's
+    field are then settings, and the user sets each setting under the setting's own name.
     """
 
     help: str = ""

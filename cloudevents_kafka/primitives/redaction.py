@@ -1,12 +1,13 @@
 """Mask secrets in settings, URLs and other texts before these texts are printed.
 
-In doubt, text is masked. A URL may contain secrets after its first ``?`` or ``#``, and before its last ``@``,
-because a password may contain any character. A setting is not masked if ``known_settings.toml`` lists it as
-harmless and its value has the right form. All other settings are masked: an unknown name may be mistyped or
-new, and a password may be written under a wrong name. The file lists the settings of librdkafka and of
-Kafka's Java client; a name may have the prefix ``kafka.``.
+A text that may be a secret is masked. A URL may contain secrets after its first ``?`` or ``#``, and before
+its last ``@``, because a password may contain any character. A setting is not masked if
+``known_settings.toml`` lists it as harmless and its value has the right form. All other settings are masked:
+an unknown name may be mistyped or new, and a password may be written under a wrong name.
+``known_settings.toml`` lists the settings of librdkafka and of Kafka's Java client; the name of a setting may
+have the prefix ``kafka.``.
 
-Texts from servers and clients may have any length. So a text is cut before it is masked, and each regular
+Texts from servers and clients may have any length, so a text is cut before it is masked, and each regular
 expression takes only time that is linear in the length of the text.
 """
 
@@ -96,7 +97,7 @@ def mask_credentials(text: str) -> str:
 
 
 def _mask_login(match: re.Match[str]) -> str:
-    """Return a login, masked if it was cut or consists of several words; `mask_url` masks other logins."""
+    """Return a login; mask a login that was cut, or has several words; `mask_url` masks other logins."""
     if not match[0].endswith("@"):
         return MASK
     return match[0] if _WORD.fullmatch(match[0]) else f"{MASK}@"

@@ -164,7 +164,7 @@ def _refusal(request: urllib.request.Request, status: int, location: str) -> str
     try:
         parts = split_url(_absolute(request, location))
     except (InvalidURL, ValueError):
-        return "redirects to a URL that is not one of http or https with a host"
+        return "redirects to a URL without http or https, or without a host"
     if request.type == "https" and parts.scheme == "http":
         return "redirects from https to http, which is not secure; use another URL"
     return None

@@ -166,7 +166,7 @@ class Accumulator:
         self._complete(batch.queued, error, batch.topic_partition[1], -1)
 
     def fail_unsupported(self, batch: ProducerBatch, version: int) -> None:
-        """Remove from a batch the records that a version of Produce cannot carry; report them as failed."""
+        """Remove the records that a version of Produce cannot contain from a batch; report them as failed."""
         supported = []
         for queued in batch.queued:
             try:
@@ -238,7 +238,7 @@ class Accumulator:
                     del self._queues[topic, partition]
 
     def _partitions(self, topic: str, deadline: Deadline) -> tuple[list[int], list[int]]:
-        """Return a topic's partitions, and its partitions with a leader (or all, if there is no leader)."""
+        """Return all partitions of a topic, and the partitions with a leader, or all if none has a leader."""
         partitions = self._cluster.current_partitions(topic, deadline, create=True)
         led = self._cluster.current_partitions(topic, deadline, with_leader=True)
         if len(led) < len(partitions) and self._next_leaders.expired():

@@ -7,8 +7,9 @@ may be refused even if each of its records is small. The rules:
    only one record.
 2. The size of the next batch is halfway between the largest accepted size and the smallest refused size. When
    these two sizes differ by at most a tenth, the largest accepted size becomes the size of the next batch.
-3. After many accepted batches of about this size, the client forgets the refused size, because the broker's
-   limit may have been raised. Then the batch size doubles until another batch is refused.
+3. After many accepted batches of about the largest accepted size, the client forgets the refused size,
+   because the broker's limit may have been raised. The batch size then doubles until another batch is
+   refused.
 """
 
 from __future__ import annotations
