@@ -42,7 +42,7 @@ def make_client(
     if kind == "Producer" and is_on(settings.get(_ONLY_ERRORS, False)):
         raise ValueError(
             f"{of} have no {_ONLY_ERRORS}, got {settings[_ONLY_ERRORS]!r}: a successful delivery would "
-            "have no report; leave it out"
+            "have no report; leave out this setting"
         )
     try:
         import confluent_kafka

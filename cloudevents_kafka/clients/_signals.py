@@ -17,8 +17,8 @@ def stop_at_sigterm(stop: Callable[[], object], loop: AbstractEventLoop | None =
     """Call ``stop`` at SIGTERM, unless the program has its own handler for this signal. Yields once.
 
     The program's own handler may call ``stop``. `stop_at_sigterm` has an effect only in the main thread. If
-    an event ``loop`` runs in the main thread, the loop itself calls ``stop``, because it may be asleep when
-    the signal arrives.
+    an event ``loop`` runs in the main thread, the loop itself calls ``stop``, because the loop may be asleep
+    when the signal arrives.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:

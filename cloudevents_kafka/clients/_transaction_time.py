@@ -1,4 +1,4 @@
-"""The time of a transaction: when its batch must end, and whether the broker may have ended it."""
+"""The time of a transaction: when its batch must end, and whether the broker may have aborted it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TransactionTime:
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def find_slow_record(self) -> str | None:
-        """Return advice if one record took as long as a whole transaction may take, otherwise None."""
+        """Return advice if a single record took the longest time of a transaction or more, else None."""
         seconds, record = self._slowest
         if record is None or seconds < self._limit:
             return None
@@ -103,7 +103,7 @@ class TransactionTime:
 
 
 _SLOW_ADVICE: Final = (
-    "set transaction.timeout.ms of the Producer above the time of the slowest record, and pass this time as "
-    "transaction_timeout, or make the handler faster"
+    "set transaction.timeout.ms of the Producer above the time of the slowest record, and pass this setting, "
+    "in seconds, as transaction_timeout, or make the handler faster"
 )
 _BATCH_ADVICE: Final = "pass max_seconds well below transaction.timeout.ms"

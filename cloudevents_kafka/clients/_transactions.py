@@ -1,4 +1,4 @@
-"""`Transactions`: the transactions of a producer; their steps are repeated while no broker answers."""
+"""`Transactions`: the transactions of a producer; a step is repeated while no broker answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 _ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
 _CANNOT_GO_ON: Final = "the transactional producer cannot go on"
 _START_AGAIN: Final = "end the process and start it again; this ends the open transaction"
-_MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeout.ms if that is short"
+_MAY_HAVE_TIMED_OUT: Final = (
+    ", or pass max_seconds well below transaction.timeout.ms if this setting is short"
+)
 
 
 class Unfinished(Exception):
@@ -60,7 +62,7 @@ class Transactions:
         self.stop_timeout = 0.0
 
     def start(self, stop_timeout: float) -> None:
-        """Prepare the transactions of a run; a transaction that an earlier process left open is ended."""
+        """Prepare the transactions of a run; end a transaction that an earlier process left open."""
         self.stop_timeout, self._deadline = stop_timeout, None
         self.call("init_transactions")
 
@@ -147,7 +149,7 @@ class Transactions:
         """Drop the messages that are still in the client, and wait up to the timeout for the sent messages.
 
         The purge and the wait are repeated, because the client may have stopped sending, and because a purge
-        misses messages that the client moves at that moment.
+        misses messages that the client moves during the purge.
         """
         client = self._producer.producer
         deadline = time.monotonic() + self._timeout
@@ -191,7 +193,7 @@ class Transactions:
         return str(error) if slow is None else f"{error}; {slow}"
 
     def failure(self, error: Any, what: str = "") -> TransactionError:
-        """Return the error of a producer that cannot continue, and mention a time-out if there was one."""
+        """Return the error of a producer that cannot continue; the error mentions a possible time-out."""
         name = _name_of(error)
         if (expelled := self._serving.explain(name)) is not None:
             return TransactionError(error, f"{what}, and {expelled}" if what else expelled, _START_AGAIN)
@@ -203,7 +205,7 @@ class Transactions:
 
 
 def _drop(client: Any, seconds: float, *, in_flight: bool) -> int:
-    """Drop the messages in the client, and return how many are still pending after ``seconds``."""
+    """Drop the messages in the client, and return how many messages are still pending after ``seconds``."""
     client.purge(in_queue=True, in_flight=in_flight)
     pending: int = client.flush(seconds)
     return pending

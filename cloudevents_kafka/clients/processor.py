@@ -73,10 +73,10 @@ class EventProcessor:
     records whose transaction may be aborted.
 
     ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` have the same meaning as in `EventConsumer.run`.
-    These four options apply to records that are not events, and to records whose handler raises an error.
-    `DeadLetters` with the same producer sends dead letters in the transaction, so each bad record is sent
-    exactly once. Events that the handler has sent in a failed try are aborted. Without ``on_failure``, the
-    handler is also called with records that are not events, and an error of the handler aborts the
+    These options for failures apply to records that are not events, and to records whose handler raises an
+    error. `DeadLetters` with the same producer sends dead letters in the transaction, so each bad record is
+    sent exactly once. Events that the handler has sent in a failed try are aborted. Without ``on_failure``,
+    the handler is also called with records that are not events, and an error of the handler aborts the
     transaction and ends `run`.
 
     A batch consists of up to ``max_records`` records; a higher number means larger and fewer transactions. A

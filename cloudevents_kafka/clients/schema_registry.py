@@ -106,7 +106,7 @@ def is_unknown(error: Exception, *, by_guid: bool) -> bool:
 
 
 class NotASchema(Exception):
-    """The answer does not come from a schema registry, but for example from a proxy."""
+    """The answer comes from another server than a schema registry, for example from a proxy."""
 
 
 def find_schema(client: Any, name: str) -> tuple[str, tuple[str, ...]]:

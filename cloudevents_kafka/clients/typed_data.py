@@ -99,7 +99,7 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
 
 
 def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> DataHook[Any]:
-    """Return a hook that passes data to the check for its ``dataschema``.
+    """Return a hook that passes an event's data to the check for the event's ``dataschema``.
 
     The data itself is decoded as if there were no hook. A check is a function that raises an exception for
     data that is not valid. The hook raises `DataError` for an event whose ``dataschema`` is not in

@@ -4,7 +4,7 @@ A schema may contain an invalid default or an invalid logical type, and topics m
 written with this schema. Defaults matter only in the schemas of readers. About invalid logical types, Avro's
 specification ("Logical Types") says: "implementations must ignore the logical type when reading". This module
 therefore removes invalid logical types from all schemas, and defaults from writers' schemas. Data that was
-written with such a schema is then readable.
+written with an invalid default or logical type is then readable.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from cloudevents_kafka.primitives.preview import preview
 
 _MAX_DIGITS: Final = 100  # digits of a number: converting takes quadratic time
 
-_ONE_NUMBER: Final = "should be used with {} as before, since each text of a source belongs to one number"
+_ONE_NUMBER: Final = "should be used with {} as in earlier events: each text of a source has one number"
 
 SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """The recommended severity names; each name covers four numbers, and the first name covers 1 to 4."""

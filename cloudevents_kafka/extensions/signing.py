@@ -62,7 +62,7 @@ class SigningError(CloudEventsKafkaError):
 
 
 class VerificationError(CloudEventsKafkaError):
-    """The event has no valid signature of a trusted key and must be discarded; ``event`` is that event.
+    """The attribute ``event`` has no valid signature of a trusted key; the event must be discarded.
 
     Examples:
         >>> from cloudevents_kafka import Event

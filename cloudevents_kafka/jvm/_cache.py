@@ -34,7 +34,7 @@ class CacheNotWritable(CloudEventsKafkaError):
 
     def __str__(self) -> str:
         return (
-            f"the cache folder must be one that this user can write to, got {cache_folder()} "
+            f"the cache folder must be writable for this user, got {cache_folder()} "
             f"({self.args[0]}); set {CACHE_VARIABLE} to another folder, or copy the missing files into it "
             "from the cache folder of another machine"
         )

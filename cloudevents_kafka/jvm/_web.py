@@ -42,14 +42,15 @@ _STATUSES: Final = {
     401: (
         "requires a user name and a password, or has rejected them",
         (
-            f"Check them in {MIRROR_VARIABLE} (https://name:password@host/path, each percent-encoded) "
+            f"Check the name and the password in {MIRROR_VARIABLE} "
+            "(https://name:password@host/path, each percent-encoded) "
             "or in the servers of Maven's settings.xml"
         ),
     ),
     403: ("forbids access to it", "Ask the owner of the repository for permission to read it"),
     407: (
         "is behind a proxy that requires a user name and a password",
-        "Add both to https_proxy (http://name:password@host:port), or set no_proxy",
+        "Add the user name and the password to https_proxy (http://name:password@host:port), or set no_proxy",
     ),
     429: ("limits the number of requests", "Wait some minutes and try again"),
     3: (

@@ -1,9 +1,9 @@
 r"""Untrusted text for people: characters that a terminal would obey or hide are shown as codes.
 
-These characters are control characters, format characters, characters that programs may ignore in display,
-line and paragraph separators, and lone surrogates. The control character U+009B starts a terminal command
-like ESC [. Some format characters change the direction of text. Unicode calls the characters that programs
-may ignore ``Default_Ignorable_Code_Point``: fillers, joiners, variation selectors and tags.
+The characters that are shown as codes are control characters, format characters, characters that programs may
+ignore in display, line and paragraph separators, and lone surrogates. The control character U+009B starts a
+terminal command like ESC [. Some format characters change the direction of text. Unicode calls the characters
+that programs may ignore ``Default_Ignorable_Code_Point``: fillers, joiners, variation selectors and tags.
 """
 
 from __future__ import annotations

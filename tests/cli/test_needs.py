@@ -147,9 +147,7 @@ def test_a_cache_that_cannot_be_written(monkeypatch):
     """Jars are reported with the cache folder, the reason and what to set, next to all other needs."""
     monkeypatch.setenv(CACHE_VARIABLE, "/proc/cache")
     problem = kafka_jars(True).problem
-    assert problem.startswith(
-        "the jars of Kafka 4.3.1: the cache folder must be one that this user can write to, got"
-    )
+    assert problem.startswith("the jars of Kafka 4.3.1: the cache folder must be writable for this user, got")
     assert f"/proc/cache (No such file or directory); set {CACHE_VARIABLE} to another folder" in problem
 
 
@@ -163,7 +161,7 @@ def test_a_cache_that_cannot_be_written_without_pyspark(monkeypatch, tmp_path):
     assert result.returncode == 2
     assert re.search(NO_SPARK, result.stderr)
     assert re.search(NO_JAVA, result.stderr)
-    assert "- the jars of Spark: the cache folder must be one that this user can write to" in result.stderr
+    assert "- the jars of Spark: the cache folder must be writable for this user" in result.stderr
 
 
 def test_the_table_has_each_command():

@@ -237,7 +237,7 @@ def test_another_process_is_named_if_no_time_out_can_be_the_reason(
     kafka.before[0] = lambda kafka: kafka.writer.fail_transaction("_FENCED", fatal=True)
     with pytest.raises(TransactionError, match=r"another process has the same transactional.id") as caught:
         kafka.restart(**options).run(idle_timeout=0)
-    assert ("if that is short" in str(caught.value)) is hint
+    assert ("if this setting is short" in str(caught.value)) is hint
 
 
 def test_a_record_that_took_longer_than_a_transaction_may_is_named(

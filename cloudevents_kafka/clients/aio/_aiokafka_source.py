@@ -33,9 +33,10 @@ class AiokafkaSource(Source):
     """Fetches records with ``getmany``, and stops the client at the end.
 
     The client joins its group again in the background, so at each ``await``, partitions may be revoked, or
-    assigned again at another offset. The records that were fetched from such a partition are dropped, and the
-    offsets of these records are not committed. While the client joins its group, ``getmany`` does not return.
-    The group may wait for `revoke` while ``getmany`` runs, so `revoke` must not wait for ``getmany``.
+    assigned again at another offset. If the partition of a fetched record was revoked, or assigned again at
+    another offset, the record is dropped, and its offset is not committed. While the client joins its group,
+    ``getmany`` does not return. The group may wait for `revoke` while ``getmany`` runs, so `revoke` must not
+    wait for ``getmany``.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:

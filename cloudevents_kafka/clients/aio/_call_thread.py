@@ -7,7 +7,7 @@ call of the same client, and holds Python's interpreter lock during this wait. T
 2. During a call, the client may call a function, for example in a rebalance. The called function may wait for
    the event loop with `CallThread.wait`. While the function waits, the thread makes further calls, except
    calls that read or close.
-3. The thread is a daemon thread that nothing joins, so a call that hangs stops neither the event loop nor the
+3. The thread is a daemon thread that no code joins, so a call that hangs stops neither the event loop nor the
    process.
 """
 
@@ -35,7 +35,7 @@ _IDLE_SECONDS: Final = 1.0
 
 
 class CallThread:
-    """A thread that starts at the first call; it ends after `end`, or one second after the last call."""
+    """A thread that starts at the first call, and ends after `end`, or one second after the last call."""
 
     def __init__(self, name: str) -> None:
         self._name = name

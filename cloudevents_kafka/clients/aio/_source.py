@@ -206,7 +206,8 @@ async def end_in_time(closing: asyncio.Future[None]) -> None:
         closing.result()
     else:
         _log.warning(
-            "the client is still closing after %.0f s; the program goes on without it", _CLOSE_SECONDS
+            "the client is still closing after %.0f s; the program continues without the client",
+            _CLOSE_SECONDS,
         )
 
 

@@ -35,7 +35,7 @@ _REVOKE_SECONDS: Final = 15.0  # for the commit of partitions that are revoked
 
 
 class TaskRun:
-    """One call of `AsyncEventConsumer.run`; ``before`` contains the tasks of an earlier call."""
+    """The state of a call of `AsyncEventConsumer.run`; ``before`` contains the tasks of an earlier call."""
 
     def __init__(
         self, events: Readable[Any], source: Source, tasks: Tasks, before: Tasks | None = None

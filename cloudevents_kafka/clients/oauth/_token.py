@@ -81,7 +81,7 @@ def read_token(output: bytes) -> Token:
     claims = _claims(value)
     expires = _expiry(fields) or _number(claims.get("exp")) or _signed_until(value)
     if expires is None:
-        raise TokenError(f"it printed a token, but not its expiry time;  {_FORMS}")
+        raise TokenError(f"it printed a token, but not its expiry time; {_FORMS}")
     expires = max(0.0, min(expires, _LAST_SECOND))
     if expires <= time.time():
         until = datetime.fromtimestamp(expires, UTC).isoformat(timespec="seconds")

@@ -1,12 +1,12 @@
 """`PrometheusObserver`: metrics of sending, receiving, handling and committing.
 
-A pipeline also exports some of these metrics, with the same names and labels. Unlike a pipeline, this
-observer also adds a label for the group to the lag metrics. Labels, such as types of events, are untrusted
-input. Therefore, each metric has at most `MOST_LABELS` sets of labels, and each lag metric has at most
-`MOST_LAGS` sets. A metric has the sets of labels that occur first, and one set for all other labels. A label
-that is longer than `MAX_KEY_LENGTH` becomes `OTHERS`. The lags of a partition are exported from a consumer's
-first record on, until the partition is no longer assigned to this consumer. Other consumers do not change the
-lags of this partition.
+A pipeline also exports some of these metrics, with the same names and labels. Unlike a pipeline, the observer
+adds a label for the group to the lag metrics. Labels, such as types of events, are untrusted input.
+Therefore, each metric has at most `MOST_LABELS` sets of labels, and each lag metric has at most `MOST_LAGS`
+sets. A metric has the sets of labels that occur first, and one set for all other labels. A label that is
+longer than `MAX_KEY_LENGTH` becomes `OTHERS`. The lags of a partition are exported from a consumer's first
+record on, until the partition is no longer assigned to this consumer. Other consumers do not change the lags
+of this partition.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
 def choose_version(request: type[Structure], accepted: Mapping[int, Versions]) -> int:
     """Return the highest version that both client and broker accept; raise `Unsupported` if none exists.
 
-    The client never tries a version below this highest version. Brokers of 4.x list the versions 0 to 2 of
-    Produce, but close the connection when they receive one of these versions (KAFKA-18659).
+    The client never tries a version below the highest common version. Brokers of 4.x list the versions 0 to 2
+    of Produce, but close the connection when they receive one of these versions (KAFKA-18659).
     """
     key = spec_of(request).key
     ours, theirs = CLIENT_VERSIONS[key], accepted.get(key)

@@ -167,7 +167,7 @@ def test_a_cache_that_cannot_be_written(run, monkeypatch, tmp_path):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
     result = run("doctor", "broker")
     assert (result.exit_code, rows(result.stdout)["Kafka"]) == (2, "missing, see below")
-    assert "the cache folder must be one that this user can write to" in result.stdout
+    assert "the cache folder must be writable for this user" in result.stdout
     assert f"{tmp_path / 'file'} is a file); set {CACHE_VARIABLE} to another folder" in result.stdout
 
 
