@@ -35,8 +35,8 @@ This module defines `DecodeError` and its subclasses. The module `problems` defi
 above `DecodeError` in this list. `extensions`, `clients` and `spark.pipeline` define and raise `SigningError`
 and the classes below `SigningError`. The packages `cli`, `clients.oauth`, `jvm`, `sdk`, `spark` and `testing`
 define further exceptions. Inside the library, `binding` and `formats` raise private subclasses of
-`InvalidEvent`; users receive a `BrokenEvent` instead. The exceptions of `protocol` have another base class,
-`ProtocolError`.
+`InvalidEvent`; users receive a `BrokenEvent` in place of these private errors. The exceptions of `protocol`
+have another base class, `ProtocolError`.
 
 An error lists all rules that an event breaks, each as a `Problem`. A message may contain the attributes of an
 event, but never the event's data, because data must not be logged (D-07).

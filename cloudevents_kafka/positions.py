@@ -52,8 +52,8 @@ def parse_position(text: str, *, stored: bool = True) -> Position:
     """Return the position for a text such as ``-10``; the text ``stored`` is valid if ``stored`` is True.
 
     A time before 1970 becomes 0, because -1 and -2 would mean the last and the first offset. Raises
-    `ValueError` for any other text; the message shows the grammar of positions. A time of ten digits is
-    refused, too, because such a time is in seconds.
+    `ValueError` for any other text; the message shows the grammar of positions. A time of ten digits also
+    raises `ValueError`, because a time of ten digits is in seconds.
     """
     if text in NAMED and (stored or text != "stored"):
         return Position(text)  # type: ignore[arg-type]  # one of the three

@@ -75,8 +75,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     settings, ``enable.auto.commit`` is False. The client is subscribed to ``topics``, as with `subscribe`;
     leave ``topics`` out for a client that is subscribed already.
 
-    A record that is not a valid event is returned as `Undecodable`; with ``strict``, its `DecodeError` is
-    raised instead. ``lenient`` is passed to `decode`. ``reverse_key_mapper`` is a function that takes an
+    A record that is not a valid event is returned as `Undecodable`; with ``strict``, the `DecodeError` of the
+    record is raised. ``lenient`` is passed to `decode`. ``reverse_key_mapper`` is a function that takes an
     event and its record, and returns an event. The consumer returns this event to its caller.
 
     ``event.data`` is decoded when it is first used, and raises `DataError` if the data cannot be decoded.
@@ -221,7 +221,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         on_revoke: OnRebalance | None = None,
         on_lost: OnRebalance | None = None,
     ) -> None:
-        """Subscribe the client to topics, or to patterns that begin with ``^``; this replaces earlier topics.
+        """Subscribe the client to topics, or to patterns that begin with ``^``; replace all earlier topics.
 
         After a call of `subscribe`, `run` is informed when partitions are revoked. `run` then passes no
         further record of the revoked partitions to the handler, waits for the running handlers, and commits
@@ -429,20 +429,21 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         ``on_failure`` is the action for a record that is not an event, or whose handler has raised an error
         ``tries`` times. ``"fail"`` raises the error, ``"skip"`` counts and logs the record, and a
         `DeadLetters` object sends the record to its topic and waits for the delivery. ``on_failure`` may also
-        be a function that takes a record and its error, and returns one of these actions. After an error of
-        the types in ``retry_on``, the record is tried again. By default, a record is tried again after every
-        error except a `DecodeError` or a `DataError`. After a `DecodeError` or a `DataError`, the record is
-        tried again only if the cause of the error is a failed connection, a time-out, or an HTTP answer with
-        the status 429 or 5xx. The wait before the second try has a random length between half of ``backoff``
-        seconds and ``backoff`` seconds. The wait doubles with each further try, up to 30 s. During the wait,
-        records with other keys are handled.
+        be a function that takes a record and its error, and returns ``"fail"``, ``"skip"`` or a `DeadLetters`
+        object. After an error of the types in ``retry_on``, the record is tried again. By default, a record
+        is tried again after every error except a `DecodeError` or a `DataError`. After a `DecodeError` or a
+        `DataError`, the record is tried again only if the cause of the error is a failed connection, a
+        time-out, or an HTTP answer with the status 429 or 5xx. The wait before the second try has a random
+        length between half of ``backoff`` seconds and ``backoff`` seconds. The wait doubles with each further
+        try, up to 30 s. During the wait, records with other keys are handled.
 
         ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records of
         a topic with the same key are handled one after another, in the order in which they were read. Records
         of a partition that have no key are also handled one after another, in the order in which they were
-        read. Records with different keys may be handled in any order, even with one thread, because keys take
-        turns. If ``producer`` is passed, a record is done only when all events that its handler has sent with
-        this producer are delivered. The failed delivery of such an event counts as a failure of the record.
+        read. Records with different keys may be handled in any order, even with one thread, because the
+        handler is called for each key in turn. If ``producer`` is passed, a record is done only when all
+        events that its handler has sent with this producer are delivered. The failed delivery of such an
+        event counts as a failure of the record.
 
         The offset of a record is committed when this record and all earlier records of its partition are
         done. In each partition, ``handler`` is called for at most ``max_ahead`` records after the oldest
@@ -457,8 +458,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         the finished records. `run` waits only if the client was subscribed with `subscribe`. The default of
         ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if this half is shorter. For
         aiokafka, the default is never longer than half of ``rebalance_timeout_ms``. If the user passed a
-        confluent-kafka client, the run knows ``max.poll.interval.ms`` only after the group has expelled the
-        client once. ``observers`` are called in addition to the observers of the consumer.
+        confluent-kafka client, the run does not know ``max.poll.interval.ms`` before the group has expelled
+        the client for the first time. ``observers`` are called in addition to the observers of the consumer.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
         `RuntimeError` if another run or a processor already uses the consumer. After an error, the run waits

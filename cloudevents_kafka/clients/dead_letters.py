@@ -153,7 +153,7 @@ class DeadLetters:
         attempt: int = 1,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery[Record]:
-        """Queue the dead letter of a record, and return its delivery without waiting for it.
+        """Queue the dead letter of a record, and return its delivery without waiting for the report.
 
         ``error`` is by default the error of an `Undecodable`. Up to 1,000 characters of the error's message
         become a header. ``attempt`` is how often the record was tried; if the record is a dead letter that
@@ -302,7 +302,7 @@ def _is_too_large(failure: Exception) -> bool:
 
 
 def _client_error(failure: Exception) -> object:
-    """Return the client's error that caused a failure to send, or the failure itself."""
+    """Return the client's error that has caused a failure to send, or the failure if there is none."""
     if isinstance(failure, DeliveryError) and failure.failed:
         return failure.failed[0]._client_error or failure  # noqa: SLF001  # None while it is pending
     return failure.args[0] if failure.args and hasattr(failure.args[0], "code") else failure

@@ -2,7 +2,7 @@
 
 A codec may need another server, such as a schema registry, to read or write data. If that server does not
 answer, the codec raises an error of its HTTP client, and this library raises a `DataError` whose cause is the
-client's error. For broken data, this library also raises a `DataError`. The causes and contexts of the
+client's error. If the data is broken, this library raises a `DataError`, too. The causes and contexts of the
 `DataError` show whether the error is transient or the data is broken. Errors of HTTP clients are recognized
 by the names of their classes, so that no client must be imported.
 """

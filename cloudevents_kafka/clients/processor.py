@@ -1,4 +1,4 @@
-"""EventProcessor: reads records, and writes the events that a handler creates from them, exactly once.
+"""EventProcessor: reads records, calls a handler, and writes the handler's events exactly once.
 
 A batch of records is handled in one transaction of the producer. This transaction also includes the offsets
 of the consumer group. If the transaction is aborted, consumers with ``isolation.level`` ``read_committed``
@@ -69,8 +69,8 @@ class EventProcessor:
     `EventProducer.send_record`, or `DeadLetters` with the same producer. The handler is called again for
     records whose transaction was aborted, so it should have no effects other than sending. The handler is
     called in another thread. The client of ``producer`` must have its own ``transactional.id``. The client of
-    ``consumer`` must have ``enable.auto.commit`` False: otherwise, this client would commit offsets of
-    records whose transaction may be aborted.
+    ``consumer`` must have ``enable.auto.commit`` False, because a client that commits automatically commits
+    offsets of records whose transaction may be aborted.
 
     ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` have the same meaning as in `EventConsumer.run`.
     These options for failures apply to records that are not events, and to records whose handler raises an
@@ -347,7 +347,7 @@ class EventProcessor:
 
 
 def _check(wrapper: object, kind: type, name: str, method: str) -> None:
-    """Raise `TypeError` unless a wrapper's client has a certain method that transactions need."""
+    """Raise `TypeError` if a wrapper's client does not have a certain method that transactions need."""
     if not isinstance(wrapper, kind) or not callable(getattr(getattr(wrapper, name), method, None)):
         raise TypeError(
             f"{name} must be an {kind.__name__} of a client with {method}(), "

@@ -198,7 +198,7 @@ class EventProducer(Generic[ProducerT]):
         like: RecordInput | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery[Event]:
-        """Queue an event, or an SDK's event, and return its `Delivery` without waiting for it.
+        """Queue an event, or an SDK's event, and return its `Delivery` without waiting for the report.
 
         Most arguments are arguments of `to_record`. ``timestamp`` is in milliseconds since the epoch, by
         default the current time of the client; confluent-kafka also sends the current time in place of 0.

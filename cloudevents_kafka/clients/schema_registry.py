@@ -71,7 +71,7 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def registry_client(settings: Mapping[str, Any]) -> Any:
-    """Return confluent's schema registry client for settings, whose values may be texts.
+    """Return confluent's schema registry client for settings; the values of the settings may be texts.
 
     Raises `ImportError` if the client is not installed, and `ValueError` for wrong settings.
 

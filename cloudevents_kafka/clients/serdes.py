@@ -1,10 +1,10 @@
 """Write and read event data with confluent-kafka's own serializers, such as ``AvroSerializer``.
 
 A serializer for a schema registry writes five bytes with the id of the schema before the data;
-``datacontenttype`` does not describe these bytes. With ``schema.id.serializer``, the serializer writes the
-GUID of the schema to a header of the record instead. This header, ``__value_schema_id``, is not a header of
-the event. A deserializer reads both data with an id and data with a GUID. But confluent-kafka 2.16 rejects
-data of up to five bytes as too short.
+``datacontenttype`` does not describe these bytes. With the setting ``schema.id.serializer``, the serializer
+writes no bytes before the data, and writes the GUID of the schema to a header of the record. This header,
+``__value_schema_id``, is not a header of the event. A deserializer reads both data with an id and data with a
+GUID. But confluent-kafka 2.16 rejects data of up to five bytes as too short.
 
 ``AvroDeserializer`` passes data to fastavro without limits. If the schema is recursive, or contains arrays of
 nulls or decimals, a few bytes can crash or block the process. For untrusted data, use `codecs.avro`, which

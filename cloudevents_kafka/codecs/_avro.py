@@ -104,8 +104,9 @@ _Step = Callable[[_Datum, int, int], int]
 class _Compiled(NamedTuple):
     """The step function of a schema, and the size of values; the step function skips one value.
 
-    ``size`` is the size of a value in bytes if all values of the schema have the same size. One value of the
-    schema contains ``empties`` values that take no bytes. Values in arrays, maps and unions are not counted.
+    ``size`` is the size of a value in bytes if all values of the schema have the same size. ``empties`` is
+    the number of values that take no bytes in one value of the schema. Values in arrays, maps and unions are
+    not counted.
     """
 
     step: _Step

@@ -47,14 +47,14 @@ class Budget:
             raise BeyondBudget(f"at most {most} items without bytes")
 
     def spend_step(self) -> None:
-        """Count one value that has bytes; raise `BeyondBudget` if there are too many."""
+        """Count one value that has bytes; raise `BeyondBudget` if the datum has too many of these values."""
         self._steps -= 1
         if self._steps < 0:
             most = FREE_STEPS + STEPS_PER_BYTE * self._size
             raise BeyondBudget(f"at most {most} values, for its {self._size} bytes")
 
     def spend_output(self, size: int) -> None:
-        """Count the bytes that default values of a schema add; raise `BeyondBudget` if there are too many."""
+        """Count the bytes that a schema's default values add; raise `BeyondBudget` for too many bytes."""
         self._output -= size
         if self._output < 0:
             most = FREE_BYTES + STEPS_PER_BYTE * self._size

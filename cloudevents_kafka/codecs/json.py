@@ -1,8 +1,8 @@
 """Strict JSON in UTF-8 (RFC 8259); NaN and infinities are refused when reading and when writing.
 
 Some valid JSON cannot be decoded to a Python value, because it contains a lone surrogate, or is nested too
-deeply for the parser's stack. The text of such JSON is written unchanged. An error is raised only when the
-text is decoded.
+deeply for the parser's stack. The text of valid JSON that cannot be decoded is written unchanged. An error is
+raised only when the text is decoded.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ def to_payload(
     that is registered for ``attributes`` and the content type. If the content type is None, a codec for
     ``application/json`` is used. If no codec is registered, a Protobuf message becomes a
     ``google.protobuf.Any``, a str becomes a JSON string or text, and other values become JSON. A str becomes
-    a JSON string if the content type is JSON or None, and otherwise text in the charset of the content type.
-    Raises `DataError` if the value cannot be encoded.
+    a JSON string if the content type is JSON or None, and becomes text in the charset of the content type for
+    any other content type. Raises `DataError` if the value cannot be encoded.
     """
     if data is None or type(data) is bytes:
         return data, _BYTES

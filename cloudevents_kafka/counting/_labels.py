@@ -39,7 +39,7 @@ class Labels(Generic[_Label]):
         self.total = 0
 
     def add(self, label: _Label, number: int = 1) -> None:
-        """Add ``number`` to the count of a label, which may be `OTHERS`."""
+        """Add ``number`` to the count of a label; the label may be `OTHERS`."""
         self.total += number
         if label != OTHERS:
             self._counts[label] = self._counts.get(label, 0) + number

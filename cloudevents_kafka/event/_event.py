@@ -219,7 +219,7 @@ class Event(SdkMethods, Generic[DataT_co]):
         return value
 
     def get(self, name: str) -> AttributeValue | datetime | None:
-        """Return the value of an attribute, or None if it is absent."""
+        """Return the value of an attribute, or None if the attribute is absent."""
         return self[name] if name in self._attributes else None
 
     def extension(self, name: str, type: _Class[ValueT]) -> ValueT | None:
@@ -414,7 +414,7 @@ def has_reader(event: Event) -> bool:
 def origin_of(event: Event) -> Event | None:
     """Return the event that was read from a structured value: this event, or the event before `replace`.
 
-    The result is None if neither event was read from a structured value.
+    The result is None if neither this event nor the event before `replace` was read from a structured value.
     """
     return event if event._encoded is not None else getattr(event, "_origin", None)
 

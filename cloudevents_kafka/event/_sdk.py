@@ -20,8 +20,8 @@ def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
     """Return the attributes of an SDK's event as a new dictionary, and the data of the event.
 
     A ``partitionkey`` in UTF-8 bytes becomes a text. If the content type is JSON, a text that is valid JSON
-    becomes a ``msgspec.Raw``: see `as_document`.
-    Raises `TypeError` if the object does not have the methods of such an event.
+    becomes a ``msgspec.Raw``: see `as_document`. Raises `TypeError` if the object does not have the methods
+    of an SDK's event.
     """
     try:
         values, data = source.get_attributes(), source.get_data()
@@ -149,7 +149,7 @@ class SdkMethods:
         return self.time
 
     def get_extension(self: _Event, extension_name: str) -> Any:
-        """Return the value of an extension attribute, or None if it is absent."""
+        """Return the value of an extension attribute, or None if the attribute is absent."""
         return self.get(extension_name)
 
     def get_data(self: _Event) -> Any:

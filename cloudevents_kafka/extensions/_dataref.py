@@ -58,7 +58,7 @@ def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None
 
 
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
-    """Return the event; if it is larger than ``limit`` bytes, a ``dataref`` replaces its data.
+    """Return the event; if the event is larger than ``limit`` bytes, a ``dataref`` replaces the data.
 
     The size of an event is the size of its record without a key; it is calculated for both content modes, and
     the larger size counts (S-03). An event of at most ``limit`` bytes, or without data, is returned

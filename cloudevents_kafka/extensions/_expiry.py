@@ -22,7 +22,7 @@ _utc_now = partial(datetime.now, UTC)
 
 
 def expires_at(event: Event) -> datetime | None:
-    """Return the event's ``expirytime``, or None if it is absent.
+    """Return the event's ``expirytime``, or None if the event has no ``expirytime``.
 
     Examples:
         >>> from cloudevents_kafka import Event

@@ -167,7 +167,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
 
 def with_hop_trace(record: RecordInput, trace: Trace) -> Record:
-    """Return the record with the headers of ``trace``, which replace the headers of the record's last trace.
+    """Return the record with the headers of ``trace`` in place of the headers of the record's last trace.
 
     Examples:
         >>> from cloudevents_kafka import Event, to_record

@@ -37,11 +37,11 @@ event. ``earlier``: the event is late, or is a duplicate. ``unnumbered``: the ev
 
 
 class DuplicateTracker:
-    """A tracker of the most recent events, which finds events that arrive again, for example in a replay.
+    """A tracker of the most recent events; it finds events that arrive again, for example in a replay.
 
     Source and id identify an event (core: id). The tracker stores 32 bytes for each of the last ``events``
-    events that it observed. Pass only verified events if untrusted senders could otherwise fill the tracker
-    with their events. A signature covers source and id, but does not show whether an event was read before
+    events that it observed. If untrusted senders could fill the tracker with their events, pass only verified
+    events. A signature covers source and id, but does not show whether an event was read before
     (verifiability, Replay).
 
     Examples:
@@ -67,7 +67,7 @@ class DuplicateTracker:
 
 
 def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
-    """Return an iterator of consecutive numbers as texts of equal length, which compare like the numbers.
+    """Return an iterator of consecutive numbers as texts of equal length; the texts sort like the numbers.
 
     Set a sequence with ``event.replace(sequence=next(numbers))``. Threads may share the iterator: no number
     occurs twice. Raises `ValueError` if ``start`` is negative or has more than ``digits`` digits. Iteration
@@ -107,7 +107,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class SequenceTracker:
-    """A tracker of the sequence of each source, which finds gaps, duplicates and late events.
+    """A tracker of the sequence of each source; it finds gaps, duplicates and late events.
 
     The tracker stores one text for each of the last ``sources`` sources that it observed. If the tracker has
     removed a source, the next event of this source is ``first`` again. ``attribute`` may name another
@@ -174,7 +174,7 @@ def severity_name(event: Event) -> str | None:
 
 
 class SeverityTracker:
-    """A tracker of the severities of each source, which finds contradictions.
+    """A tracker of the severities of each source; it finds contradictions.
 
     A contradiction is a severity text that is used with two numbers, or a number that is used with two texts.
 

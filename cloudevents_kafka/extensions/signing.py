@@ -105,13 +105,14 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
-    """Return the event with a signature, which replaces an existing signature.
+    """Return the event with a new signature; an existing signature is replaced.
 
     The function ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers. The
     signature also covers ``extensions``. If the type of an extension in ``extensions`` is neither documented
     nor registered, the value of this extension must not be a text. If JSON data has no content type,
-    ``application/json`` is added, because the signature covers the content type and most event formats write
-    it. Raises `SigningError`, exceptions of ``key``, and `TypeError` if ``key`` does not return bytes.
+    ``application/json`` is added, because the signature covers the content type, and most event formats write
+    this content type. Raises `SigningError`, exceptions of ``key``, and `TypeError` if ``key`` does not
+    return bytes.
 
     Examples:
         >>> import hmac
@@ -163,7 +164,8 @@ def verify(
     a function with the arguments message and signature. Any intermediary can remove a signature. An unsigned
     event is therefore an error, unless ``required`` is False or a function that returns False for the event.
     Raises `VerificationError` if the event must be discarded, and `ValueError` if ``behaviour`` is unknown.
-    Exceptions of a verifier are raised unchanged: such an exception does not mean that the event is wrong.
+    Exceptions of a verifier are raised unchanged: an exception of a verifier does not mean that the event is
+    wrong.
 
     Examples:
         >>> import hmac

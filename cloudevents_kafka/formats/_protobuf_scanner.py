@@ -1,8 +1,8 @@
 """A reader of ``io.cloudevents.v1.CloudEvent`` messages whose fields are in serializers' usual order.
 
 Serializers write first the required attributes in the order of their field numbers, then the entries of the
-map, and then the data. The function `read_valid` reads such a message in one pass; the function
-`_protobuf_reader.read` reads all other messages.
+map, and then the data. The function `read_valid` reads a message with this order of fields in one pass; the
+function `_protobuf_reader.read` reads all other messages.
 """
 
 from __future__ import annotations

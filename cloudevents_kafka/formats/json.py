@@ -1,8 +1,8 @@
 """The JSON event format, ``application/cloudevents+json``.
 
-Neither reading nor writing changes the exact text of ``data``: white space, escapes and digits are preserved,
-and data is parsed into Python values only when the data is accessed. This module contains the writer;
-`json_reader` reads valid events, and `json_decoder` finds the problems of invalid events.
+The exact text of ``data`` does not change when an event is read or written: white space, escapes and digits
+are preserved. The data is parsed into Python values when the data is first accessed. This module contains the
+writer; `json_reader` reads valid events, and `json_decoder` finds the problems of invalid events.
 """
 
 from __future__ import annotations

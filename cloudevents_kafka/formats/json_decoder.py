@@ -138,7 +138,10 @@ def _malformed(value: bytes, error: Exception) -> Problem:
 def read_data(
     data: bytes | None, encoded: bytes | None, content_type: AttributeValue | None
 ) -> tuple[bytes | None, DataKind]:
-    """Return the payload in the JSON of ``data`` or ``data_base64``. Raises `InvalidEvent` for wrong JSON."""
+    """Return the payload that the JSON text of ``data`` or ``data_base64`` contains.
+
+    Raises `InvalidEvent` for wrong JSON.
+    """
     if encoded is not None:
         return _read_base64(data, encoded), DataKind.BYTES
     if data is None:

@@ -198,7 +198,8 @@ class JsonReader:
 def _envelope(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> Envelope | None:
     """Return an `Envelope`, or None if the object has the member data_base64.
 
-    An `Envelope` contains the JSON text of data_base64, but this reader only knows the decoded value.
+    An `Envelope` contains the JSON text of data_base64, but this reader knows only the decoded value of
+    data_base64.
     """
     return None if encoded is not None else Envelope(attributes, {}, data, None, [])
 

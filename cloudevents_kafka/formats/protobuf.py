@@ -6,10 +6,10 @@ which the extra ``protobuf`` installs, writes messages. Reading does not need th
 
 If the data is a Protobuf message, the payload of the event is the serialized ``google.protobuf.Any``
 (`DataKind.PROTO`), as in the Java SDK. ``Any.FromString(event.data)`` decodes the payload. Text data with a
-JSON content type is read as JSON, because the Java SDK writes JSON in this way. If such a text is not valid
-JSON, it is read as bytes.
+JSON content type is read as JSON, because the Java SDK writes JSON in this way. If text data with a JSON
+content type is not valid JSON, the text is read as bytes.
 
-When a changed event is written, these parts are lost:
+When a changed event is written, the following parts are lost:
 
 * the UTC offset of a Timestamp. The instant does not change: `EncodeError` is raised for an instant, such as
   a leap second, that seconds and nanoseconds cannot express;

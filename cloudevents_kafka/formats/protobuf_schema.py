@@ -1,4 +1,4 @@
-"""Declares the message ``io.cloudevents.v1.CloudEvent`` for the package protobuf, which writes messages.
+"""Declares the message ``io.cloudevents.v1.CloudEvent``, which the package protobuf then writes.
 
 The message is declared in a separate descriptor pool, so that users can also load the code that is generated
 from the official declaration. ``proto_data`` is declared as bytes, so an Any is written as the bytes that

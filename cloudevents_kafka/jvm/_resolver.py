@@ -1,4 +1,4 @@
-"""Resolve Maven coordinates to the jars that they depend on, with the help of jgo.
+"""Find all jars on which the artifacts of Maven coordinates depend, with the help of jgo.
 
 jgo reads the POM files and applies Maven's rules. The class `Repository` downloads the POM files, so the
 login, the limits and the error messages are the same as for jars. This module needs the package jgo.

@@ -24,12 +24,12 @@ class Option(msgspec.Struct, frozen=True):
     """The description of a field for users; ``flags`` are its flags, by default ``--name-of-the-field``.
 
     ``check`` is called with the name of the field and a value that is not None, and raises `ValueError` for a
-    wrong value. ``check`` must be a function of a module, not a lambda in an annotation, because msgspec does
-    not find the names that such a lambda uses. ``least`` is the lowest number that is allowed. ``instead``
-    maps a value that was removed to advice for the error message. ``parse`` converts a text in a list or a
-    table to a value of the struct. ``path`` says whether the program "reads" or "writes" the file that the
-    value names. If ``of_settings`` is True, the option does not have a flag. The entries of the option's
-    field are then settings, and the user sets each setting under the setting's own name.
+    wrong value. ``check`` must be a function of a module. A lambda in an annotation is not suitable, because
+    msgspec does not find the names that the lambda uses. ``least`` is the lowest number that is allowed.
+    ``instead`` maps a value that was removed to advice for the error message. ``parse`` converts a text in a
+    list or a table to a value of the struct. ``path`` says whether the program "reads" or "writes" the file
+    that the value names. If ``of_settings`` is True, the option does not have a flag. The entries of the
+    option's field are then settings, and the user sets each setting under the setting's own name.
     """
 
     help: str = ""

@@ -2,8 +2,8 @@
 
 A text that may be a secret is masked. A URL may contain secrets after its first ``?`` or ``#``, and before
 its last ``@``, because a password may contain any character. A setting is not masked if
-``known_settings.toml`` lists it as harmless and its value has the right form. All other settings are masked:
-an unknown name may be mistyped or new, and a password may be written under a wrong name.
+``known_settings.toml`` lists the setting as harmless, and the setting's value has the right form. All other
+settings are masked: an unknown name may be mistyped or new, and a password may be written under a wrong name.
 ``known_settings.toml`` lists the settings of librdkafka and of Kafka's Java client; the name of a setting may
 have the prefix ``kafka.``.
 

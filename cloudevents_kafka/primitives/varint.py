@@ -26,7 +26,7 @@ def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
     """Return the integer at an index, and the index after the integer.
 
     Raises `IndexError` if the data ends too early. Raises `OverflowError` if the integer has more than
-    ``bits`` bits, or if its encoding has more bytes than such integers need.
+    ``bits`` bits, or if its encoding has more bytes than integers of ``bits`` bits need.
     """
     byte = data[at]
     if byte < 0x80:

@@ -21,10 +21,10 @@ class AiokafkaSender(AsyncSender):
 
     The coroutine ``send`` waits for metadata and for space in a batch, by default up to 40 seconds if a topic
     does not exist. For each topic, a separate task awaits ``send`` for each record, in order. The task ends
-    when no record of the topic is left. When an event loop ends, it cancels these tasks, like all tasks, but
-    no record is lost. The current record stays the first in the queue, because aiokafka does not send a
-    record if the call of ``send`` was cancelled. A new task begins when the next record is sent, or as soon
-    as a caller waits.
+    when no record of the topic is left. When an event loop ends, the loop cancels these tasks, like all
+    tasks, but no record is lost. The current record stays the first in the queue, because aiokafka does not
+    send a record if the call of ``send`` was cancelled. A new task begins when the next record is sent, or as
+    soon as a caller waits.
     """
 
     def __init__(self, client: Any, max_in_flight: int) -> None:
@@ -103,7 +103,7 @@ class AiokafkaSender(AsyncSender):
 
 
 def _is_cancelled() -> bool:
-    """Return whether the current task itself was cancelled, not only a future that the task awaits."""
+    """Return whether the current task was cancelled; ignore the cancellation of a future that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -1,4 +1,4 @@
-"""`AiokafkaSource`: fetches records from aiokafka's consumer, with one task that awaits ``getmany``."""
+"""`AiokafkaSource`: one task awaits ``getmany`` of aiokafka's consumer, and fetches records."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Turn:
 async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T:
     """Await the client calls that a generator of steps yields, and return the generator's result.
 
-    `clients._steps.perform` makes such calls in the current thread instead.
+    `clients._steps.perform` makes the client calls of a generator in the current thread.
     """
     try:
         ask = next(steps)

@@ -84,8 +84,8 @@ class Source(ABC):
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
         """Begin to wait a short time for up to ``count`` messages, and return the future of these messages.
 
-        The result contains the messages that have already arrived, or otherwise the next message. If
-        ``seconds`` is not 0, the result contains the messages that arrive within this number of seconds.
+        The result contains the messages that have already arrived, or the next message if none has arrived.
+        If ``seconds`` is not 0, the result contains the messages that arrive within this number of seconds.
         """
 
     def drop_moved(self) -> None:  # noqa: B027  # nothing to do if partitions move only during a fetch

@@ -125,7 +125,7 @@ class Tasks(Workers):
             self.wake()
 
     def _leave_cancelled(self, task: Task, error: Exception | None) -> None:
-        """Leave a cancelled task's record unfinished; end the run unless `end` has cancelled the task."""
+        """Leave a cancelled task's record unfinished; if `end` did not cancel the task, end the run."""
         if self.is_over:
             self.schedule.leave(task)
             self.note_change()

@@ -69,7 +69,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     returned to the next task that asks for a record. After `close`, the group reads again all records that
     were fetched but not returned, even if the client commits automatically.
 
-    Any number of tasks may read while no `run` reads; each record is returned to one of these tasks. Raises
+    If no `run` reads, any number of tasks may read; each record is returned to one of these tasks. Raises
     `TypeError` if ``consumer`` is a client of another kind.
 
     Examples:

@@ -1,4 +1,4 @@
-"""`AsyncEventProcessor`: reads records, and writes events that a coroutine makes from them, exactly once."""
+"""`AsyncEventProcessor`: reads records, and writes the events of a coroutine function exactly once."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class AsyncEventProcessor:
 
 
 class _Producer(EventProducer[Any]):
-    """The producer for the processor's thread; it uses the client of the `AsyncEventProducer`."""
+    """The producer for the processor's thread; this producer uses the client of the `AsyncEventProducer`."""
 
     def __init__(self, producer: AsyncEventProducer[Any]) -> None:
         super().__init__(producer.producer)

@@ -31,7 +31,7 @@ __all__ = ["AsyncDelivery", "AsyncEventProducer"]
 
 
 class SendOptions(WriteOptions, total=False):
-    """The options of `AsyncEventProducer.send`, which are the same as for `EventProducer.send`."""
+    """The options of `AsyncEventProducer.send`; `EventProducer.send` has the same options."""
 
     partition: int | None
     timestamp: int | None
@@ -43,9 +43,9 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     The attribute ``producer`` is the client. The client may be a ``confluent_kafka.Producer``; one thread
     polls this client from the first event on. If the ``confluent_kafka.Producer`` was made from settings,
     `close` also closes this client. The client may also be an ``aiokafka.AIOKafkaProducer``, which you must
-    start and stop. An event is in flight from the call that sends it until its delivery report arrives. At
-    most ``max_in_flight`` events are in flight at the same time. The other options are the options of
-    `EventProducer`. Each `AsyncEventProducer` belongs to one event loop.
+    start and stop. An event is in flight from the call that sends the event until the event's delivery report
+    arrives. At most ``max_in_flight`` events are in flight at the same time. The other options are the
+    options of `EventProducer`. Each `AsyncEventProducer` belongs to one event loop.
 
     Raises `TypeError` if ``producer`` is a client of another kind, and `ValueError` for wrong settings and
     options.

@@ -79,7 +79,7 @@ class TokenCommand:
     def __call__(self, config: str = "") -> tuple[str, float, str, dict[str, str]]:  # noqa: ARG002
         """Return what confluent-kafka expects: the token, its expiry, the principal and the extensions.
 
-        The client drops the message of a `TokenError`, so this message is also logged as a warning.
+        The client drops the message of a `TokenError`, so the message is logged as a warning.
         """
         try:
             token = self.token()

@@ -92,7 +92,7 @@ class Observer:
     """
 
     def sending(self, record: Record) -> HeaderInput:
-        """Return headers to add to a record before it is passed to the client, or None."""
+        """Return None, or headers to add to a record before the record is passed to the client."""
 
     def handling(self, item: Decoded | Undecodable, /) -> AbstractContextManager[object]:
         """Return a context manager in which the handler of a record runs.

@@ -6,7 +6,8 @@ The rules of this observer:
    instrumentation of the client adds its own context. The trace context in the event's attributes, which
    shows where the event originated, is not changed.
 2. A span about records has one link for each record: to the "send" span that delivered the record (the hop).
-   If the event originated in another span (the origin), the span also has a link to the origin.
+   If the event originated in another span (the origin), the span about the event's record also has a link to
+   the origin.
 3. The parent of a span is the current span. If there is no current span, and the span is about exactly one
    record, the parent is the hop of this record.
 4. Headers with the same name are passed to trace propagators only if these headers together have at most
@@ -126,7 +127,7 @@ class OpenTelemetryObserver(Observer):
             _end(self._start(names.POLL, topic, found, notices[0].seconds)[0])
 
     def skipped(self, notice: Notice) -> None:
-        """Make the span of a record that is not an event; a run passes no such record to a handler."""
+        """Make the span of a record that is not an event, because a run passes only events to a handler."""
         if notice.verdict is not None and notice.record is not None:
             span, _ = self._start(names.PROCESS, notice.topic, [(notice.record, None)])
             span.set_attributes(_known({names.CLAUSE: notice.clause}))

@@ -108,7 +108,7 @@ class _Lags(Collector):
             self._move(position, notice)
 
     def revoke(self, notice: Notice) -> None:
-        """Forget a partition, unless another consumer has received a record from it in the meantime."""
+        """Forget a partition, unless another consumer has already received a record of the partition."""
         if self._of_consumer(notice) is not None:
             self._positions.pop(_place_of(notice), None)
 

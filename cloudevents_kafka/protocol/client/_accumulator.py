@@ -124,7 +124,7 @@ class Accumulator:
         self._ready: dict[PartitionId, ProducerBatch] = {}
 
     def add(self, records: Iterable[QueuedRecord]) -> None:
-        """Queue records; later calls of `sendable` put them into batches."""
+        """Queue records; later calls of `sendable` put the records into batches."""
         for queued in records:
             if queued.partition >= 0:
                 self._queues[queued.topic, queued.partition].append(queued)

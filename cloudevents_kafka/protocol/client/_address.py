@@ -1,4 +1,4 @@
-"""`Address`: the host and port of a broker, and how they are written as text."""
+"""`Address`: the host and port of a broker, and their form as text."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ may be refused even if each of its records is small. The rules:
 1. A batch that is at least as large as a refused batch is split before it is sent, unless the batch contains
    only one record.
 2. The size of the next batch is halfway between the largest accepted size and the smallest refused size. When
-   these two sizes differ by at most a tenth, the largest accepted size becomes the size of the next batch.
+   the largest accepted size and the smallest refused size differ by at most a tenth, the largest accepted
+   size becomes the size of the next batch.
 3. After many accepted batches of about the largest accepted size, the client forgets the refused size,
    because the broker's limit may have been raised. The batch size then doubles until another batch is
    refused.
