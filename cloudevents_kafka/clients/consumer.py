@@ -447,19 +447,20 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
         The offset of a record is committed when this record and all earlier records of its partition are
         done. In each partition, ``handler`` is called for at most ``max_ahead`` records after the oldest
-        unfinished record. If the process is killed, at most ``max_ahead`` records of each partition, and the
-        records that were done since the last commit, are handled again. If the next reader is also a `run`,
-        only the records that were done since the last commit are handled again. If a record is unfinished
-        after ``max_age`` seconds, a warning is logged. All waiting records together may use at most
-        ``max_bytes`` of memory, by default 64 MiB; each record counts as its size plus 1 KiB. When the
-        waiting records of a partition have reached the partition's share of ``max_bytes``, this partition is
-        not read until half of the share is free. All other partitions are still read. When partitions are
-        revoked, `run` waits up to ``revoke_timeout`` seconds for the handlers of their records, and commits
-        the finished records. `run` waits only if the client was subscribed with `subscribe`. The default of
-        ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if this half is shorter. For
-        aiokafka, the default is never longer than half of ``rebalance_timeout_ms``. If the user passed a
-        confluent-kafka client, the run does not know ``max.poll.interval.ms`` before the group has expelled
-        the client for the first time. ``observers`` are called in addition to the observers of the consumer.
+        unfinished record. If the process is killed, two kinds of records are handled again: at most
+        ``max_ahead`` records of each partition, and the records that were done since the last commit. If the
+        next reader is also a `run`, only the records that were done since the last commit are handled again.
+        If a record is unfinished after ``max_age`` seconds, a warning is logged. All waiting records together
+        may use at most ``max_bytes`` of memory, by default 64 MiB; each record counts as its size plus 1 KiB.
+        When the waiting records of a partition have reached the partition's share of ``max_bytes``, this
+        partition is not read until half of the share is free. All other partitions are still read. When
+        partitions are revoked, `run` waits up to ``revoke_timeout`` seconds for the handlers of their
+        records, and commits the finished records. `run` waits only if the client was subscribed with
+        `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if
+        this half is shorter. For aiokafka, the default is never longer than half of ``rebalance_timeout_ms``.
+        If the user passed a confluent-kafka client, the run does not know ``max.poll.interval.ms`` before the
+        group has expelled the client for the first time. ``observers`` are called in addition to the
+        observers of the consumer.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
         `RuntimeError` if another run or a processor already uses the consumer. After an error, the run waits
@@ -520,7 +521,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 run.ended.set()
 
     def stop(self) -> None:
-        """End all iterations after the current record; a signal handler or another thread may call this."""
+        """End all iterations after the current record; a signal handler or another thread may call `stop`."""
         self._stopped = True
 
     @property

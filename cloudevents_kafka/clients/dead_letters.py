@@ -211,9 +211,9 @@ def dead_letter(
 ) -> Record:
     """Return the record that `DeadLetters.send` would send, so that another producer can send it.
 
-    For example, an `AsyncEventProducer` may send this record. ``topic`` is the topic of the dead letters. If
-    a dead letter was read from this topic and fails again, the headers of the new dead letter still name the
-    topic of the original record.
+    For example, an `AsyncEventProducer` may send the returned record. ``topic`` is the topic of the dead
+    letters. If a dead letter was read from this topic and fails again, the headers of the new dead letter
+    still name the topic of the original record.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetter, Record, dead_letter

@@ -178,7 +178,7 @@ class EventProcessor:
         producer.count_sends()
 
     def stop(self) -> None:
-        """End `run` after the current record; a signal handler or another thread may call this.
+        """End `run` after the current record; a signal handler or another thread may call `stop`.
 
         The handled records of the batch are committed, and the remaining records are read again later.
         """

@@ -99,7 +99,7 @@ def is_unknown(error: Exception, *, by_guid: bool) -> bool:
     """Return whether a registry has answered that a schema does not exist.
 
     A server that is not a schema registry also answers 404, but without the error code of a registry. For an
-    unknown GUID, a registry does not send this error code either.
+    unknown GUID, the answer of a registry does not contain an error code of a registry.
     """
     status, code = (getattr(error, name, None) for name in ("http_status_code", "error_code"))
     return status == _NOT_FOUND and (by_guid or (type(code) is int and code // 100 == _NOT_FOUND))
@@ -184,7 +184,7 @@ class Patience:
             self._call = None
 
     def end(self) -> None:
-        """Let the current call and later calls raise `NotAsked`; any thread may call this."""
+        """Let the current call and later calls raise `NotAsked`; any thread may call `end`."""
         self._has_ended = True
         call = self._call
         if call is not None:

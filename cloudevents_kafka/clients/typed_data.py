@@ -192,7 +192,7 @@ def _is_utf8_json(event: Event) -> bool:
 
 
 def _converters(data_type: Any) -> tuple[_Convert, _Convert, tuple[type[Exception], ...]]:
-    """Return two functions that convert JSON or a value to a type, and the errors that they raise."""
+    """Return two functions, which convert JSON or a value to a type, and the errors of these functions."""
     if _uses_pydantic(data_type):
         from pydantic import TypeAdapter, ValidationError
 

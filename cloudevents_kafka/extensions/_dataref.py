@@ -1,4 +1,4 @@
-"""Large events: the size limit of events (core: Size Limits), and claim checks (extension dataref).
+"""The size limit of events (core, Size Limits), and claim checks for large events (extension dataref).
 
 The library never calls `store_data` and `fetch_data` itself: a receiver that does not support the extension
 would receive the event without its data.

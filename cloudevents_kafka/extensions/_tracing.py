@@ -73,7 +73,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, carrier: Mapping[str, str]) -> Trace | None:
-        """Return the trace in a propagator's carrier, or None without a trace; other keys are ignored."""
+        """Return the trace in a propagator's carrier, or None if there is no trace; ignore all other keys."""
         return _read(carrier.get(TRACEPARENT), carrier.get(TRACESTATE))
 
     @property
@@ -149,7 +149,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
     The attributes of an event that already has a ``traceparent`` are not changed (extension
     distributed-tracing). The headers contain ``trace``. By default, ``trace`` is the trace in the attributes
-    of the event; without these attributes, it is a new trace.
+    of the event, or a new trace if the event has no trace attributes.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer

@@ -39,10 +39,10 @@ event. ``earlier``: the event is late, or is a duplicate. ``unnumbered``: the ev
 class DuplicateTracker:
     """A tracker of the most recent events; it finds events that arrive again, for example in a replay.
 
-    Source and id identify an event (core: id). The tracker stores 32 bytes for each of the last ``events``
-    events that it observed. If untrusted senders could fill the tracker with their events, pass only verified
-    events. A signature covers source and id, but does not show whether an event was read before
-    (verifiability, Replay).
+    The source and the id together identify an event (core, id). The tracker stores 32 bytes for each of the
+    last ``events`` events that it observed. If untrusted senders could fill the tracker with their events,
+    pass only verified events. A signature covers source and id, but does not show whether an event was read
+    before (verifiability, Replay).
 
     Examples:
         >>> from cloudevents_kafka import Event

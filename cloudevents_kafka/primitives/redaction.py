@@ -228,7 +228,7 @@ def _is_harmless(name: str, value: str) -> bool:
 
 
 def _is_plain(value: str) -> bool:
-    """Return whether a value is a number, or consists of known words in settings."""
+    """Return whether a value is a number, or consists of words that ``known_settings.toml`` lists."""
     words = (part.strip().lower() for part in value.split(","))
     return _NUMBER.fullmatch(value.strip()) is not None or all(word in _listed("words") for word in words)
 

@@ -396,7 +396,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         return self._events.health()
 
     def stop(self) -> None:
-        """End all iterations; a signal handler may call this.
+        """End all iterations; a signal handler may call `stop`.
 
         An iteration ends within 0.2 seconds, or within the ``timeout`` of `batches`.
         """

@@ -2,8 +2,9 @@
 
 Java clients fetch the tokens from a token endpoint on the same machine. This package is not needed for OAuth
 client credentials, because confluent-kafka and Kafka's Java client themselves fetch tokens with OpenID
-Connect. Read `_token` first (what a command may print), then `_command` (`TokenCommand`, an ``oauth_cb`` for
-confluent-kafka) and `_endpoint` (`TokenEndpoint`, for Spark).
+Connect. Read the modules in this order: `_token` defines what a command may print, `_command` contains
+`TokenCommand`, an ``oauth_cb`` for confluent-kafka, and `_endpoint` contains `TokenEndpoint`, which serves
+Spark.
 """
 
 from cloudevents_kafka.clients.oauth._command import TokenCommand

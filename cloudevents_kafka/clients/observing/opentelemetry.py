@@ -120,7 +120,7 @@ class OpenTelemetryObserver(Observer):
             _end(span, error_name)
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Make the span of a batch; for a single record, only the span of its handler is made."""
+        """Make the span of a batch; for a batch of one record, make only the span of the record's handler."""
         if len(notices) > 1:
             found = [(each.record, each.event) for each in notices if each.record is not None]
             topic = _one([each.topic for each in notices])

@@ -71,7 +71,7 @@ def encode_assignment(partitions: Iterable[PartitionId]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[PartitionId]:
-    """Return the partitions of an encoded assignment ([] for b""); ignore fields of later versions."""
+    """Return the partitions of an encoded assignment, [] for empty bytes; ignore fields of later versions."""
     if not data:
         return []
     assignment, _ = compiler.decode(Assignment, 0, data)
