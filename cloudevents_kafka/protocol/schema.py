@@ -119,7 +119,10 @@ class Versions(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Return the range that a text describes (``0+``, ``2-5``, ``7`` or ``none``); raise `ValueError`."""
+        """Return the range of a text such as ``0+``, ``2-5``, ``7`` or ``none``.
+
+        Raises `ValueError` for other texts.
+        """
         if text == "none":
             return NONE
         if text.endswith("+"):

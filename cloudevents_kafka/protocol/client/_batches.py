@@ -57,11 +57,11 @@ NO_PRODUCER_ID: Final = ProducerId()
 
 
 class ProducerBatch:
-    """Records of one partition that are sent together; the sequence number is the same in each attempt.
+    """Records of one partition that are sent together, with the same sequence number in each attempt.
 
     The batch is not sent again before ``backoff`` expires. ``last_error`` is the error of the last attempt.
-    If brokers have lost earlier batches, the batch receives another producer id or epoch, and another
-    sequence number.
+    If the brokers have lost earlier batches of the producer, this batch receives another producer id or
+    epoch, and another sequence number.
     """
 
     def __init__(
@@ -102,7 +102,11 @@ def encode_records(
     producer: ProducerId = NO_PRODUCER_ID,
     sequence: int = -1,
 ) -> bytes:
-    """Return the bytes of a message set for the versions 0 to 2 of Produce, otherwise of a record batch."""
+    """Return the records in bytes for a version of Produce.
+
+    For the versions 0 to 2 of Produce, the bytes are a message set. For later versions, the bytes are a
+    record batch.
+    """
     if version >= RECORD_BATCH_VERSION:
         return encode_batch(
             records,

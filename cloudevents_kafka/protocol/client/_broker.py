@@ -1,10 +1,10 @@
 """`connect`: opens a connection to a broker, learns the broker's versions, and logs in.
 
-Brokers from 0.10 on list their versions (ApiVersions, KIP-35). The client must not try one version after
-another with an older broker: older brokers answer an unknown version in an older layout, or not at all. After
-an ApiVersions request, a broker of 0.8 closes the connection; a broker of 0.9 drops the request, and answers
-the next request. To brokers of 0.8 and 0.9, the client sends only the versions in `VERSIONS_0_8` and
-`VERSIONS_0_9`.
+Brokers from 0.10 on list their versions (ApiVersions, KIP-35). With brokers before 0.10, the client must not
+try one version after another, because these brokers answer an unknown version in an older layout, or not at
+all. After an ApiVersions request, a broker of 0.8 closes the connection; a broker of 0.9 drops the request,
+and answers the next request. To brokers of 0.8 and 0.9, the client sends only the versions in `VERSIONS_0_8`
+and `VERSIONS_0_9`.
 """
 
 from __future__ import annotations
@@ -101,10 +101,10 @@ def _negotiate(
 def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl: bool = False) -> None:
     """Request the versions that the broker accepts, and set the ``versions`` of the connection.
 
-    If the broker drops the request, the versions are `VERSIONS_0_9`, and the connection is closed. Raises
-    `Disconnected` if the broker closes the connection, as brokers of 0.8 do. If ``uses_sasl`` is true, the
-    call does not check whether the broker drops the request. Brokers of 0.9 do not support the client's SASL
-    mechanisms, and no other request is allowed before the login.
+    If the broker drops the ApiVersions request, the function sets `VERSIONS_0_9`, and the connection is
+    closed. Raises `Disconnected` if the broker closes the connection, as brokers of 0.8 do. If ``uses_sasl``
+    is true, the function does not check whether the broker drops the ApiVersions request. Brokers of 0.9 do
+    not support the client's SASL mechanisms, and no other request is allowed before the login.
     """
     correlation_id = connection.send(ApiVersionsRequest(), deadline)
     try:
@@ -124,7 +124,7 @@ def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl:
 
 
 def _drops_request(connection: Connection, deadline: Deadline) -> bool:
-    """Return whether the broker has dropped the ApiVersions request, and answers only a later request."""
+    """Return whether the broker has dropped the ApiVersions request, but has answered a later request."""
     if connection.readable(deadline.at_most(_SILENCE)):
         return False
     try:

@@ -88,7 +88,7 @@ class RecordBuffer:
         self._cursors = deque(cursor for cursor in self._cursors if cursor.key != key)
 
     def is_last(self, cursor: Cursor) -> bool:
-        """Return whether all cursors except this one belong to paused partitions."""
+        """Return whether all cursors except ``cursor`` belong to paused partitions."""
         return all(other is cursor or other.key in self.paused for other in self._cursors)
 
     def decode_position(self, key: PartitionId) -> int | None:

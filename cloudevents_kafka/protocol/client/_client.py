@@ -1,4 +1,4 @@
-"""`Client`: stores the addresses and security of a cluster, and creates producers and consumers."""
+"""`Client`: stores the addresses and credentials for a cluster, and creates producers and consumers."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Client(Closing):
         """
         deadline = Deadline(self._timeout)
         if topics and not create and self._any_broker().version(MetadataRequest) < CREATION_VERSION:
-            raise Unsupported("brokers before 0.11 create the topics of a request; request all topics")
+            raise Unsupported("brokers before 0.11 create missing topics of a request; request all topics")
         return self._cluster.retry(
             "metadata", lambda: self._cluster.fetch_metadata(topics, deadline, create=create), deadline
         )
@@ -132,7 +132,8 @@ class Client(Closing):
 
         ``time`` is in ms since the epoch, or is `LATEST` or `EARLIEST`. The result is None if all records are
         older than ``time``. With ``committed_only``, the partition ends before its first open transaction, as
-        for a consumer with ``committed_only``. Otherwise, the partition ends after its last record.
+        for a consumer with ``committed_only``. Without ``committed_only``, the partition ends after its last
+        record.
 
         Examples:
             >>> from datetime import datetime, timezone
@@ -149,8 +150,8 @@ class Client(Closing):
     ) -> Offsets:
         """Return a group's committed offsets; the result omits partitions without a committed offset.
 
-        With ``committed_only``, the call waits for the end of each open transaction that commits one of these
-        offsets.
+        With ``committed_only``, the call waits for the end of each open transaction that commits an offset of
+        the group for one of ``partitions``.
         """
         offsets = GroupOffsets(self._cluster, group, committed_only=committed_only)
         return offsets.committed(partitions, Deadline(self._timeout))

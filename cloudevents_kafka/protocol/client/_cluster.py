@@ -62,7 +62,7 @@ class Cluster:
         return self._connect(self._address(node_id, deadline), deadline)
 
     def broker_at(self, address: Address, deadline: Deadline) -> Connection:
-        """Return the connection to the broker at an address; the address may be newer than the metadata."""
+        """Return the connection to the broker at an address, which the metadata need not contain."""
         return self._connect(address, deadline)
 
     def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
@@ -166,7 +166,7 @@ class Cluster:
         return broker
 
     def _usable(self, address: Address) -> Connection | None:
-        """Return the connection to an address, or None if it was not opened or the broker has closed it."""
+        """Return the open connection to an address, or None if there is no open connection."""
         broker = self._connections.get(address)
         if broker is not None and broker.ended():
             broker.close()
@@ -178,9 +178,9 @@ class Cluster:
     ) -> messages.MetadataResponse:
         """Request the metadata of topics (None means all) from any broker; store and return the metadata.
 
-        With ``create``, a broker with auto.create.topics.enable creates missing topics. Readers do not pass
-        ``create``, because a topic that they read may have been deleted. A broker before 0.11 creates missing
-        topics even without ``create``.
+        With ``create``, a broker with auto.create.topics.enable creates missing topics. Consumers do not set
+        ``create``, because the topic that a consumer reads may have been deleted. A broker before 0.11
+        creates missing topics even without ``create``.
         """
         named = None if topics is None else [messages.MetadataRequestTopic(name=name) for name in topics]
 
@@ -328,7 +328,9 @@ class Cluster:
 
     def _check_open(self) -> None:
         if self._aborted.is_set():
-            raise ClientError("closed during the call; the brokers may have processed the request")
+            raise ClientError(
+                "the connections were closed during the call; the brokers may have processed the request"
+            )
 
     def clone(self) -> Cluster:
         """Return a cluster with the same addresses and separate connections."""

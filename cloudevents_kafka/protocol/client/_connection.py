@@ -2,7 +2,8 @@
 
 A broker answers in the order of the requests (Kafka's 0.8 protocol guide, "Network"), so requests may be sent
 before earlier responses arrive. The connection is closed if a response breaks the protocol or belongs to
-another request, or if a call times out. Otherwise, later responses could be assigned to wrong requests.
+another request, or if a call times out. If the connection stayed open, later responses could be assigned to
+wrong requests.
 """
 
 from __future__ import annotations
@@ -174,12 +175,15 @@ class Connection(FrameSocket):
         return bool(self._responses) or super().readable(seconds)
 
     def ended(self) -> bool:
-        """Return whether the connection is closed; the broker's end counts only if no response is pending."""
+        """Return whether the connection is closed by the client or by the broker.
+
+        While a response is pending, the function does not check whether the broker has closed the connection.
+        """
         owed = self._pending or self._responses
         return self.closed if owed else super().ended()
 
     def silence(self) -> float:
-        """Return the age of the oldest unanswered request in seconds, or 0 if no response is late."""
+        """Return the age in seconds of the oldest unanswered request, or 0 if no response is late."""
         waited = time.monotonic() - self._pending[0].since if self._pending else 0.0
         return 0.0 if waited < _PATIENCE or self.readable() else waited
 

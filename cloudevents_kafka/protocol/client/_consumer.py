@@ -101,9 +101,9 @@ class Consumer(Closing):
     def assign(self, partitions: Iterable[HasOffset]) -> None:
         """Read exactly these partitions, each from its offset, or from `EARLIEST`, `LATEST` or `STORED`.
 
-        A consumer that commits automatically first commits the offsets of its former partitions.
-        A leader that does not answer delays only its own partitions. Raises `ProtocolError` if no offset can
-        be determined.
+        Before the consumer changes its partitions, it commits the offsets of the earlier partitions if
+        ``auto_commit`` is set. A leader that does not answer delays only its own partitions. Raises
+        `ProtocolError` if no offset can be determined.
         """
         self._check_open()
         if self._member is None:
@@ -178,7 +178,7 @@ class Consumer(Closing):
         return messages
 
     def _next(self, deadline: Deadline) -> Message | None:
-        """Return the next record; return None if no record arrives soon, or if the next slice is empty."""
+        """Return the next record, or None if no record arrives soon or the next slice is empty."""
         if (message := self._buffer.pop()) is not None:
             return message
         if self._buffer.next_cursor() is None:
@@ -200,7 +200,7 @@ class Consumer(Closing):
         offsets: Iterable[HasOffset] | None = None,
         asynchronous: bool = False,  # noqa: FBT001, FBT002, ARG002  # confluent-kafka's; here always False
     ) -> list[TopicPartition]:
-        """Commit the offset after ``message``, or ``offsets``, or all positions; return these offsets.
+        """Commit ``offsets``, the offset after ``message``, or all positions; return the committed offsets.
 
         All positions are committed if neither ``message`` nor ``offsets`` is passed.
         """
@@ -263,7 +263,7 @@ class Consumer(Closing):
                 self._member.close(self._request_deadline())
 
     def _is_due(self) -> bool:
-        """Return whether anything must be done before the next record is returned."""
+        """Return whether the consumer is closed, must commit its offsets, or must react to its group."""
         member = self._member
         return (
             self._closed

@@ -1,8 +1,8 @@
 """`Cursor`: the fetched bytes of a partition; each call of `take` decodes a slice of the records.
 
 A batch of some kilobytes may expand to millions of records, and a response may contain thousands of such
-batches. Therefore, only one slice of the records and the decompressed bytes of one batch are in memory at a
-time. A slice is small enough for `Consumer.poll` to return in time.
+batches. Therefore, memory contains at most one slice of decoded records, and the decompressed bytes of one
+batch, at a time. A slice is small enough for `Consumer.poll` to return in time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SLICE: Final = 2500
 _SLICE_SECONDS: Final = 0.1
 """After this number of seconds, a slice ends with its current batch; many batches may contain no records."""
 _BOUNDARY: Final = (None,)
-"""This None separates the records of two batches."""
+"""A tuple whose only item is None; this None separates the records of two batches."""
 
 
 class Cursor:

@@ -82,8 +82,8 @@ class Fetcher:
 
         Return the offsets from which the partitions are read.
 
-        If a leader does not answer soon, `fetch` asks the leader again. This leader delays only its own
-        partitions, whose offsets are returned unchanged. Raises the error of a partition, or
+        If a leader does not answer soon, `fetch` asks the leader again. A leader that does not answer delays
+        only its own partitions, whose offsets are returned unchanged. Raises the error of a partition, or
         `DeadlineExceeded` if no offset is found. After an error, the consumer keeps its earlier partitions.
         """
         before, self._partitions = self._partitions, {}
@@ -181,7 +181,11 @@ class Fetcher:
                 self._handle_error(key, error)
 
     def _first_max_bytes(self, partitions: dict[PartitionId, _Partition]) -> dict[PartitionId, _Partition]:
-        """Return the first partitions, up to ``max_bytes`` in total; in the next request, they are last."""
+        """Return the first partitions, whose fetch sizes add up to at most ``max_bytes``.
+
+        If the first partition has a larger fetch size, return only this partition. In the next request, the
+        returned partitions are the last partitions.
+        """
         first: dict[PartitionId, _Partition] = {}
         size = 0
         for key, partition in partitions.items():

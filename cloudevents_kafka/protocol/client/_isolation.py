@@ -26,8 +26,8 @@ def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> 
     """Return a request that reads only committed records or offsets.
 
     The request is returned unchanged if ``committed_only`` is false, or if the broker does not support the
-    isolation field of the request. A broker without this field has no transactions, or does not wait for
-    transactions that commit offsets.
+    isolation field of the request. A broker that does not support the isolation field does not support
+    transactions, or does not wait for transactions that commit offsets.
     """
     first, values = _FIELDS[type(request)]
     if not committed_only or broker.version(type(request)) < first:

@@ -60,7 +60,8 @@ def offset_at(
                 if row.error_code:
                     raise BrokerError(row.error_code, subject)
                 return row.offset if row.offset >= 0 else None
-        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, subject, hint="the response does not contain it")
+        hint = "the response does not contain the partition"
+        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, subject, hint=hint)
 
     return cluster.retry(f"offsets of {subject}", attempt, deadline, unknown_errors=True)
 
@@ -80,7 +81,11 @@ def offsets_request(times: Mapping[PartitionId, int]) -> messages.ListOffsetsReq
 def found_offsets(
     response: messages.ListOffsetsResponse,
 ) -> Iterator[tuple[PartitionId, messages.ListOffsetsPartitionResponse]]:
-    """Yield each partition with its row; take the first offset if a broker before 0.10.1 sent a list."""
+    """Yield each partition with its row of the response.
+
+    A broker before 0.10.1 sends a list of offsets for each partition; the offset in the row is then the first
+    offset of this list.
+    """
     for topic in response.topics:
         for row in topic.partitions:
             if row.old_style_offsets:
@@ -190,9 +195,10 @@ class GroupOffsets:
     ) -> Offsets:
         """Return the committed offsets; the result omits partitions without a committed offset.
 
-        If open transactions commit some of these offsets, the call waits for the end of the transactions. The
-        call waits at most until ``patience``, or until the deadline if ``patience`` is None. If a transaction
-        is still open at this time, the call raises `BrokerError` with UNSTABLE_OFFSET_COMMIT.
+        If open transactions commit offsets for some of ``partitions``, the call waits for the end of the
+        transactions. The call waits at most until ``patience``, or until the deadline if ``patience`` is
+        None. If a transaction is still open when the wait ends, the call raises `BrokerError` with
+        UNSTABLE_OFFSET_COMMIT.
         """
         request = messages.OffsetFetchRequest(
             group_id=self._group,

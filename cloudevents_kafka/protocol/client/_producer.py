@@ -45,7 +45,7 @@ class _Report(NamedTuple):
     error: ProtocolError | None
 
     def call(self) -> None:
-        """Call the record's delivery callback, if there is one."""
+        """Call the record's delivery callback, if the record has a callback."""
         queued, partition, offset, error = self
         if queued.on_delivery is not None:
             queued.on_delivery(error, Message(queued.record, queued.topic, partition, offset, error))
@@ -54,8 +54,8 @@ class _Report(NamedTuple):
 class Producer(Closing):
     """Sends records.
 
-    Create a producer with `Client.producer`, and close the producer at the end: otherwise, records may be
-    lost.
+    Create a producer with `Client.producer`, and close the producer at the end, because records may be lost
+    if the producer is not closed.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client
@@ -164,7 +164,7 @@ class Producer(Closing):
         return taken, last
 
     def flush(self, timeout: float = -1) -> int:
-        """Send all records now, and call their callbacks; return the number of records that are left."""
+        """Send all records now, and call their callbacks; return the number of records not reported yet."""
         deadline = Deadline(timeout)
         with self._changed:
             self._flushing += 1
@@ -180,9 +180,10 @@ class Producer(Closing):
         return self._outstanding
 
     def close(self, timeout: float = -1) -> int:
-        """Flush, close the connections, and return the number of records left after ``timeout`` seconds.
+        """Flush the queue, and close the connections; return the number of records not reported yet.
 
-        The records that are left are reported as failed.
+        The flush ends after ``timeout`` seconds. Records that are not delivered by the end of the flush are
+        reported as failed.
         """
         try:
             left = self.flush(timeout)
@@ -202,7 +203,7 @@ class Producer(Closing):
         return self._outstanding
 
     def __bool__(self) -> bool:
-        """Return True, even if there are no records."""
+        """Return True, even if the queue is empty and `len` returns 0."""
         return True
 
     def _now(self) -> tuple[int, Deadline]:
@@ -247,7 +248,7 @@ class Producer(Closing):
     def _next_records(self) -> list[QueuedRecord] | None:
         """Wait for queued records that should be sent, and return them; return None after the last records.
 
-        The list is empty if the thread must do something else first, such as a retry.
+        The list is empty if the thread must first do other work, such as a retry.
         """
         max_delay = 0.0 if self._sender.is_waiting else self._accumulator.next_delay()
         deadline = Deadline(max_delay)

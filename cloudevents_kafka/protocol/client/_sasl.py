@@ -147,7 +147,7 @@ def _refusal(answer: bytes) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a broker's text with unsafe characters as codes, but at most `_MAX_REASON` characters."""
+    """Return a broker's text with codes for unsafe characters, cut to `_MAX_REASON` characters."""
     return escape(text)[:_MAX_REASON]
 
 

@@ -185,7 +185,7 @@ class BatchSender:
         self._in_flight.setdefault(broker, deque()).append(in_flight)
 
     def _encode(self, batch: ProducerBatch, version: int) -> bytes | None:
-        """Return the bytes of a batch, or None if it is not sent now."""
+        """Return the bytes of a batch, or None if the batch is not sent now."""
         if version < RECORD_BATCH_VERSION:
             self._accumulator.fail_unsupported(batch, version)
             if not batch.queued:
@@ -245,7 +245,7 @@ class BatchSender:
     def _handle_result(self, batch: ProducerBatch, result: produce.PartitionProduceResponse | None) -> None:
         if result is None:
             error = BrokerError(
-                ErrorCode.UNKNOWN_SERVER_ERROR, str(batch), hint="the response does not contain it"
+                ErrorCode.UNKNOWN_SERVER_ERROR, str(batch), hint="the response does not contain the partition"
             )
             self._retry_or_fail([batch], error)
         elif result.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):

@@ -29,7 +29,7 @@ _FIRST_VERSIONS: Final[dict[int, int]] = {
     ApiKey.CREATE_TOPICS: 3,
     ApiKey.INIT_PRODUCER_ID: 1,
 }
-"""By API key: from this version of the request on, the client itself must wait."""
+"""The first version of each API's request for which the client itself, not the broker, must wait."""
 
 
 def throttle_of(response: Structure, version: int) -> float:

@@ -18,7 +18,7 @@ class Waker:
         self.closed: Final = False
 
     def wake(self) -> None:
-        """End the current wait, or else the next wait; any thread may call this method."""
+        """End the current wait, or the next wait if no thread waits now; any thread may call this method."""
         if not self._set:
             self._set = True
             with suppress(OSError):  # closed, or the other end is readable anyway

@@ -49,7 +49,7 @@ class FunctionSource:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add a line that ends with a colon, and yield while the added lines are indented."""
+        """Add a line that ends with a colon; yield to a `with` block whose added lines are indented."""
         self.add(head)
         self._depth += 1
         yield

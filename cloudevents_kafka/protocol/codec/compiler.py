@@ -5,8 +5,8 @@ adjacent fields of fixed width, and structures in arrays are decoded inline. The
 checks that limit the function's work and memory. If the function raises an error that is listed in
 `FALLBACKS` or `_ENCODE_FALLBACKS`, the module `interpreter` reads the same bytes or message again, and
 locates the error. In an array, the module `interpreter` begins at the last element that the function has
-reached. Therefore, an invalid frame costs no more than a valid frame. Any other error of generated code is a
-bug, and propagates.
+reached. Therefore, decoding an invalid frame takes no longer than decoding a valid frame. Any other error of
+generated code is a bug, and propagates.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ def decode(
 
     ``memory`` limits the memory of array elements and of unknown tagged fields, in bytes; the text and the
     bytes in these elements and fields do not count. If ``marks`` contains a mark of an array, decoding of
-    this array begins at this mark. The only use of a call with ``marks`` is the error that the call raises.
+    this array begins at this mark. Call the function with ``marks`` only for the error that the call raises,
+    because the returned structure is incomplete.
     """
     return Decoder(data, visit, memory, marks).structure(layout, at, "")
 
@@ -173,7 +174,7 @@ class Decoder:
         return min(marks, key=lambda mark: mark.at, default=Mark(codec, 0, at, self.left))[1:]
 
     def take_memory(self, size: int, at: int, path: str) -> None:
-        """Subtract the memory of elements from the remaining memory; raise `Malformed` if it is too small."""
+        """Subtract the memory of elements from the remaining memory; raise `Malformed` if none is left."""
         self.left -= size
         if self.left < 0:
             rule = f"the elements of a message must take at most {self.memory:,} bytes of memory"

@@ -136,7 +136,7 @@ class Cursor:
 
     @contextmanager
     def stop_on_error(self, path: str) -> Iterator[None]:
-        """Yield for a `with` block; if the block raises a `ProtocolError`, call `stop` with this error."""
+        """Yield to a `with` block; if the block raises a `ProtocolError`, call `stop` with this error."""
         try:
             yield
         except ProtocolError as error:

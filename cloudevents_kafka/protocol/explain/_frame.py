@@ -77,10 +77,10 @@ def explain_frame(
     """Return the explanation of a frame; the data may begin with the frame's size.
 
     If ``sized`` is None, and the first 4 bytes are the number of the following bytes, these 4 bytes are the
-    frame's size. If ``sized`` is None, and these bytes do not match, the frame is explained twice: first
-    without a size, and then with a size. The first explanation without problems is returned. If both
-    explanations have problems, an explanation with a supported API is preferred, then an explanation with an
-    API key other than 0, then the explanation that covers more bytes.
+    frame's size. If ``sized`` is None, and the first 4 bytes are another number, the frame is explained
+    twice: first without a size, and then with a size. The first explanation without problems is returned. If
+    both explanations have problems, an explanation with a supported API is preferred, then an explanation
+    with an API key other than 0, then the explanation that covers more bytes.
     """
     if sized is None and len(data) >= _SIZE and struct.unpack_from(">i", data)[0] == len(data) - _SIZE:
         sized = True

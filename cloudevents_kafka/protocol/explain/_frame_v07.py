@@ -24,7 +24,7 @@ from cloudevents_kafka.protocol.v07.messages import (
 )
 
 _LENGTH: Final = 4
-_PARTIAL: Final = "a partial message: brokers cut a set at the requested size"
+_PARTIAL: Final = "a partial message: brokers cut a message set at the requested size"
 
 
 def explain_request_07(data: bytes, *, sized: bool | None = None) -> ExplainedFrame:

@@ -58,7 +58,7 @@ def production(structure: type[Structure], version: int) -> Production:
 
 
 def name_of(structure: type[Structure]) -> str:
-    """Return a message's name in Kafka's 0.8 protocol guide, or else the name of its class."""
+    """Return a message's name in Kafka's 0.8 protocol guide, or the class name if the guide has no name."""
     return spec_of(structure).guide or structure.__name__
 
 
@@ -84,7 +84,10 @@ def _structure(layout: Layout) -> Production:
 
 
 def _field(field: LayoutField, version: int) -> Production:
-    """Return the grammar's right side for a field; the name comes from Kafka's guide if it has one."""
+    """Return the grammar's right side for a field, with the field's name in Kafka's guide.
+
+    If the guide does not name the field, the name comes from the declaration of the field.
+    """
     name = field.declared.wire.guide
     if isinstance(field.codec, LengthPrefixed) and field.codec.type is RECORDS and version in MESSAGE_SETS:
         return Production("", name or "", (Production((name or "").split()[0], "int32"),))
@@ -127,7 +130,7 @@ def _message(header: type[Structure], version: int) -> Production:
 
 
 def _headers(header: type[Structure]) -> Iterator[tuple[type[Structure], set[int]]]:
-    """Yield each message with a set of header versions: the versions that the message uses."""
+    """Yield each message, and the set of header versions that the message uses."""
     for api in APIS.values():
         versions = range(api.versions.first, api.versions.last + 1)
         if header is RequestHeader:

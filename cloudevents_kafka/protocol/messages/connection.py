@@ -1,8 +1,8 @@
 """The headers, and the APIs of a connection: ApiVersions (18), SaslHandshake (17), SaslAuthenticate (36).
 
 The sources are Kafka's 0.8 protocol guide, "Common Request and Response Structure", and KIP-35, KIP-43 and
-KIP-152. To a request in an unsupported version of ApiVersions, a broker responds in version 0 with the error
-UNSUPPORTED_VERSION.
+KIP-152. If a client sends ApiVersions in a version that the broker does not support, the broker responds in
+version 0 with the error UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ApiVersionsResponse(Structure, kw_only=True):
 
 
 class SaslHandshakeRequest(Structure, kw_only=True):
-    """Choose a mechanism; the messages of this mechanism follow.
+    """Choose a SASL mechanism; the messages of this mechanism follow.
 
     After a request of version 0, these messages have no headers. After a request of version 1, these messages
     are sent in SaslAuthenticate requests.
@@ -108,7 +108,7 @@ class SaslHandshakeRequest(Structure, kw_only=True):
 
 
 class SaslHandshakeResponse(Structure, kw_only=True):
-    """The result of the choice, and the supported mechanisms."""
+    """Whether the broker accepts the chosen SASL mechanism, and the mechanisms that the broker supports."""
 
     spec: ClassVar = MessageSpec.of("0-1", ApiKey.SASL_HANDSHAKE)
 

@@ -4,11 +4,11 @@ ListOffsets is the Offset API of Kafka's 0.8 protocol guide. This API returns th
 partition, or the offset for a timestamp. Version 0 lists the start offsets of segments, newest first; later
 versions return one offset.
 
-Clients commit offsets to the coordinator, and fetch offsets from the coordinator. In version 0, the offsets
-are stored in ZooKeeper. Version 0 of OffsetCommit has two layouts. The guide prints a layout with a
-timestamp; only 0.8.2-beta uses this layout (`OffsetCommitRequestBeta`). In all releases, only version 1 has
-the timestamp (KAFKA-1841). If a broker of a released version receives the guide's layout with the timestamp
--1, the broker decodes the timestamp as null metadata.
+Clients commit offsets to the coordinator, and fetch offsets from the coordinator. In version 0 of
+OffsetCommit and OffsetFetch, ZooKeeper stores the offsets. Version 0 of OffsetCommit has two layouts. The
+guide prints a layout with a timestamp; only 0.8.2-beta uses this layout (`OffsetCommitRequestBeta`). In all
+releases, only version 1 of OffsetCommit has the timestamp (KAFKA-1841). If a broker of a released version
+receives the guide's layout with the timestamp -1, the broker decodes the timestamp as null metadata.
 """
 
 from __future__ import annotations

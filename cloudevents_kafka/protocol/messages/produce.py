@@ -47,8 +47,9 @@ class TopicProduceData(Structure, kw_only=True):
 class ProduceRequest(Structure, kw_only=True):
     """Append records.
 
-    With ``acks`` 0, the broker does not respond. With 1, the broker responds after the leader has appended
-    the records. With -1, the broker responds after all in-sync replicas have appended the records.
+    With ``acks`` 0, the broker does not respond. With ``acks`` 1, the broker responds after the leader has
+    appended the records. With ``acks`` -1, the broker responds after all in-sync replicas have appended the
+    records.
     """
 
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.PRODUCE, flexible="9+")

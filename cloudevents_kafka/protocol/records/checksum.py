@@ -1,8 +1,8 @@
 """CRC-32C (Castagnoli), the checksum of record batches.
 
-If google-crc32c (from the extra ``protocol``) is installed, this module uses it. Otherwise, the module
-computes the checksum in Python, which takes about 0.2 s per MiB. Messages of magic 0 and 1 have another
-checksum: CRC-32, which `zlib.crc32` computes.
+If google-crc32c (from the extra ``protocol``) is installed, this module uses it. If google-crc32c is not
+installed, the module computes the checksum in Python, which takes about 0.2 s per MiB. Messages of magic 0
+and 1 have another checksum: CRC-32, which `zlib.crc32` computes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The compression codecs, with a limit on the decompressed size.
 
 gzip is in Python's standard library; snappy, lz4 and zstd need cramjam, from the extra ``protocol``. At most
-``limit`` bytes are decompressed, because compressed data is untrusted input that may expand without bound.
+``limit`` bytes are decompressed, because compressed data is untrusted input that may expand without limit.
 The peak memory is at most 1.1 times the decompressed size, plus some MiB (see `_unpacked`).
 """
 

@@ -1,7 +1,7 @@
 """Limits on the depth and size of compressed message sets inside other compressed message sets.
 
 Kafka's 0.8 protocol guide allows nested message sets. But a message of some hundred bytes may contain
-millions of nested message sets, which cost work even if they contain no records.
+millions of nested message sets. Decompressing these message sets takes time even if they contain no records.
 """
 
 from __future__ import annotations

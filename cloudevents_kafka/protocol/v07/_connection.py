@@ -42,8 +42,8 @@ class Connection(FrameSocket, Closing):
 
     ``timeout`` is the maximum time of a whole call, in seconds; ``max_response_size`` is the maximum size of
     a response, in bytes. Responses have no correlation id. Therefore, a call that fails midway, or times out,
-    closes the connection: otherwise, the late response would be taken for the response to the next request.
-    The methods raise `Disconnected` and `DeadlineExceeded`.
+    closes the connection. On an open connection, the client would take the late response for the response to
+    the next request. The methods raise `Disconnected` and `DeadlineExceeded`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -85,7 +85,7 @@ class Connection(FrameSocket, Closing):
         An empty message set means that the offset is the end of the log, or that the topic is unknown. A
         message set does not extend beyond the end of its log segment; to read more, fetch from the message
         set's ``next_offset``. If the message set contains only a partial message, fetch with a larger size.
-        The method `messages` does all of this. Raises `PartitionError`.
+        The method `messages` sends all these fetches. Raises `PartitionError`.
         """
         request = FetchRequest(topic=_topic(topic), partition=partition, offset=offset, max_size=max_size)
         response = self._exchange(request, FetchResponse)
@@ -154,7 +154,10 @@ class Connection(FrameSocket, Closing):
 
     def disconnect_hint(self) -> str:
         """Return why a broker closes a connection."""
-        return "; Kafka 0.7 does this if it refuses a request, or has refused an earlier produce request"
+        return (
+            "; Kafka 0.7 closes the connection if it refuses a request, or has refused an earlier produce "
+            "request"
+        )
 
 
 def _produce(topic: str, partition: int, messages: Iterable[Message | bytes]) -> ProduceRequest:

@@ -39,7 +39,7 @@ class Broker(NamedTuple):
 
     @classmethod
     def parse(cls, id: int, value: bytes) -> Broker:
-        """Return the broker that a node's value describes; raise `Malformed`."""
+        """Return the broker that a node's value describes; raise `Malformed` for other values."""
         path = f"{BROKERS}/{id}"
         try:  # S2-Z3: "the host that will be the second element"
             creator, host, port, *_ = value.decode().split(":")
@@ -93,7 +93,7 @@ def parents(path: str) -> list[str]:
 
 
 def parse_number(value: bytes | str, path: str, *, limit: int = _MAX_INT64) -> int:
-    """Return a number: a broker id, a port, an offset, or a number of partitions; raise `Malformed`."""
+    """Return a broker id, port, offset or number of partitions; raise `Malformed` for other values."""
     digits = value.encode() if isinstance(value, str) else value
     if not (digits.isdigit() and len(digits) <= len(str(limit)) and int(digits) <= limit):
         raise Malformed(f"the value must be a number from 0 to {limit:,}, got {value[:80]!r}", path=path)
@@ -101,7 +101,7 @@ def parse_number(value: bytes | str, path: str, *, limit: int = _MAX_INT64) -> i
 
 
 def parse_topics(value: bytes, path: str) -> dict[str, int]:
-    """Return a consumer's number of streams for each topic; raise `Malformed`."""
+    """Return a consumer's number of streams for each topic; raise `Malformed` for other values."""
     with suppress(msgspec.MsgspecError, UnicodeDecodeError):
         topics = msgspec.json.decode(value, type=dict[str, int])
         if all(0 <= streams <= MAX_COUNT for streams in topics.values()):

@@ -57,9 +57,9 @@ class Message(NamedTuple):
 class Entry(NamedTuple):
     """A message with its offset, and the offset from which to continue after the message.
 
-    All messages in a compressed message set have the offset of the compressed message. The ``next_offset`` of
-    these messages is the same offset. Only the last message has another ``next_offset``: the offset after the
-    compressed message.
+    All messages in a compressed message set have the offset of the compressed message. In a compressed
+    message set, the ``next_offset`` of the last message is the offset after the compressed message. The
+    ``next_offset`` of each other message in the set is the offset of the compressed message.
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
@@ -189,7 +189,8 @@ def _encoded(message: Message) -> bytes:
 def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
     """Yield the messages in a compressed message.
 
-    Only the last message has the ``next_offset`` of the compressed message.
+    The last message has the ``next_offset`` of the compressed message. The ``next_offset`` of each other
+    message is the ``offset`` of the compressed message.
     """
     before, failed = None, None
     try:
