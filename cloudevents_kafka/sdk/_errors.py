@@ -1,4 +1,4 @@
-"""Errors that are also errors of the SDK's versions 1 and 2, so that handlers for SDK errors catch them."""
+"""Errors that are also errors of both SDK versions, so that handlers for SDK errors catch these errors."""
 
 from __future__ import annotations
 

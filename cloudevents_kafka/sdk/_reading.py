@@ -34,7 +34,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 class _Names(dict[str, str | None]):
-    """A cache that maps header names to attribute names regardless of case, and other headers to None."""
+    """A cache that maps names of headers, in any case, to names of attributes; other headers map to None."""
 
     def __missing__(self, header: str) -> str | None:
         folded = str(header).lower()
@@ -114,7 +114,9 @@ def members_in(value: Any) -> dict[str, Any] | None:
 
 
 def in_utf8(value: bytes) -> bytes | None:
-    """Return JSON as UTF-8 if it is in UTF-16 or UTF-32, or has a byte order mark; None for other bytes.
+    """Return JSON bytes in UTF-8 if ``value`` is in UTF-16 or UTF-32, or has a byte order mark.
+
+    Returns None for other bytes.
 
     The encoding is detected as in `json.loads`, which the SDK calls.
     """
@@ -253,7 +255,11 @@ def key_text(key: Any) -> str | None:
 
 
 def binary_data(payload: bytes | None, content_type: str | None) -> Any:
-    """Return the data in a payload: a JSON value, else a text, else bytes. Empty bytes remain empty bytes."""
+    """Return the data in a payload.
+
+    If the content type implies JSON, and the payload is JSON, the data is the JSON value. If not, the data is
+    a text, or bytes if the payload cannot be decoded as text. Empty bytes remain empty bytes.
+    """
     if not payload:
         return payload
     if implies_json(content_type):
@@ -265,10 +271,11 @@ def binary_data(payload: bytes | None, content_type: str | None) -> Any:
 
 
 def json_value(payload: bytes, content_type: str | None) -> Any:
-    """Return the value of a JSON payload; decode it in the charset of the content type, or else in UTF-8.
+    """Return the JSON value of a payload.
 
-    UTF-8 is tried because the SDK writes UTF-8 even if the content type names another charset. Raises
-    `DataError` if the payload is not JSON.
+    The payload is decoded in the charset of the content type, or if this decoding fails, in UTF-8. UTF-8 is
+    tried because the SDK writes UTF-8 even if the content type names another charset. Raises `DataError` if
+    the payload is not JSON.
     """
     try:
         return decode_json(to_utf8(payload, content_type))

@@ -19,7 +19,7 @@ KafkaMessage = kafka.KafkaMessage
 _IS_PLAIN: Final = vars(http.CloudEvent({"source": "/", "type": "t"})).keys() == {"_attributes", "data"}
 _new: Final = object.__new__
 _folded: Final[set[str]] = set()
-"""The known members of JSON whose names consist of small letters only."""
+"""A cache of the names of JSON members that are in lower case already."""
 _DATA = {"data", "data_base64"}
 
 
@@ -70,7 +70,10 @@ def _broken_data(reason: str, attributes: dict[str, Any], message: KafkaMessage)
 
 
 def default_data(payload: bytes | None, attributes: dict[str, Any], message: KafkaMessage) -> Any:
-    """Return the data that a value contains, as version 1 reads it: JSON, or else text or bytes."""
+    """Return the data in a value, as version 1 reads data.
+
+    If the value is JSON, the data is the JSON value. If the value is not JSON, the data is a text or bytes.
+    """
     if not payload:
         return payload
     content_type = attributes.get("datacontenttype")

@@ -73,8 +73,8 @@ def from_binary(
 
     If ``event_format`` is the SDK's ``JSONFormat``, this library reads the data; any other format reads the
     data itself. ``event_factory`` creates the event; the default is the SDK's ``CloudEvent``. If the event
-    has no ``partitionkey``, the message's key becomes its ``partitionkey``; no other attribute is added.
-    Raises a `DecodeError` that is also a ``CloudEventValidationError`` and a `ValueError`.
+    has no ``partitionkey``, the message's key becomes the event's ``partitionkey``; no other attribute is
+    added. Raises a `DecodeError` that is also a ``CloudEventValidationError`` and a `ValueError`.
 
     Examples:
         >>> from cloudevents.core.formats.json import JSONFormat

@@ -129,7 +129,10 @@ def _have_texts(attributes: dict[str, Any]) -> bool:
 
 
 def _to_time(value: Any) -> datetime:
-    """Return a time with a UTC offset, parsed as in the SDK; raise `TypeError` or `ValueError` otherwise."""
+    """Return a time with a UTC offset, parsed as in the SDK.
+
+    Raises `TypeError` or `ValueError` for other values.
+    """
     if isinstance(value, str):
         value = to_datetime(value) if is_timestamp(value) else isoparse(value)
     if not isinstance(value, datetime) or value.tzinfo is None:

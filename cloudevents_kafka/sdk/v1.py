@@ -121,7 +121,7 @@ def from_binary(
     ``data_unmarshaller`` reads the value, if there is a value. By default, the value is read as JSON. If the
     value is not JSON, and the content type is not a JSON type, the value is read as text or bytes.
     ``event_type`` is the class of the event. If the event has no ``partitionkey``, the message's key becomes
-    its ``partitionkey``; no other attribute is added. Raises a `DecodeError` that is also the SDK's
+    the event's ``partitionkey``; no other attribute is added. Raises a `DecodeError` that is also the SDK's
     ``MissingRequiredFields`` and ``DataUnmarshallerError``.
 
     Examples:
@@ -218,11 +218,11 @@ def from_structured(
     """Return the SDK's event in the value of a message.
 
     ``envelope_unmarshaller`` receives the value and returns a dictionary of the members. By default, the
-    value is read in the event format that the content type names, or else as a JSON event.
-    ``data_unmarshaller`` receives the member ``data``, or the bytes in ``data_base64``. Headers are not read
-    as attributes, with one exception: a content type that does not name an event format is read as
-    ``datacontenttype``. Version 1 of the SDK writes such records. The errors, ``event_type`` and the key are
-    the same as in `from_binary`.
+    value is read in the event format that the content type names. If the content type does not name an event
+    format, the value is read as a JSON event. ``data_unmarshaller`` receives the member ``data``, or the
+    bytes in ``data_base64``. Headers are not read as attributes, with one exception: a content type that does
+    not name an event format is read as ``datacontenttype``. Version 1 of the SDK writes such records. The
+    errors, ``event_type`` and the key are the same as in `from_binary`.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_structured

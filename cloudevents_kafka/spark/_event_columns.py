@@ -77,8 +77,8 @@ def select(df: DataFrame, key: Column | str | None, keep: Sequence[str] = ()) ->
 
     In the DataFrame, the columns to encode have internal names. The columns to keep are ``topic`` and
     ``partition``, if these exist, and the columns that ``keep`` names. ``extensions`` becomes a list of
-    structs with the fields ``key``, ``value`` and ``type``, ordered by name. The converters reject a name
-    that occurs twice. Raises `ValueError` with all problems of the columns.
+    structs with the fields ``key``, ``value`` and ``type``, ordered by name. The converters reject an
+    extension name that occurs twice. Raises `ValueError` with all problems of the columns.
     """
     columns = InputColumns(df)
     fields = {name: columns.find(name, type_) for name, type_ in _COLUMN_TYPES.items()}

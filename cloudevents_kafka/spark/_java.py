@@ -48,7 +48,7 @@ def clone_session(spark: SparkSession) -> SparkSession:
 
 @contextmanager
 def active(spark: SparkSession) -> Iterator[None]:
-    """Yield while a session is the active session of this thread, from which Java classes read settings."""
+    """Yield while a session is this thread's active session; Java classes read settings from this session."""
     sessions = java_of(spark).org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()
     sessions.setActiveSession(java_session(spark))
@@ -138,7 +138,7 @@ def stop_active_context() -> None:
 def forget_java() -> None:
     """Reset PySpark's references to a Java process that has ended.
 
-    Otherwise, the next session would use this Java process.
+    Without this reset, the next session would use the Java process that has ended.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

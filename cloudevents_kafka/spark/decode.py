@@ -47,11 +47,11 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     column lists the accepted deviations of a row; it is null if the row has no deviation or is not an event.
 
     The verdicts and values are the same as in the results of `cloudevents_kafka.decode`, with one exception:
-    the name of an extension may have at most 50,000 characters in Spark. Otherwise, the event is a
-    ``broken-event``. Inside Spark, a Java function reads valid events in binary mode and in JSON. `decode`
-    reads all other rows in Python workers. The workers need this package if there is at least one such row
-    (see ``cloudevents-kafka spark-zip``).
-    Python workers read these rows:
+    the name of an extension may have at most 50,000 characters in Spark. If an extension has a longer name,
+    the event is a ``broken-event``. Inside Spark, a Java function reads valid events in binary mode and in
+    JSON. In Python workers, `decode` reads all rows that the Java function cannot read. The workers need this
+    package if there is at least one such row (see ``cloudevents-kafka spark-zip``). Python workers read these
+    rows:
 
     * records that are not valid events, because only the Python code contains the error messages;
     * events in other formats, and events in JSON if a user has registered another format with the name json;
@@ -65,12 +65,12 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     such a value, ``collect()`` raises `ValueError`. So select ``time_text`` instead of ``time``, or filter
     with ``year(time) between 1 and 9999``, before you collect rows.
 
-    Filters on kept columns run before rows are decoded. If the source supports such filters, they run in the
-    source. A query that only counts rows does not decode rows. A query that selects only kept columns does
-    not decode rows either. A filter on event columns runs after the rows are decoded, and each row is decoded
-    only once. A query that selects some event columns decodes all event columns. All rows of such a query
-    pass through the Python step of the plan. If Java has decoded a row, the Python step receives a null
-    instead of the row.
+    Filters on kept columns run before rows are decoded. If the source supports filters on kept columns, these
+    filters run in the source. A query that only counts rows does not decode rows. A query that selects only
+    kept columns does not decode rows either. A filter on event columns runs after the rows are decoded, and
+    each row is decoded only once. A query that selects some event columns decodes all event columns. In a
+    query that selects event columns, all rows pass through the Python step of the plan. If Java has decoded a
+    row, the Python step receives a null instead of the row.
 
     If the session cannot use Java classes, `decode` reads all records in Python workers. A warning about the
     missing Java function is logged once. With Spark Connect, the jar of the Java function is sent to the
@@ -118,9 +118,9 @@ def _decode_in_java(
 def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
     """Make Spark compute a column before it runs filters on this column, and return the rows.
 
-    Otherwise, Spark's optimizer would copy the computation of the column into the filter, and decode each row
-    twice. A function that is declared as not deterministic would prevent this copy, but filters on kept
-    columns would then also run after the function. Spark runs ``unpivot`` of one column as its Expand
+    Without this step, Spark's optimizer would copy the computation of the column into the filter, and decode
+    each row twice. A function that is declared as not deterministic would prevent this copy. But filters on
+    kept columns would then also run after the function. Spark runs ``unpivot`` of one column as its Expand
     operator, which stores the column under a new name. Filters on other columns run before this operator, and
     the column is not computed if it is not used.
     """
@@ -160,8 +160,8 @@ def cloudevent(value: Column, headers: Column, *, lenient: bool = False) -> Colu
 
     ``lenient`` means the same as in `decode_events`.
 
-    `decode` reads every row in a Python worker. This takes about ten times as long as `decode_events`,
-    because a single column expression cannot contain the Java function of `decode_events`.
+    `decode` reads every row in a Python worker. The expression takes about ten times as long as
+    `decode_events`, because a single column expression cannot contain the Java function of `decode_events`.
 
     Examples:
         >>> from cloudevents_kafka.spark import cloudevent

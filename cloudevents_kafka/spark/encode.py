@@ -59,8 +59,8 @@ def encode_events(
     event format for structured mode; the default is json.
 
     A row that is not a valid event makes the job fail. With ``errors="column"``, the job continues, and the
-    column ``error`` describes the problem of such a row. This column is null for all other rows. Write only
-    rows whose error is null.
+    column ``error`` describes the problem of such a row. The column ``error`` is null for all valid events.
+    Write only rows whose ``error`` is null.
 
     Inside Spark, a Java function writes valid events in binary mode and in JSON. The Python converters write
     all other events: events in other formats, JSON in another charset, events with types in

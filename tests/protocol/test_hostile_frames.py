@@ -304,7 +304,7 @@ def test_nested_sets_are_explained_up_to_the_limit(wrap, explain, monkeypatch):
     bomb = wrap(wrap(b"") * 100_000)
     count, _, _ = unpacked((found.append(explain(one)) for one in [bomb]), monkeypatch)
     assert count < 4000
-    assert "the compressed sets in a set must be few and small" in found[0].problems[0].rule
+    assert "the compressed sets in a message set must be few and small" in found[0].problems[0].rule
 
 
 def test_the_entries_of_a_set_are_found_one_by_one():

@@ -60,8 +60,9 @@ def offset_at(
                 if row.error_code:
                     raise BrokerError(row.error_code, subject)
                 return row.offset if row.offset >= 0 else None
-        hint = "the response does not contain the partition"
-        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, subject, hint=hint)
+        raise BrokerError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, subject, hint="the response does not contain the partition"
+        )
 
     return cluster.retry(f"offsets of {subject}", attempt, deadline, unknown_errors=True)
 

@@ -56,7 +56,7 @@ class Nesting:
         else:
             self._inner -= _SET
             if (limit := min(self.left, self._inner)) < 0:
-                raise Malformed("the compressed sets in a set must be few and small")
+                raise Malformed("the compressed sets in a message set must be few and small")
             out = decompress(data, codec, limit)
             self._inner -= len(out)
         self.left -= len(out)

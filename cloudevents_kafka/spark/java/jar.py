@@ -38,7 +38,7 @@ def packaged_jar() -> Traversable:
 
 
 def existing_jar() -> Path | None:
-    """Return the jar in the package, or else in the cache folder; return None if there is no intact jar."""
+    """Return the file of the jar in the package, or its intact copy in the cache folder, or None."""
     packaged = packaged_jar()
     if isinstance(packaged, Path):
         return packaged

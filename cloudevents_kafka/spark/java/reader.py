@@ -104,9 +104,10 @@ def few_sql(text: str, most_bytes: int) -> str:
 
 
 def is_new_sql(kind: int, code: str, most: int) -> str:
-    """Return SQL that is true if a task sees a code of a kind for the first time.
+    """Return SQL that is true when a task sees a code for the first time.
 
-    The SQL is false after a task has seen ``most`` codes of the same kind.
+    Codes of different kinds are independent. The SQL is false after a task has seen ``most`` codes of the
+    same kind.
     """
     return f"{_CATALOG}.is_new({kind}, {code}, {most})"
 

@@ -16,7 +16,7 @@ IN_PROCESS: Final = (
 """What to do instead of using Spark Connect. CHANGELOG.md contains the same sentence."""
 
 LATER_BATCHES: Final = "a smaller --max-records makes only later batches smaller, except in a backfill"
-"""What does not help a batch that Spark has planned, because the batch keeps its offsets."""
+"""Why a smaller --max-records does not help the batch that has failed: a planned batch keeps its offsets."""
 
 _MAX_LENGTH: Final = 600
 
@@ -47,13 +47,13 @@ _ADVICE: Final = {
         "a file of the checkpoint is damaged: restore it, or land into a fresh folder with a fresh checkpoint"
     ),
     "generated": (
-        "rows of the table have another value of a generated column, perhaps of another time zone, and "
-        "nothing of the batch has landed in it: in a session with spark.sql.session.timeZone=UTC, compute "
-        "the column again (UPDATE … SET column = expression), and start again"
+        "rows of the table have another value of a generated column, perhaps from another time zone, and no "
+        "row of the batch has landed in the table: in a session with spark.sql.session.timeZone=UTC, "
+        "compute the column again (UPDATE … SET column = expression), and start again"
     ),
     "constraint": (
-        "a constraint of the table refuses a record, and nothing of the batch has landed in it: drop the "
-        "constraint (ALTER TABLE … DROP CONSTRAINT, or DROP NOT NULL), and filter rows when you read them"
+        "a constraint of the table refuses a record, and no row of the batch has landed in the table: drop "
+        "the constraint (ALTER TABLE … DROP CONSTRAINT, or DROP NOT NULL), and filter rows when you read them"
     ),
     "metrics": (
         "PySpark 4.1 and 4.2 stop with this error after a repeated batch (SPARK-55271), and the pipeline has "
@@ -169,8 +169,8 @@ class PipelineFailed(PipelineError):
 class WrongTable(PipelineError):
     """A table is missing, or the pipeline cannot write its rows into the table.
 
-    In the second case, the columns of the table do not match the rows, or another pipeline has already landed
-    the same offsets in the table.
+    The pipeline cannot write its rows if the columns of the table do not match the rows, or if another
+    pipeline has already landed the same offsets in the table.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, optimize_tables

@@ -2,16 +2,17 @@
 
 `BatchWriter.write` writes the rows while Spark computes them. `BatchWriter.write_kept` first stores all rows
 of a batch in Spark. Storing all rows is necessary if the whole batch must be known before its rows are
-written. There are three such cases: the batch has several tables, each with a separate commit; the batch is
-compared with the rows of a table; or the target is a user's function.
+written. `write_kept` is used if the batch has several tables, each with a separate commit; if the batch is
+compared with the rows of a table; or if the target is a user's function.
 
 If the Java function can read a record, Spark writes the row of this record without Python in the query plan.
-If the Java function cannot read a record, this record comes to the driver together with the counts, and the
-driver decodes and counts it. Usually, there are only a few such records. If there are too many of these
-records for the driver, Spark reads them a second time. If many records of a batch need Python, then Python
-decodes all records of the next batch while Spark writes the events. In this next batch, the few records that
-are not events come to the driver. If a batch that Python decodes has many records that are not events, Spark
-stores all rows of the next such batch until the events and the quarantine are written.
+If the Java function cannot read a record, the driver receives this record together with the counts, and
+decodes and counts the record. Usually, only a few records of a batch need Python. If more records need Python
+than the driver can decode, Spark reads these records a second time. If many records of a batch need Python,
+then Python decodes all records of the next batch while Spark writes the events. In a batch that Python
+decodes, the driver receives the records that are not events, if there are only a few. If a batch that Python
+decodes has many records that are not events, Spark stores all rows of the next batch that Python decodes.
+Spark stores these rows until the events and the quarantine are written.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class BatchWriter:
         self._has_many_errors = False
 
     def starts_in_java(self, records: DataFrame) -> bool:
-        """Return whether Java reads the records of the next batch; if not, Python reads all of them."""
+        """Return whether Java reads the records of the next batch first; if not, Python reads all records."""
         return self._share < _LARGE_SHARE and reader_sql(records) is not None
 
     def write(self, records: DataFrame, batch: notes.BegunBatch, append: Append) -> notes.BatchCounts:
@@ -182,7 +183,8 @@ def _append(decoded: DecodedRows, append: Append, *, always: bool = False) -> No
 def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
     """Decode and count the records that Java could not read, and yield their rows.
 
-    If there are only a few of these records, this process decodes them.
+    This process decodes up to `_MOST_IN_DRIVER` records. If there are more of these records, or if they are
+    too large together, Spark decodes them.
     """
     packed = reading.packed()
     if len(packed) == left <= _MOST_IN_DRIVER:

@@ -106,7 +106,7 @@ class Rows:
     tasks: int = 1
 
     def few(self, text: str) -> str:
-        """Return SQL for the texts that come to the driver; the texts of each task have the same bound."""
+        """Return SQL for the texts that the driver receives; each task may send the same number of bytes."""
         return few_sql(text, _MOST_BYTES // self.tasks)
 
     def decode(self, records: DataFrame) -> DataFrame:
@@ -166,14 +166,14 @@ class Rows:
 
 
 class Reading:
-    """Reads a batch with Java; has the rows, their counts, and the records that Python must read."""
+    """Reads a batch with Java; returns the rows, their counts, and the records that Python must read."""
 
     def __init__(self, records: DataFrame, rows: Rows) -> None:
         sql = reader_sql(records, lenient=rows.read.lenient)
         if sql is None:
             raise PipelineFailed(
-                "an unfinished batch must be read by the Java function again, which this session does not "
-                "have; start again in a session that has it, see the warning of decode_events"
+                "the Java function must read an unfinished batch again, but this session does not have the "
+                "Java function; start again in a session that has it, see the warning of decode_events"
             )
         self.spark = records.sparkSession
         self._rows = rows
@@ -220,7 +220,7 @@ class Reading:
     def packed(self) -> list[str]:
         """Return the records that Java has not read, in JSON of the type `PACKED`.
 
-        If these records are too large together, return only some of them.
+        If the records are too large together, return only some of the records.
         """
         packed: list[str] = self._found["left"]
         return packed
@@ -228,7 +228,7 @@ class Reading:
     def rest(self, packed: list[str] | None) -> DataFrame:
         """Decode, in Python, the records that Java could not read, and return the rows.
 
-        Without ``packed``, Spark reads these records again.
+        If ``packed`` is None, Spark reads the source again for the records that Java could not read.
         """
         if packed is not None:
             return self._rows.decode(_unpack(self._records, packed))

@@ -8,9 +8,9 @@ These rules hold for each key:
 2. A record is applied only if its offset is higher than the offset in the row. So if a batch is applied
    again, no row changes.
 3. A record is refused if the row of its key comes from another partition, because Kafka does not order
-   records of different partitions. If the key has no row yet, the batch may have records of the key from
-   several partitions. Then only the records from one of these partitions are applied: the first partition by
-   topic and number.
+   records of different partitions. If the key has no row yet, and the batch has records of the key from
+   several partitions, only the records from the first of these partitions are applied. The partitions are
+   ordered by topic and number.
 
 Records are counted as if they were applied one by one. So the counts do not depend on where batches end. A
 refused record goes to the quarantine. A record counts as `older` if its offset is not higher than the offset

@@ -1,8 +1,9 @@
 """Removes duplicates: events whose source and id are in the table, or in an earlier record of the batch.
 
-These rules hold for events with the same source and id. At most one of these events lands from each batch. If
-the timestamps of two such events differ by at most ``within`` seconds, at most one of the two events lands.
-If an event does not land, it is counted, and the table has a row with the same source and id.
+These rules hold for events with the same source and id. From each batch, at most one of several events with
+the same source and id lands. If the timestamps of two events with the same source and id differ by at most
+``within`` seconds, at most one of the two events lands. If an event does not land, it is counted, and the
+table has a row with the same source and id.
 
 No event is too late to land, because Spark's watermark is not used. With a watermark, a single timestamp in
 the far future would make Spark drop all later events with earlier timestamps. Records that are not events are

@@ -87,7 +87,7 @@ class Counting:
         self.columns = [f"{value} AS {name}" for name, value in columns.items()]
 
     def counts(self, *also: str) -> Column:
-        """Return the aggregate, whose value is JSON without null fields, in each session.
+        """Return the aggregate; with any settings of the session, its value is JSON without null fields.
 
         The parameter ``also`` contains further aggregates in SQL, each with a name.
         """

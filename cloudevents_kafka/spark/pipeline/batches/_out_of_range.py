@@ -3,8 +3,8 @@
 If a batch contains such a record, Spark's source cannot read any record of the batch. Spark converts
 milliseconds to microseconds in 64 bits, so timestamps beyond `_MOST` milliseconds overflow. For example, a
 producer may send nanoseconds instead of milliseconds; brokers before Kafka 4.0 accept such records. So
-librdkafka reads these records, and the records between two of them if these are at most `_MOST_BETWEEN`
-bytes. Spark reads the other records of the batch.
+librdkafka reads the records with such timestamps. Between two of these records, librdkafka also reads the
+other records if they have at most `_MOST_BETWEEN` bytes together. Spark reads the other records of the batch.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def read_out_of_range(
 ) -> DataFrame:
     """Return the records of a batch, with a null timestamp where Spark cannot convert the timestamp.
 
-    The argument of the function ``options`` is offsets; the function returns the options with which Spark
-    reads these offsets. Raises `PipelineFailed` if librdkafka cannot read the records or finds none of them,
-    or if the records are too large together for the memory of the driver.
+    The function ``options`` is called with offsets, and returns the options with which Spark reads these
+    offsets. Raises `PipelineFailed` if librdkafka cannot read the records or finds none of them, or if the
+    records are too large together for the memory of the driver.
     """
     parts = list(_read_parts(spark, offsets, options(offsets), warn))
     if not parts:
@@ -115,7 +115,7 @@ def _most_bytes(spark: SparkSession) -> int:
 
 
 def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[tuple[str, str, list[Message]]]:
-    """Yield topics, partitions and the records that Spark cannot read, with records between them."""
+    """Yield lists of records that librdkafka must read, each list with its topic and partition."""
     from confluent_kafka import Consumer, KafkaException
 
     try:
@@ -147,8 +147,8 @@ def _find(offsets: OffsetRanges, options: Mapping[str, str]) -> Iterator[tuple[s
 def _parts(messages: Iterable[Message], before: int = 0) -> Iterator[list[Message]]:
     """Yield lists of records of a partition; each list begins and ends with a timestamp out of range.
 
-    The number ``before`` of earlier lists of the batch bounds the number of lists: each 16 lists double
-    `_MOST_BETWEEN`.
+    ``before`` is the number of earlier lists of the batch. The limit `_MOST_BETWEEN` doubles after each 16
+    lists, so that a batch has few lists.
     """
     number = before
     part: list[Message] = []
@@ -209,7 +209,10 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
 
 
 def _others(offsets: OffsetRanges, parts: Iterable[_Part]) -> list[OffsetRanges]:
-    """Return the offsets that are in none of the parts, as Spark reads them: once for each partition."""
+    """Return the offsets that are in none of the parts, as arguments for reads of Spark.
+
+    Each read contains at most one range of offsets for each partition.
+    """
     ranges: dict[tuple[str, str], list[OffsetRange]] = {}
     for part in parts:
         ranges.setdefault((part.topic, part.partition), []).append(part.offsets)

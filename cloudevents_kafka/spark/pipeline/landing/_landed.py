@@ -5,7 +5,7 @@ record has landed if this ledger contains its offset for the id of its topic (se
 batch does not matter: if an older checkpoint is restored, Spark plans a batch with the same number as an
 earlier batch, but with other offsets. If some records of a batch have landed already, only the other records
 of the batch land. If a partition has landed records, a batch must begin inside the last landed range of this
-partition, or directly after this range. Otherwise, the run ends with an error.
+partition, or directly after this range. If the batch begins elsewhere, the run ends with an error.
 """
 
 from __future__ import annotations
