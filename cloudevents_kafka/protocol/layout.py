@@ -52,8 +52,8 @@ class Array(NamedTuple):
     """Elements that follow their count, which is an int32, a compact count, or an int16 (``short``).
 
     An encoded element has at least ``least`` bytes. A decoded element takes about ``memory`` bytes of memory,
-    not counting the text, the bytes and the arrays in the element. A decoder uses these two numbers to check
-    the count, which is untrusted input.
+    not counting the text, the bytes and the arrays in the element. A decoder uses ``least`` and ``memory`` to
+    check the count, which is untrusted input.
     """
 
     element: Codec

@@ -209,8 +209,9 @@ def wire(
     ``{"0-9": "int32", "10+": "unsigned_varint32"}``, or the argument ``encoding``, such as
     ``{"0-9": "fixed32", "10+": "unsigned32"}``. ``guide`` is the field's name in Kafka's 0.8 protocol guide.
     A name in brackets is the name of the elements of an array. The name "" means that the guide has no name
-    for the field, and writes the content of the field instead. An ``optional`` field may be missing at the
-    end of a message (in the guide, ``|foo|``). The count of a ``short`` array is an int16 (Kafka 0.7).
+    for the field, and writes the content of the field in place of a name. An ``optional`` field may be
+    missing at the end of a message (in the guide, ``|foo|``). The count of a ``short`` array is an int16
+    (Kafka 0.7).
     """
     names, known = (type, _TYPES) if type is not None else (encoding or {}, _ENCODINGS)
     return Wire(

@@ -1,9 +1,9 @@
 """The attributes and the data of a message, as the SDK reads them.
 
 The SDK checks at most a few attributes. So `texts_in` (binary mode) and `members_in` (structured mode) do not
-check anything: they return the text of each attribute's header, or the value of each member. If one of these
-functions returns None, the module `binding` reads the message. The module `binding` knows all event formats,
-and its errors say what is wrong with a message.
+check anything: they return the text of each attribute's header, or the value of each member. If `texts_in` or
+`members_in` returns None, the module `binding` reads the message. The module `binding` knows all event
+formats, and its errors say what is wrong with a message.
 """
 
 from __future__ import annotations
@@ -177,7 +177,10 @@ def names_format(content_type: str | None) -> bool:
 
 
 def is_for_json(content_type: str | None) -> bool:
-    """Return whether to read a value as a JSON event: its content type does not name another event format."""
+    """Return whether to read a value as a JSON event.
+
+    The result is false if the content type names another event format.
+    """
     media = media_type(content_type or "")
     return not media.cloudevents or media.format == "json" or media.essence == CLOUDEVENTS
 

@@ -75,10 +75,10 @@ _COLUMN_TYPES: Final = {
 def select(df: DataFrame, key: Column | str | None, keep: Sequence[str] = ()) -> tuple[DataFrame, list[str]]:
     """Return a DataFrame with the columns to encode, and the names of the columns to keep.
 
-    In the DataFrame, the columns to encode have internal names. The columns to keep are ``topic`` and
-    ``partition``, if these exist, and the columns that ``keep`` names. ``extensions`` becomes a list of
-    structs with the fields ``key``, ``value`` and ``type``, ordered by name. The converters reject an
-    extension name that occurs twice. Raises `ValueError` with all problems of the columns.
+    In the returned DataFrame, the columns to encode have internal names. The columns to keep are ``topic``
+    and ``partition``, if the DataFrame has these columns, and the columns that ``keep`` names. ``extensions``
+    becomes a list of structs with the fields ``key``, ``value`` and ``type``, ordered by name. The converters
+    reject an extension name that occurs twice. Raises `ValueError` with all problems of the columns.
     """
     columns = InputColumns(df)
     fields = {name: columns.find(name, type_) for name, type_ in _COLUMN_TYPES.items()}

@@ -79,7 +79,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
 
     Raises `ValueError` before any job runs; the error lists all problems. A column is a problem if it is
     missing, has a wrong type, or has the same name as another column. A name in ``keep`` is a problem if
-    ``df`` has no such column, or if it is the name of an event column.
+    ``df`` has no column with this name, or if an event column has this name.
 
     Examples:
         >>> from cloudevents_kafka.spark import decode_events
@@ -107,7 +107,7 @@ def _decode_in_java(
 ) -> DataFrame:
     """Return the events with their fields as columns.
 
-    Until the last step, each event is one struct, which is copied as a whole.
+    Until the last step, each event is one struct, and Spark copies only this struct.
     """
     df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded(lenient=lenient))
     event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded', lenient=lenient)} AS {PREFIX}event"

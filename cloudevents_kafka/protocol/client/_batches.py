@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.errors import DeadlineExceeded, ProtocolError, U
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
 
 DeliveryCallback: TypeAlias = Callable[[ProtocolError | None, Any], object]
-"""A function that is called with the delivery's error or None, and with the `Message`."""
+"""A function with two arguments: the error (None for a delivered message), and the `Message`."""
 
 RECORD_BATCH_VERSION: Final = 3
 """The first version of Produce that sends record batches, which can contain headers (KIP-98, Kafka 0.11)."""
@@ -23,7 +23,7 @@ _RECORD_OVERHEAD: Final = 40  # about the number of bytes of a record without ke
 
 
 class QueuedRecord(NamedTuple):
-    """A record that was passed to the producer; its delivery or failure is not reported yet."""
+    """A record that was passed to the producer, and whose delivery or failure is not reported yet."""
 
     topic: str
     partition: int

@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.errors import ProtocolError
 
 
 class RecordBuffer:
-    """A slice of decoded records, and cursors for the records after the slice, in the order of the fetches.
+    """A slice of decoded records, and cursors for later records, in the order of the fetches.
 
     ``positions`` maps each partition to the offset after its last returned record. A cursor is decoded to its
     end before the next cursor is decoded, so that only one batch is decompressed at a time.

@@ -49,8 +49,7 @@ def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
 def _logged(trace: Trace) -> Trace:
     """Return a trace that calls ``trace`` and logs its errors.
 
-    Of several consecutive errors, only the first error is logged. On a full disk, for instance, each call
-    fails.
+    If several consecutive calls fail, for instance on a full disk, only the first error is logged.
     """
     failed = False
 

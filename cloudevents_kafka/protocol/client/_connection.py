@@ -36,7 +36,7 @@ class _PendingResponse(NamedTuple):
 
 _MIN_SESSION: Final = 1.0
 _PATIENCE: Final = 2.0
-"""The number of seconds without a response after which other brokers are asked first."""
+"""If a broker has not responded for this number of seconds, other brokers are asked first."""
 
 
 class Connection(FrameSocket):

@@ -157,8 +157,8 @@ class Consumer(Closing):
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to ``num_messages`` records that arrive within ``timeout`` seconds.
 
-        The list is shorter if the group rebalances, or if an error occurs. The next call raises this error.
-        Only the offsets of returned records are committed.
+        The list is shorter if the group rebalances. The list is also shorter if an error occurs, which the
+        next call then raises. Only the offsets of returned records are committed.
         """
         deadline = Deadline(timeout)
         if num_messages < 1 or (first := self.poll(timeout)) is None:
@@ -248,7 +248,7 @@ class Consumer(Closing):
         return offset_at(self._cluster, key, at, deadline, committed_only=self._settings.committed_only)
 
     def close(self) -> None:
-        """Commit, leave the group, and close the connections."""
+        """Commit the offsets of returned records, leave the group, and close the connections."""
         if self._closed:
             return
         try:
@@ -300,7 +300,7 @@ class Consumer(Closing):
                 self._on_assign(self, self.assignment())
 
     def _revoke(self) -> None:
-        """Commit, and stop reading the assigned partitions."""
+        """Commit the offsets of returned records, and stop reading the assigned partitions."""
         self._commit_returned()
         if self._on_revoke is not None and self._buffer.positions:
             self._on_revoke(self, self.assignment())

@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.records.record import ABORT
 _SLICE: Final = 2500
 """The maximum number of records and headers in a slice, for instance 500 records with 4 headers each."""
 _SLICE_SECONDS: Final = 0.1
-"""After this number of seconds, a slice ends with its current batch; many batches may contain no records."""
+"""A slice ends after this number of seconds, with its current batch, even if no batch contains records."""
 _BOUNDARY: Final = (None,)
 """A tuple whose only item is None; this None separates the records of two batches."""
 

@@ -194,7 +194,10 @@ class GroupMember:
         ]
 
     def _partitions(self, topic: str, deadline: Deadline) -> list[int]:
-        """Return a topic's partitions, or [] for a missing topic, so that the group reads other topics."""
+        """Return a topic's partitions, or [] for a missing topic.
+
+        A missing topic does not stop the group, which reads its other topics.
+        """
         try:
             return self._cluster.partitions(topic, deadline)
         except DeadlineExceeded as error:

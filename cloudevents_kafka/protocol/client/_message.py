@@ -64,7 +64,7 @@ Examples:
 
 
 class TopicPartition(NamedTuple):
-    """A partition and an offset in it.
+    """A partition, and an offset in this partition.
 
     Examples:
         >>> from cloudevents_kafka.protocol import TopicPartition
@@ -141,7 +141,7 @@ class Message(msgspec.Struct, frozen=True):
         return self.record.value
 
     def headers(self) -> Headers | None:
-        """Return the headers, or None if there are none."""
+        """Return the headers, or None if the record has no headers."""
         return self.record.headers or None
 
     def timestamp(self) -> tuple[int, int]:

@@ -144,7 +144,10 @@ class GroupOffsets:
 
     @contextmanager
     def coordinator(self, deadline: Deadline) -> Iterator[Connection]:
-        """Yield the connection to the coordinator; after an error, the next call looks up the coordinator."""
+        """Yield the connection to the coordinator.
+
+        After an error, the next call looks up the coordinator again.
+        """
         if not self._lock.acquire(timeout=deadline.at_most(threading.TIMEOUT_MAX)):
             raise DeadlineExceeded("the connection is busy while the group rebalances")
         try:

@@ -1,6 +1,7 @@
-"""SASL: the handshake (KIP-43), then the messages of a mechanism, raw or in requests (KIP-152).
+"""SASL: the client sends a handshake (KIP-43), and then the messages of a mechanism.
 
-The mechanisms are PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628, KIP-255).
+The messages of the mechanism are sent raw or in requests (KIP-152). The mechanisms are PLAIN, SCRAM (RFC
+5802) and OAUTHBEARER (RFC 7628, KIP-255).
 
 SCRAM is used without channel binding. Apache's brokers hash passwords as UTF-8; other brokers follow the RFC,
 and apply SASLprep first. Therefore, if SASLprep changes a user or password, the client tries the original

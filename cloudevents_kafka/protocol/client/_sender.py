@@ -84,7 +84,7 @@ class BatchSender:
         return bool(self._in_flight)
 
     def wake(self) -> None:
-        """End the wait of `run_once`; may be called from another thread."""
+        """End the wait of `run_once`; another thread may call this method."""
         self._waker.wake()
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ MESSAGE_SETS: Final = Versions(0, 2)
 
 
 class Production(NamedTuple):
-    """A production of the grammar: a name, a right side, and the productions of names on the right side.
+    """A production of the grammar: a name, a right side, and the productions of the names in the right side.
 
     The name is "" while it is unknown.
     """

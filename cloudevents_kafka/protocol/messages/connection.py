@@ -98,8 +98,8 @@ class ApiVersionsResponse(Structure, kw_only=True):
 class SaslHandshakeRequest(Structure, kw_only=True):
     """Choose a SASL mechanism; the messages of this mechanism follow.
 
-    After a request of version 0, these messages have no headers. After a request of version 1, these messages
-    are sent in SaslAuthenticate requests.
+    After a SaslHandshake request of version 0, the messages of the mechanism have no headers. After a
+    SaslHandshake request of version 1, the messages of the mechanism are sent in SaslAuthenticate requests.
     """
 
     spec: ClassVar = MessageSpec.of("0-1", ApiKey.SASL_HANDSHAKE)

@@ -172,7 +172,7 @@ class MemberIdentity(Structure, kw_only=True):
 
 
 class LeaveGroupRequest(Structure, kw_only=True):
-    """Leave a group: one member, or from version 3 on several members."""
+    """Remove one member from a group; from version 3 on, a request may remove several members."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.LEAVE_GROUP, flexible="4+")
 

@@ -1,8 +1,8 @@
 """ListOffsets (2), OffsetCommit (8) and OffsetFetch (9): the offsets of partitions and of groups.
 
-ListOffsets is the Offset API of Kafka's 0.8 protocol guide. This API returns the first or last offset of a
-partition, or the offset for a timestamp. Version 0 lists the start offsets of segments, newest first; later
-versions return one offset.
+ListOffsets is the Offset API of Kafka's 0.8 protocol guide. ListOffsets returns the first or last offset of a
+partition, or the offset for a timestamp. Version 0 of ListOffsets returns the start offsets of segments,
+newest first; later versions return one offset.
 
 Clients commit offsets to the coordinator, and fetch offsets from the coordinator. In version 0 of
 OffsetCommit and OffsetFetch, ZooKeeper stores the offsets. Version 0 of OffsetCommit has two layouts. The

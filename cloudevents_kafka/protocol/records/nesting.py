@@ -30,7 +30,7 @@ class Nesting:
     """
 
     def __init__(self, limit: int, packed: int) -> None:
-        """Start with the limit for all message sets, and ``packed``, the outermost set's compressed size."""
+        """Start with the limit for all message sets; ``packed`` is the outermost set's compressed size."""
         self.left = limit
         self._inner = max(_LEAST, _BEST_GZIP_RATIO * packed)
 

@@ -185,7 +185,7 @@ class ErrorCode(BrokerErrorCode):
     UNKNOWN = (
         -1,
         False,
-        "the broker failed, perhaps because the topic is not a valid folder name; see its log",
+        "the broker failed, perhaps because the topic is not a valid folder name; see the broker's log",
     )
     NO_ERROR = 0, False, "no error; an unknown topic counts as an empty topic"
     OFFSET_OUT_OF_RANGE = 1, False, "the log does not have the offset"
