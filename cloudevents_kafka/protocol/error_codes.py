@@ -1,7 +1,7 @@
 """Kafka's error codes: the number, name and meaning of each code, and whether the client may retry.
 
 The names are taken from Kafka 4.4. `v07.ErrorCode` contains the error codes of Kafka 0.7. In Kafka 0.7, the
-same numbers have other meanings.
+numbers of error codes have other meanings than in later versions.
 """
 
 from __future__ import annotations

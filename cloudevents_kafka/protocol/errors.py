@@ -199,7 +199,7 @@ class DeadlineExceeded(ClientError, TimeoutError):
 class Unsupported(ClientError):
     """Broker and client have no common version of a request, or the broker does not support a feature.
 
-    This error is also raised if an optional package, such as cramjam, is not installed.
+    `Unsupported` is also raised if an optional package, such as cramjam, is not installed.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Unsupported

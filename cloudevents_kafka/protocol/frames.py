@@ -111,7 +111,7 @@ def decode_response(
     """Return the correlation id and message of a response; ``data`` is the response's frame without the size.
 
     ``memory`` is the maximum memory, in bytes, for the decoded array elements of the message. The text and
-    the bytes in these elements do not count. Raises `Unsupported`, `Malformed` and `Truncated`.
+    the bytes in array elements do not count. Raises `Unsupported`, `Malformed` and `Truncated`.
 
     Examples:
         >>> from cloudevents_kafka.protocol import frames

@@ -1,7 +1,7 @@
 """The layout of a message in one version.
 
-The modules `interpreter`, `compiler` and `grammar` all use layouts. Therefore, these modules treat versions,
-null, compact lengths and tags in the same way.
+The modules `interpreter`, `compiler` and `grammar` all use layouts, so all three treat versions, null,
+compact lengths and tags in the same way.
 """
 
 from __future__ import annotations

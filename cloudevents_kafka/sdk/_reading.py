@@ -1,9 +1,9 @@
 """The attributes and the data of a message, as the SDK reads them.
 
-The SDK checks at most a few attributes. So `texts_in` (binary mode) and `members_in` (structured mode) do not
-check anything: they return the text of each attribute's header, or the value of each member. If `texts_in` or
-`members_in` returns None, the module `binding` reads the message. The module `binding` knows all event
-formats, and its errors say what is wrong with a message.
+The SDK checks at most a few attributes. Therefore, the functions `texts_in` (binary mode) and `members_in`
+(structured mode) do not check anything: they return the text of each attribute's header, or the value of each
+member. If `texts_in` or `members_in` returns None, the module `binding` reads the message. The module
+`binding` knows all event formats, and its errors say what is wrong with a message.
 """
 
 from __future__ import annotations

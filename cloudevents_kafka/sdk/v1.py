@@ -221,8 +221,8 @@ def from_structured(
     value is read in the event format that the content type names. If the content type does not name an event
     format, the value is read as a JSON event. ``data_unmarshaller`` receives the member ``data``, or the
     bytes in ``data_base64``. Headers are not read as attributes, with one exception: a content type that does
-    not name an event format is read as ``datacontenttype``. Version 1 of the SDK writes such records. The
-    errors, ``event_type`` and the key are the same as in `from_binary`.
+    not name an event format is read as ``datacontenttype``. Version 1 of the SDK writes records with such a
+    content type. The errors, ``event_type`` and the key are the same as in `from_binary`.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_structured

@@ -69,9 +69,9 @@ def java_frame(rows: DataFrame) -> Any:
 def stored_rows(rows: DataFrame) -> DataFrame:
     """Return a DataFrame of rows that `DataFrame.persist` stores, without the plan that computes these rows.
 
-    Without this call, the plan of ``rows`` still contains the expressions that have computed the rows, and
-    Spark checks these expressions again. For example, Spark refuses a MERGE into an Iceberg table if one of
-    the expressions is not deterministic.
+    Without `stored_rows`, the plan of ``rows`` still contains the expressions that have computed the rows,
+    and Spark checks these expressions again. For example, Spark refuses a MERGE into an Iceberg table if one
+    of the expressions is not deterministic.
     """
     from pyspark.sql import DataFrame
 
@@ -102,8 +102,8 @@ def file_system(spark: SparkSession, url: str) -> tuple[Any, Any]:
 def free_checkpoint(rows: DataFrame) -> None:
     """Free the memory of rows that `DataFrame.localCheckpoint` has returned.
 
-    Without this call, Spark frees the memory only after the garbage collectors of Python and Java have
-    collected the DataFrame.
+    If `free_checkpoint` is not called, Spark frees the memory only after the garbage collectors of Python and
+    Java have collected the DataFrame.
     """
     rows._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: SLF001
 
@@ -111,7 +111,7 @@ def free_checkpoint(rows: DataFrame) -> None:
 def recent_reports(query: StreamingQuery) -> Iterator[Mapping[str, Any]]:
     """Yield Spark's reports on recent batches; the newest report comes first.
 
-    PySpark copies all reports field by field, and calls Java a thousand times. This function copies each
+    PySpark copies all reports field by field, and calls Java a thousand times. `recent_reports` copies each
     report as one text.
     """
     java: Any = query._jsq  # type: ignore[attr-defined]  # noqa: SLF001

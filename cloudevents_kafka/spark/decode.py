@@ -43,8 +43,9 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
 
     With ``lenient``, deviations of known producers are accepted, such as JSON without a content-type. The
     function `cloudevents_kafka.decode` accepts the same deviations with ``lenient=True``. With ``lenient``,
-    the resulting DataFrame also has the column ``tolerated`` of `event_schema`, before the kept columns. This
-    column lists the accepted deviations of a row; it is null if the row has no deviation or is not an event.
+    the resulting DataFrame also has the column ``tolerated`` of `event_schema`, before the kept columns. The
+    column ``tolerated`` lists the accepted deviations of a row; the column is null if the row has no
+    deviation or is not an event.
 
     The verdicts and values are the same as in the results of `cloudevents_kafka.decode`, with one exception:
     the name of an extension may have at most 50,000 characters in Spark. If an extension has a longer name,

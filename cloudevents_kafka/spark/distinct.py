@@ -19,13 +19,13 @@ def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
     """Return events without duplicates, so that each combination of ``source`` and ``id`` has one row.
 
     ``events`` is a batch or a stream with these two columns, such as the result of `decode_events`. Rows with
-    a null in one of these columns, such as records that are not events, stay unchanged.
+    a null in ``source`` or ``id``, such as records that are not events, stay unchanged.
 
     In a stream, a row is a duplicate if Spark has already read a row with the same source and id, and the
     time between the two rows is at most ``within``. ``within`` is a span such as "90m", "1h" or "7 days".
-    Spark's state contains the keys of all rows that Spark has read during this span. The time of a row is the
-    time of the batch in which Spark reads the row. So a wrong timestamp of a producer cannot move the
-    watermark, and no row is late. In a batch, all rows are compared, and ``within`` has no effect.
+    Spark's state contains the keys of all rows that Spark has read during the span ``within``. The time of a
+    row is the time of the batch in which Spark reads the row. So a wrong timestamp of a producer cannot move
+    the watermark, and no row is late. In a batch, all rows are compared, and ``within`` has no effect.
 
     ``query.lastProgress`` contains the number of dropped rows: ``numDroppedDuplicateRows`` in the
     ``customMetrics`` of ``stateOperators``. The option ``deduplicate`` of the pipeline works in another way:

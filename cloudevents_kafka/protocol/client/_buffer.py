@@ -42,7 +42,7 @@ class RecordBuffer:
         self.positions[key] = offset
 
     def pause(self, keys: Iterable[PartitionId]) -> None:
-        """Do not return records of these partitions until `resume` is called."""
+        """Do not return records of the partitions in ``keys`` until `resume` is called."""
         self.paused |= set(keys)
         self._set_aside += [m for m in self.ready if _key(m) in self.paused]
         self.ready = deque(m for m in self.ready if _key(m) not in self.paused)
@@ -51,7 +51,7 @@ class RecordBuffer:
                 cursor.release()
 
     def resume(self, keys: Iterable[PartitionId]) -> None:
-        """Return records of these partitions again."""
+        """Return records of the partitions in ``keys`` again."""
         self.paused -= set(keys)
         self.ready.extendleft(m for m in reversed(self._set_aside) if _key(m) not in self.paused)
         self._set_aside = [m for m in self._set_aside if _key(m) in self.paused]

@@ -131,7 +131,7 @@ class Consumer(Closing):
         self._fetcher.seek(key, start)
 
     def pause(self, partitions: Iterable[HasOffset]) -> None:
-        """Stop returning records of these partitions until `resume` is called."""
+        """Stop returning records of ``partitions`` until `resume` is called."""
         self._buffer.pause(key_of(part) for part in partitions)
 
     def resume(self, partitions: Iterable[HasOffset]) -> None:

@@ -209,7 +209,7 @@ def _iterations(text: str) -> int:
 def _values(message: bytes, names: str) -> list[str]:
     """Return the values of a message's first attributes; the value of a missing attribute is "".
 
-    ``names`` are the names of these attributes, in the order of the message.
+    ``names`` are the names of the first attributes, in the order of the message.
 
     Raises `AuthenticationFailed` if the broker refuses the login, or requires an extension. Other attributes
     are ignored.

@@ -21,9 +21,9 @@ class Field(NamedTuple):
     """The bytes from index ``at`` to ``end``, with their path, type, value and meaning (``note``).
 
     ``raw`` contains the bytes. The ``value`` of an array is the number of its elements; the ``value`` of
-    records is their size. Further fields describe these elements and records. For a field of the frame
-    itself, ``within`` is "". For a field in compressed data, ``within`` is the path of the compressed data,
-    and ``at`` and ``end`` are indexes in the decompressed data.
+    records is their size. Further fields describe the elements of the array, and the records. For a field of
+    the frame itself, ``within`` is "". For a field in compressed data, ``within`` is the path of the
+    compressed data, and ``at`` and ``end`` are indexes in the decompressed data.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request

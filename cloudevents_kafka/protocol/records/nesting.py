@@ -25,8 +25,9 @@ class Nesting:
     """How many bytes may still be decompressed from a message set and from all message sets nested in it.
 
     The limit for all nested message sets together is the size to which gzip could expand the outermost
-    message set, but at least 1 MiB. Therefore, nesting does not multiply the work. Each nested message set
-    counts as 4 KiB more than its size, because decompressing a small message set takes time, too.
+    message set, but at least 1 MiB. With this limit, nested message sets do not multiply the work of
+    decompression. Each nested message set counts as 4 KiB more than its size, because decompressing a small
+    message set takes time, too.
     """
 
     def __init__(self, limit: int, packed: int) -> None:

@@ -10,11 +10,11 @@ Read the module `runs._event_pipeline` first. Then read the module `landing._lan
 a batch. After that, read the modules that these steps use. The package `runs` reads records, as a stream or a
 backfill. The package `landing` writes each batch to a target: to files, to tables, or to a function. The
 package `landing` also knows which records have already been written. The package `batches` computes and
-counts the rows of a batch. The package `tables` defines the columns of these rows, and writes the rows. The
-packages `notes` and `stores` read and write the pipeline's files and Spark's checkpoint. The package `topics`
-detects topics that were deleted and created again. The package `watching` contains reports, metrics and
-thresholds. The package `replays` reads the records of the quarantine again, and lands the records that are
-events now. The package `maintenance` optimizes and vacuums tables, and counts their rows. The package
+counts the rows of a batch. The package `tables` defines the columns of a batch's rows, and writes the rows.
+The packages `notes` and `stores` read and write the pipeline's files and Spark's checkpoint. The package
+`topics` detects topics that were deleted and created again. The package `watching` contains reports, metrics
+and thresholds. The package `replays` reads the records of the quarantine again, and lands the records that
+are events now. The package `maintenance` optimizes and vacuums tables, and counts their rows. The package
 `session` starts and stops a local Spark, the package `options` contains the settings, and the module
 `_errors` contains the exceptions.
 """

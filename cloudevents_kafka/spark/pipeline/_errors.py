@@ -201,8 +201,8 @@ class NotOnConnect(PipelineError, ValueError):
 def ends_after_repeated_batch(text: str) -> bool:
     """Return whether SPARK-55271 ended a query.
 
-    This bug of Spark ends a query after the query's first batch, if this batch repeats a batch of an earlier
-    query. All records of the repeated batch have landed.
+    SPARK-55271 is a bug of Spark that ends a query after the query's first batch, if this batch repeats a
+    batch of an earlier query. All records of the repeated batch have landed.
     """
     return re.search(_METRICS, text) is not None
 

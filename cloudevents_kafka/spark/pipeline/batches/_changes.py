@@ -12,7 +12,7 @@ These rules hold for each key:
    several partitions, only the records from the first of these partitions are applied. The partitions are
    ordered by topic and number.
 
-Records are counted as if they were applied one by one. So the counts do not depend on where batches end. A
+Records are counted as if they were applied one by one, so the counts do not depend on where batches end. A
 refused record goes to the quarantine. A record counts as `older` if its offset is not higher than the offset
 in the row, and as `deleted` if it deletes the row. Any other record counts as `inserted` if its key has no
 row or a deleted row, and otherwise as `updated`. If a batch has several records of a key, only the last

@@ -53,7 +53,7 @@ def without_duplicates(batch: KeptBatch, table: DataFrame | None, within: int) -
 def _new(events: DataFrame, table: DataFrame | None, within: int) -> DataFrame:
     """Return the events that the table does not have.
 
-    If several events have the same source and id, return only the first of them.
+    If several events have the same source and id, return only the first of these events.
     """
     rows = events if table is None else _not_landed(events, table, within)
     first = Window.partitionBy(*_EVENT).orderBy(*(f"`{name}`" for name in _PLACE))

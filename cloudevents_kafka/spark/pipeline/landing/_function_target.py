@@ -2,8 +2,8 @@
 
 If the process is killed while the function runs, the next start calls the function again, with the same
 records and the same batch number. Earlier versions of this package could land batches in topics, and wrote
-the same kind of files into ``OUT/_batches``. So a pipeline with a function can continue in a folder that such
-a version has used.
+the same kind of files into ``OUT/_batches``. Therefore, a pipeline with a function can continue in a folder
+with batches of an earlier version.
 """
 
 from __future__ import annotations

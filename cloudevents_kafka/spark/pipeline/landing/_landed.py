@@ -1,11 +1,12 @@
 """`Landed` knows which offsets have landed in the folder of a pipeline, and so which records are new.
 
 One ledger lists the landed offsets: the ledger of the table of events, or the ledger in the last manifest. A
-record has landed if this ledger contains its offset for the id of its topic (see `topics`). The number of a
-batch does not matter: if an older checkpoint is restored, Spark plans a batch with the same number as an
-earlier batch, but with other offsets. If some records of a batch have landed already, only the other records
-of the batch land. If a partition has landed records, a batch must begin inside the last landed range of this
-partition, or directly after this range. If the batch begins elsewhere, the run ends with an error.
+record has landed if this ledger contains the record's offset for the id of the record's topic (see `topics`).
+The number of a batch does not matter: if an older checkpoint is restored, Spark plans a batch with the same
+number as an earlier batch, but with other offsets. If some records of a batch have landed already, only the
+other records of the batch land. If a partition has landed records, a batch must begin inside the last landed
+range of this partition, or directly after this range. If the batch begins elsewhere, the run ends with an
+error.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ class Landed:
     def noted(self) -> notes.Ledger:
         """The ledger of the last manifest.
 
-        This ledger contains the offsets of all batches of the folder, and the offsets that had landed before
-        these batches.
+        The ledger of the last manifest contains the offsets of all batches of the folder, and the offsets
+        that had landed before these batches.
         """
         return self._of_batches.merge(self.beginning.landed.entries())
 
