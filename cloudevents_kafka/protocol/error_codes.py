@@ -50,7 +50,7 @@ class ErrorCode(BrokerErrorCode):
     CORRUPT_MESSAGE = 2, True, "a message does not match its checksum, or its size is wrong"
     UNKNOWN_TOPIC_OR_PARTITION = 3, True, "the broker does not have the topic or partition"
     INVALID_FETCH_SIZE = 4, False, "the requested size is negative"
-    LEADER_NOT_AVAILABLE = 5, True, "the partition is new, or an election of its leader is in progress"
+    LEADER_NOT_AVAILABLE = 5, True, "the new partition has no leader yet, or an election is in progress"
     NOT_LEADER_OR_FOLLOWER = 6, True, "the broker does not lead the partition; the client's metadata is stale"
     REQUEST_TIMED_OUT = 7, True, "the replicas did not acknowledge within the timeout of the request"
     BROKER_NOT_AVAILABLE = 8, False, "a broker is not available; only brokers use this code"

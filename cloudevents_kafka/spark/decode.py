@@ -108,7 +108,7 @@ def _decode_in_java(
 ) -> DataFrame:
     """Return the events with their fields as columns.
 
-    Until the last step, each event is one struct, and Spark copies only this struct.
+    Until the last step, each event is one struct, and Spark copies the complete struct.
     """
     df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded(lenient=lenient))
     event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded', lenient=lenient)} AS {PREFIX}event"

@@ -101,9 +101,9 @@ class Consumer(Closing):
     def assign(self, partitions: Iterable[HasOffset]) -> None:
         """Read exactly these partitions, each from its offset, or from `EARLIEST`, `LATEST` or `STORED`.
 
-        Before the consumer changes its partitions, it commits the offsets of the earlier partitions if
-        ``auto_commit`` is set. A leader that does not answer delays only its own partitions. Raises
-        `ProtocolError` if no offset can be determined.
+        If ``auto_commit`` is set, the consumer first commits the offsets of its earlier partitions. A leader
+        that does not answer delays only its own partitions. Raises `ProtocolError` if no offset can be
+        determined.
         """
         self._check_open()
         if self._member is None:
