@@ -57,17 +57,17 @@ def event_schema(*, lenient: bool = False) -> StructType:
 
     ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
     ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``.
-    ``extension_types`` contains extensions whose value is not a text, unless the type of the value is
-    registered for the extension. If the event has no such extension, ``extension_types`` is null.
-    ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as a JSON value, a text or a
-    Protobuf message (see `Event.kind`). ``data_kind`` is null if the data is bytes. In binary mode, the data
-    is always bytes. `encode_events` reads ``extension_types`` and ``data_kind``. In each row, either
+    ``extension_types`` contains an extension if its value is not a text, and the type of this value is not
+    registered for the extension. If no extension of the event fulfills both conditions, ``extension_types``
+    is null. ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as a JSON value, a text
+    or a Protobuf message (see `Event.kind`). ``data_kind`` is null if the data is bytes. In binary mode, the
+    data is always bytes. `encode_events` reads ``extension_types`` and ``data_kind``. In each row, either
     ``error`` is null, or all other columns are null.
 
     If ``lenient`` is true, there is one more column, ``tolerated``. This column lists the problems that
-    lenient reading has accepted, in the order of `Decoded.tolerated`. Each problem contains the name of the
-    attribute or header, the rule, and the clause of the rule. If the event does not contain the value of the
-    attribute or header, the problem contains this value: as a text in ``value``, or as bytes in
+    lenient reading has accepted, in the order of `Decoded.tolerated`. An entry of the column contains the
+    name of the attribute or header, the rule, and the clause of the rule. If the event does not contain the
+    value of the attribute or header, the entry contains this value: as a text in ``value``, or as bytes in
     ``value_bytes`` if the value is not UTF-8. The column is null if there are no problems.
 
     Examples:

@@ -27,7 +27,7 @@ def register(spark: SparkSession) -> None:
 
     ``ce_decode(value, headers)`` returns a struct of `event_schema`, which contains an event or an ``error``.
     ``ce_decode_lenient`` accepts deviations of known producers, and its struct also contains ``tolerated``.
-    ``ce_encode(event, mode)`` encodes such a struct; fields may be missing in this struct. ``mode`` is
+    ``ce_encode(event, mode)`` encodes a struct of `event_schema`, in which fields may be missing. ``mode`` is
     ``'binary'``, ``'structured'`` or the name of an event format. ``ce_encode`` returns a struct of
     ``value``, ``headers`` and ``error``; ``error`` is null for a valid event. If an argument of ``ce_encode``
     is null, the result is null.

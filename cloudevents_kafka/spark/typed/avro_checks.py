@@ -34,7 +34,7 @@ _UNITS: Final = {
     **{f"{local}timestamp-millis": 86_400_000 for local in ("", "local-")},
     **{f"{local}timestamp-micros": 86_400_000_000 for local in ("", "local-")},
 }
-"""How many units a day has."""
+"""The number of units in a day, by logical type."""
 _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 
 
@@ -80,7 +80,7 @@ def named_schemas(schema: Any) -> Mapping[str, Any]:
 
 
 def find_schema(schema: Any, named: Mapping[str, Any]) -> Any:
-    """Return the schema that a name refers to or that the key ``type`` contains, or else ``schema`` itself.
+    """Return the schema to which a name refers, the schema in the key ``type``, or ``schema`` itself.
 
     ``named`` contains the named schemas.
     """
@@ -154,8 +154,8 @@ class AvroChecks:
     def _record(self, schema: Mapping[str, Any]) -> Compiled:
         """Return the function that checks a record.
 
-        The function is compiled once for each record: otherwise, the work could double at each level of the
-        schema.
+        The function is compiled only once for each record type, because the work could otherwise double at
+        each level of the schema.
         """
         name = schema["name"]
         if name not in self._records:
@@ -183,7 +183,7 @@ def _empty(values: int) -> Compiled:
 def _begun(read: _Read) -> Step:
     """Return a function that checks a scalar.
 
-    ``read`` returns the end of the scalar, which may be beyond the end of the datum.
+    ``read`` returns the index after the scalar, which may be beyond the end of the datum.
     """
 
     def scalar(datum: Datum, at: int, where: Where) -> int:

@@ -1,9 +1,10 @@
 """Avro's schema resolution: converts a datum from the writer's schema to the reader's schema.
 
 The rules are in Avro's specification, "Schema Resolution". Types are resolved by their encoding, and logical
-types do not change the encoding. So bytes are copied, with two exceptions. First, the specification promotes
-some types to other types. Second, if both schemas have a time or a decimal, but in different units, the value
-is converted exactly, or does not fit. Data does not fit if one of its values cannot be resolved.
+types do not change the encoding. So the bytes of a value are copied, with two exceptions. First, the
+specification promotes some types to other types. Second, both schemas may have a time or a decimal, but in
+different units. Then the value is converted if the conversion is exact; if it is not exact, the data does not
+fit. Data does not fit if one of its values cannot be resolved.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class Resolution:
 def _described(schema: Any, *, inside: bool = True) -> str:
     """Return a short text about a schema.
 
-    For an array or a map, the text also names the type of the items.
+    For an array or a map, the text also contains the type of the items.
     """
     if isinstance(schema, list):
         return "a union"
@@ -146,9 +147,10 @@ def _described(schema: Any, *, inside: bool = True) -> str:
 
 
 def _has_name(writer: Mapping[str, Any], reader: Mapping[str, Any]) -> bool:
-    """Return whether the two names match.
+    """Return whether the name in the writer's schema matches the name in the reader's schema.
 
-    Names match if they are equal without their namespaces, or if the writer's name is an alias in the reader.
+    The names match if the names without their namespaces are equal, or if the reader's schema has the
+    writer's name as an alias.
     """
     name, unqualified = writer["name"], writer["name"].rpartition(".")[2]
     if unqualified == reader["name"].rpartition(".")[2]:
@@ -228,7 +230,7 @@ def _of_record(steps: list[Any], defaults: list[bytes], missing: str | None) -> 
 def _constant(resolve: Resolve, empties: int) -> Resolve:
     """Resolve a value of 0 bytes only once, because all values of this schema are equal.
 
-    Otherwise, the work could double at each level of a schema.
+    If each value were resolved separately, the work could double at each level of a schema.
     """
     known: list[bytes] = []
 

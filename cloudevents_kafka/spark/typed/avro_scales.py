@@ -46,7 +46,7 @@ def _logical(schema: Any) -> str:
 
 
 def _unit(logical: str) -> tuple[str, int]:
-    """Return the kind of a logical type, such as "time", and the digits of its fraction of a second.
+    """Return the kind of a logical type, such as "time", and the number of decimal places of its seconds.
 
     The kind is empty if the logical type is not a date or a time.
     """

@@ -205,7 +205,8 @@ def _object(value: Any, shape: Shape, where: Where, read: _Payload) -> dict[str,
 def _member(value: Any, shape: Shape, where: Where, read: _Payload) -> Any:
     """Return the value of a member.
 
-    If the value does not fit, and members are rescued, the member is rescued, and None is returned.
+    With ``rescue``, a member whose value does not fit is rescued, and the function returns None for this
+    member.
     """
     if read.rescued is None:
         return _value(value, shape, where, read)

@@ -1,9 +1,9 @@
-"""`SchemaFetcher` fetches the schemas that framed payloads name.
+"""`SchemaFetcher` fetches the schemas whose ids or GUIDs are in the frames of payloads.
 
 `SchemaFetcher` runs on the driver, with confluent-kafka's client.
 
-For each batch, `SchemaFetcher` fetches the schemas of the most frequent new names. The number of new names is
-limited.
+The id or GUID is the name of a schema. For each batch, `SchemaFetcher` fetches the schemas of the most
+frequent new names, up to a limited number.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SchemaFetcher:
         self._known: dict[str, Writer] = {}
 
     def fetch(self, events: DataFrame) -> Writers:
-        """Return the registry's schemas for the names in decoded events.
+        """Return the registry's schemas whose names are in the data of decoded events.
 
         Raises `RegistryFailed` if the registry does not answer.
         """
@@ -91,7 +91,7 @@ class SchemaFetcher:
     def end(self) -> None:
         """Make a waiting `fetch` raise `RegistryFailed`, and close the client that this fetcher has created.
 
-        A client that the caller has passed stays open. Any thread may call this method.
+        If the caller has passed a client, this client stays open. Any thread may call this method.
         """
         self._patience.end()
         if self._is_made:

@@ -1,8 +1,8 @@
-"""Framed payloads: payloads that name the schema of their writer.
+"""Framed payloads: payloads with the name of the schema with which they were written.
 
-Serializers of a schema registry write framed payloads. A framed payload is read with the schema that it
-names, and converted to the reader's schema. If the payload cannot be read or converted, the payload does not
-fit, and the reason contains the name of the schema. The name of a schema is an id, or a GUID in hexadecimal
+Serializers of a schema registry write framed payloads. A framed payload is read with the schema of this name,
+and converted to the reader's schema. If the payload cannot be read or converted, the payload does not fit,
+and the reason contains the name of the schema. The name of a schema is an id, or a GUID in hexadecimal
 digits. The name is in front of the data or in the header `HEADER`. In a registry, the schema that a name
 stands for never changes, but new names may be added at any time. So the schemas for one batch (`Writers`) are
 fetched only once, and are stored in the folder ``OUT/_batches``. If the batch is read again, the stored
@@ -152,7 +152,7 @@ def name_sql(data: str, header: str) -> str:
 def check_reader(schema: DataSchema) -> None:
     """Raise `ValueError` if a reader's schema has a union of several types other than null.
 
-    A value of the writer may match several types of such a union: an int matches ``long`` and ``double``.
+    A value may match several types of such a union: for example, an int matches ``long`` and ``double``.
     """
     waiting: list[Any] = [msgspec.json.decode(schema.avro)] if schema.avro else []
     while waiting:

@@ -40,10 +40,11 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     value, or a number does not fit its type. Both columns are null for rows that are not events. Members that
     the schema does not have are dropped. With ``rescue``, the text ``value._rescued`` contains the members
     that the schema does not have, and the members whose values do not fit. This text is a JSON object, whose
-    names are the JSON pointers of the members. Avro data has no such members, and no ``_rescued``.
+    names are the JSON pointers of the members. Avro data has no members to rescue, so ``value`` has no field
+    ``_rescued`` for Avro.
 
     ``registry`` is for JSON or Avro data that serializers of a schema registry have framed. The id of the
-    schema is in front of such data or in a header. ``registry`` is the client of the registry
+    schema is in front of framed data or in a header. ``registry`` is the client of the registry
     (confluent-kafka's ``SchemaRegistryClient``), the settings of such a client, or the URL of the registry.
     The schemas of all ids are fetched during this call. Data is read with the schema of its writer, and
     converted to ``schema``. If the ids of schemas are GUIDs in headers, the column ``headers`` is needed: add

@@ -6,8 +6,8 @@ that Spark's parsers would read wrongly or only in part. Then Spark's parsers re
 report whether they have read the whole payload. Python checks all payloads that Spark has not read; if such a
 payload fits, Python writes it in a form that Spark can read.
 
-Each schema has its own column of values; `value_names` returns the name of this column. This column is null
-for events of other types, and for payloads that Python must check.
+Each schema has its own column of values; `value_names` returns the name of this column. The column of a
+schema is null for events of types without this schema, and for payloads that Python must check.
 """
 
 from __future__ import annotations

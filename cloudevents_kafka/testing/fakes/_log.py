@@ -82,7 +82,8 @@ class FakeLog:
     def offset_at(self, topic_partition: PartitionId, timestamp: int) -> int:
         """Return the offset of a partition's first message at or after a time.
 
-        The time is in milliseconds since the epoch. The result is -1 if all messages are earlier.
+        The time is in milliseconds since the epoch. The result is -1 if all messages are earlier than the
+        time.
         """
         entries = self._entries.get(topic_partition, ())
         found = (n for n, entry in enumerate(entries) if entry.message.timestamp()[1] >= timestamp)

@@ -131,7 +131,7 @@ class FakeProducer(Closing):
         timestamp: int = 0,
         headers: object = None,
     ) -> None:
-        """Queue a message; raise `BufferError` if the queue is full, and the real client's other errors.
+        """Queue a message; raise the real client's errors, such as `BufferError` if the queue is full.
 
         If no partition is passed, the CRC-32 of the key determines the partition, as in the real client by
         default. A message without a key and partition is sent to partition 0. A header name with surrogates

@@ -1,10 +1,11 @@
 """Prepared data with which a broker starts fast; the data is created once and stored in the cache.
 
 Without this data, each broker would need an additional start of Java, which formats the data folder. The
-first consumer would wait three seconds until the internal topics are created. Loading classes would take most
-of a broker's start time. To avoid these delays, one broker is started in advance, used as in a test, and shut
-down. The cache then contains a formatted data folder, a data folder with the internal topics, and an archive
-of the loaded classes (AppCDS). Java ignores an archive that does not match.
+first consumer of each broker would wait three seconds until the internal topics are created. Without an
+archive of classes, Java would load the classes for most of a broker's start time. To avoid these delays, one
+broker is started in advance, used as in a test, and shut down. The cache then contains a formatted data
+folder, a data folder with the internal topics, and an archive of the loaded classes (AppCDS). Java ignores an
+archive that does not match the Java installation or the jars.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Functions that administer a local broker with short-lived confluent-kafka clients.
 
-The import of confluent-kafka is slow.
+The import of this module is slow, because the module imports confluent-kafka.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cloudevents_kafka.testing.local._settings import as_texts
 
 
 def wait_until_ready(process: Process, bootstrap_servers: str, seconds: float) -> None:
-    """Wait until a broker is ready; raise `BrokerFailed` if it ends, or is not ready after ``seconds``."""
+    """Wait until a broker is ready; raise `BrokerFailed` if the broker ends or takes over ``seconds``."""
     client = _admin_client(bootstrap_servers)
     process.wait_until(lambda: _is_ready(client), seconds)
 

@@ -6,19 +6,20 @@
    been deleted and created again.
 3. `Landed.plan` uses the ledger to find the offsets that have not landed.
 4. If the options contain a schema registry, the schemas of the records' data are fetched from this registry.
-   Then `Landed.begin` writes the offsets and the settings of the batch to the file ``begun.json``, except for
-   Parquet.
+   Unless the target is Parquet, `Landed.begin` then writes the offsets and the settings of the batch to the
+   file ``begun.json``.
 5. `Target.start` discards rows that were staged for another batch.
 6. `BatchWriter` asks Spark to decode and count the records. If `Target.appends` returns a function, this
-   function stages the rows in the same pass. Otherwise, Spark stores the rows, and `BatchWriter` passes them
-   to `Target.compare` and `Target.take`.
+   function stages the rows in the same pass. If `Target.appends` returns None, Spark stores the rows, and
+   `BatchWriter` passes the rows to `Target.compare` and `Target.take`.
 7. After Spark has read the records, `TopicMonitor` checks the ids of the topics again. Then `Target.commit`
    commits the rows.
 8. `Landed.complete` creates the manifest, and `Target.finish` does the remaining work.
 
 For each step, the section "The life of a batch" in docs/design.md describes what happens if the process is
 killed after this step. The batches of a backfill begin at step 4. The unfinished batch of an earlier run
-begins at step 5 if `Target.is_decided` returns true for this batch, and otherwise at step 4.
+begins at step 5 if `Target.is_decided` returns true for this batch. If `Target.is_decided` returns false, the
+batch begins at step 4.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class BatchLander:
         self._landed.record_beginning(self.topic_ids, self._options.start if query_id is None else None)
 
     def finds(self, topic: str) -> bool:
-        """Return whether the pipeline reads a topic, and the topic exists."""
+        """Return True if the pipeline reads a topic and the topic exists; otherwise, return False."""
         return self._options.reads(topic) and self._topics.exists(topic)
 
     def find_topics(self) -> None:
@@ -101,8 +102,8 @@ class BatchLander:
         """Return the options of Spark's source.
 
         A query with a new checkpoint begins after the records that have landed in the tables. If batches of
-        an earlier checkpoint have landed, the query reads partitions without landed records from their first
-        record. With the earlier checkpoint, Spark would also read such partitions from their first record.
+        an earlier checkpoint have landed, the query reads each partition without landed records from the
+        first record of the partition. Spark would do the same with the earlier checkpoint.
         """
         options = self._options.source_options()
         if self._checkpoint.query_id() is None:
@@ -167,14 +168,14 @@ class BatchLander:
     def _begin(
         self, planned: notes.PlannedBatch, records: DataFrame, offsets: notes.OffsetRanges
     ) -> notes.BegunBatch:
-        """Write the file ``begun.json``, and return the batch, which has the options of this run."""
+        """Write the file ``begun.json``, and return the batch with the settings of this run."""
         read = replace(self._read, writers=self._find_writers(records, offsets))
         return self._landed.begin(planned, read, in_java=self._writer.starts_in_java(records))
 
     def _finish(
         self, batch: notes.BegunBatch, records: DataFrame, checked: float = 0.0
     ) -> notes.BatchManifest:
-        """Write and commit a batch; earlier checks of the topics have taken ``checked`` seconds."""
+        """Write and commit a batch; ``checked`` is the time that earlier checks took, in seconds."""
         if batch.offsets != notes.Ledger().left({}, batch.planned):
             records = filter_offsets(records, batch.offsets)
         times = [time.monotonic()]
@@ -218,7 +219,7 @@ class BatchLander:
         return read_out_of_range(spark, offsets, self._options.batch_options, self._topics.warn)
 
     def stop_waiting(self) -> None:
-        """If a batch is waiting for a schema registry, stop waiting.
+        """Stop the wait for a schema registry, if a batch is waiting for the registry.
 
         Any thread may call this method.
         """
@@ -226,7 +227,7 @@ class BatchLander:
             self._fetcher.end()
 
     def _find_writers(self, records: DataFrame, offsets: notes.OffsetRanges) -> Writers | None:
-        """Return the schemas with which framed data in the records was written, from the schema registry.
+        """Fetch the schemas with which framed data in the records was written, and return these schemas.
 
         Raises `PipelineFailed` if the registry does not answer.
         """

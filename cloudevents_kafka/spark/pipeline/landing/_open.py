@@ -55,7 +55,7 @@ _HAS_NAMESPACE: Final = "fs.capability.etags.preserved.in.rename"
 
 
 class WrongStore(FolderFailed):
-    """The folder of a pipeline is in a file system that cannot be used for tables of this kind.
+    """The file system of a pipeline's folder cannot rename a file in one step, as the tables require.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongStore
@@ -73,7 +73,8 @@ def check_renames(
 ) -> None:
     """Raise `WrongStore` if the tables need renames in one step, but ``out`` is in an object store.
 
-    If the URL ``out`` has the scheme ``abfs`` or ``abfss`` of Azure, this is checked only with a session.
+    If the URL ``out`` has Azure's scheme ``abfs`` or ``abfss``, the check needs the session ``spark``.
+    Without a session, such a URL is accepted.
     """
     renames = options.to == "parquet" or (FORMATS[options.to].renames and options.table is None)
     if has_function or not renames:
@@ -109,8 +110,8 @@ def open_landing(
 ) -> Landing:
     """Return the landed offsets, the target and the read settings for the options of a pipeline.
 
-    With ``each_batch``, the target is the function ``each_batch``. Otherwise, the options describe the tables
-    that are the target.
+    With ``each_batch``, the target is the function ``each_batch``. Without ``each_batch``, the target
+    consists of the tables that the options describe.
     """
     store = open_store(options.out, spark)
     try:
@@ -148,8 +149,8 @@ def open_lander(
 ) -> BatchLander:
     """Return the object that writes the batches of a query, or of a backfill, to the target.
 
-    The caller must first call `BatchLander.recover` of this object. ``tasks`` is the number of tasks that
-    Spark can run at the same time.
+    The caller must call the method `BatchLander.recover` before all other methods of this object. ``tasks``
+    is the number of tasks that Spark can run at the same time.
     """
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
@@ -176,7 +177,7 @@ def _open_tables(
 
 
 def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare | None:
-    """Return the function with which ``upsert`` or ``deduplicate`` compares batches with a table, or None."""
+    """Return the function that compares a batch with a table for ``upsert`` or ``deduplicate``, or None."""
     from cloudevents_kafka.spark.pipeline.batches import row_changes, without_duplicates
 
     if upsert is not None:

@@ -7,8 +7,8 @@ The folder of a pipeline contains these files, next to ``_batches``::
     _staging/00000012-…/      files of a batch before it lands
 
 Events of some types may go to separate tables, in folders next to ``events``. Without schemas, Spark writes
-all tables of events in one pass. In the staging folder, the files of the table ``orders`` are then in the
-folder ``__ce_table=orders``.
+all tables of events in one pass. After such a pass, the folder ``__ce_table=orders`` in the staging folder
+contains the files of the table ``orders``.
 
 A batch has landed as soon as its manifest exists. If a run ends before all files of a landed batch are
 renamed, the next start first renames the remaining files.
@@ -68,7 +68,7 @@ class ParquetFiles:
         return True
 
     def check(self, counts: notes.BatchCounts) -> dict[str, int]:
-        """Return the numbers of rows in the files; raise `CountMismatch` if they differ from the counts."""
+        """Return the numbers of rows in the files; raise `CountMismatch` if these are not the counts."""
         found = {**dict.fromkeys(counts.rows, 0), **self._count()}
         counts.check_rows(found, lambda table: f"{self._folder}/{table}")
         return found
@@ -76,8 +76,8 @@ class ParquetFiles:
     def _count(self) -> Counter[str]:
         """Return the numbers of rows by table.
 
-        If there are only a few files, and they are local, the numbers come from the footers of the files.
-        Otherwise, a Spark job counts the rows.
+        The footers of the files contain these numbers, and are read if there are only a few files, and the
+        files are local. If there are many files, or the files are not local, a Spark job counts the rows.
         """
         from pyarrow.parquet import read_metadata
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
@@ -107,9 +107,9 @@ class ParquetTarget(Target):
         self._names: dict[str, tuple[tuple[str, ...], ...]] = {}
 
     def check_names(self, spark: SparkSession) -> None:
-        """Raise `WrongTable` if the names of a field in typed data and in the files differ only in case.
+        """Raise `WrongTable` if a field's name in typed data and its name in the files differ only in case.
 
-        Readers such as Spark would find two columns, or only one of these columns.
+        A reader such as Spark would find two columns for such a field, or only one of the two columns.
         """
         last = self._landed.manifests.last()
         if last is not None:
@@ -190,8 +190,9 @@ class ParquetTarget(Target):
     def _check_tables(self) -> None:
         """Raise `WrongCheckpoint` if a table does not match the files in ``_batches``.
 
-        There are three such cases: the table is missing, files of the table have no manifest, or the names of
-        its folders are the dates of events instead of the dates of records.
+        A table does not match in three cases. Either the table is missing, or files of the table have no
+        manifest, or the folders of the table are named by the dates of events instead of the dates of
+        records.
         """
         for table, count in {
             **dict.fromkeys(notes.table_names(self._read.routes), 0),
@@ -220,8 +221,9 @@ class ParquetTarget(Target):
     def _check_unused(self, files: Iterable[str], number: int) -> None:
         """Raise `WrongCheckpoint` if the tables have files of an earlier batch with this number.
 
-        If there are such files, the manifest of the earlier batch was removed. Both batches begin with the
-        same records, so they have at least one folder in common.
+        Files of an earlier batch with this number exist only if the manifest of the earlier batch was
+        removed. The earlier batch and this batch begin with the same records, so at least one folder contains
+        files of both batches.
         """
         for path in {final_path(file[: file.rindex("/") + 1], number) for file in files}:
             folder, _, prefix = path.rpartition("/")

@@ -39,7 +39,7 @@ _MOST_TRIES: Final = 100  # attempts to commit, if commits of other pipelines ar
 
 
 Compare = Callable[["KeptBatch", "DataFrame | None"], AbstractContextManager["KeptBatch"]]
-"""Compares a batch with the rows of its table, if the table exists, and yields the part that must land."""
+"""A function that compares a batch with the rows of its table, and yields the part that must land."""
 
 
 class TablesTarget(Target):
@@ -92,8 +92,8 @@ class TablesTarget(Target):
         """Adapt the schemas of the data to the types in the tables, and return the new settings.
 
         ``warn`` is called for each schema that differs from the types in its table. Raises `WrongTable` if
-        rows cannot be written into a table. Without this check, each run would start, and fail later, when it
-        writes a batch.
+        rows cannot be written into a table. Without this check, each run would start, but would fail later,
+        when the run writes a batch.
         """
         read = self._read
         fitting = dict(read.schemas)
@@ -164,8 +164,8 @@ class TablesTarget(Target):
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:  # noqa: ARG002
         """Discard rows that were staged for another batch.
 
-        If the batch was compared with the table and committed, so that only its manifest is missing, return
-        the counts of the batch. Otherwise, return None.
+        If the batch was compared with the table and committed, and only the manifest of the batch is missing,
+        return the counts of the batch. Otherwise, return None.
         """
         if self._compare is not None:  # other pipelines may have committed since the last batch
             self._landed.use_ledger(self._read_ledger())
@@ -186,7 +186,7 @@ class TablesTarget(Target):
                 )
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
-        """Return the method `append`, or None if a batch has several tables or is compared with its table."""
+        """Return `append`, or None if a batch has several tables or is compared with rows of its table."""
         return None if batch.routes or self._compare is not None else self.append
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
@@ -199,7 +199,7 @@ class TablesTarget(Target):
     def append(self, table: str, rows: DataFrame) -> bool:
         """Stage rows of a table, and return whether the rows were computed.
 
-        If the table already has all these rows, they are not computed.
+        If the table already has all of these rows, Spark does not compute the rows.
         """
         left = self._left(table)
         if not left:
@@ -226,8 +226,8 @@ class TablesTarget(Target):
     def _check_refused(self, counts: notes.BatchCounts) -> None:
         """Raise `WrongTable` if the quarantine may have records that an upsert has refused in another batch.
 
-        Which records an upsert refuses also depends on the offset at which a batch ends. If the file
-        ``begun.json`` exists, an unfinished batch ends at the same offsets as in the earlier run.
+        The offset at which a batch ends affects which records an upsert refuses. If the file ``begun.json``
+        exists, an unfinished batch ends at the same offsets as in the earlier run.
         """
         is_another = self._batch.counted is None and self._left(notes.QUARANTINE) != self._batch.offsets
         if self._batch.upsert is not None and is_another and "refused" in counts.by_reason:
@@ -303,7 +303,7 @@ class TablesTarget(Target):
         )
 
     def _check_compared(self, before: notes.Ledger) -> None:
-        """Raise `WrongTable` if rows have changed since the batch was compared with them."""
+        """Raise `WrongTable` if the table has changed since the batch was compared with its rows."""
         if self._ledgers[notes.EVENTS].generation != before.generation:
             raise WrongTable(
                 f"only one pipeline must use the table {self.table_name(notes.EVENTS)}, but another pipeline "

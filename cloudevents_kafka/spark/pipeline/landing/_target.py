@@ -30,7 +30,7 @@ class Target(ABC):
         """Return the name or the URL of a table, for messages and summaries."""
 
     def recover(self) -> int | None:
-        """Finish the last batch that landed; return its number if any work remained, otherwise None.
+        """Finish the last batch that landed; return the batch's number if any work remained, otherwise None.
 
         The caller must first read the files in ``_batches`` with `Landed.recover`. Raises an error if the
         tables do not match these files.
@@ -40,9 +40,9 @@ class Target(ABC):
     def is_decided(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002  # tables need it
         """Return whether an unfinished batch must be read with the settings of the run that began the batch.
 
-        If no table has a row of the batch, this run uses its own settings, but the same offsets as the
-        earlier run. If the target is a function, the pipeline cannot know what the function has done with the
-        batch. So this run must use the settings of the earlier run.
+        If no table has a row of the batch, this run reads the same offsets as the earlier run, but uses its
+        own settings. If the target is a function, the pipeline cannot know what the function has done with
+        the batch. So this run must use the settings of the earlier run.
         """
         return True
 

@@ -80,7 +80,7 @@ def read_contents(
     """Return the contents of the tables in ``folder``, and of the tables ``names`` in catalogs.
 
     The folder may be a table itself. Tables in the folder must be in Parquet or in one of ``formats``. A
-    table that has neither the column ``type`` nor the column ``error`` is left out. Raises `WrongTable` if no
+    table without the column ``type`` and without the column ``error`` is ignored. Raises `WrongTable` if no
     table remains, `PipelineFailed` if Spark fails, and the errors of `local_session`.
     """
     with (
@@ -127,7 +127,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
 
 
 def _select(table: DataFrame) -> DataFrame:
-    """Return the columns that are counted, without rows that are marked as deleted."""
+    """Return the rows that are not marked as deleted, with the columns that are counted."""
     columns, has = dict(_COLUMNS), set(table.columns)
     if {"type", VALUE} <= has:  # the column has typed data of events, not the values of records
         has.remove(VALUE)

@@ -40,7 +40,7 @@ _LONGEST_BATCH_HOURS: Final = 24.0
 
 
 class Maintenance(msgspec.Struct, frozen=True):
-    """The result of `optimize_tables` or `vacuum_tables` for a table: the numbers of files before and after.
+    """The numbers of files of a table before and after a call of `optimize_tables` or `vacuum_tables`.
 
     `optimize_tables` counts the data files of the current version, and `vacuum_tables` counts all files in
     storage. ``left_out`` contains the columns of ``sort_by`` that the table does not have.

@@ -1,4 +1,4 @@
-"""The notes of a pipeline: files that say which offsets a batch has, and which batches have landed."""
+"""The files in which a pipeline stores the offsets of its batches, and which batches have landed."""
 
 from cloudevents_kafka.spark.pipeline.notes._checkpoint import (
     CHECKPOINT,

@@ -119,7 +119,7 @@ class Checkpoint:
     def _numbers(self, folder: str) -> list[int]:
         """Return the numbers of the batches that have a file in a folder.
 
-        The name of such a file is the number of the batch. Other files are ignored, as Spark ignores them.
+        The name of such a file is the number of the batch. Files with other names are ignored, as in Spark.
         Raises `WrongCheckpoint` for a name that Spark would misread.
         """
         numbers = []

@@ -212,7 +212,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         return [table for table, number in self.by_table.items() if number]
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
-        """Return the numbers of offsets without a record, minus the same numbers in ``earlier``.
+        """Return how many offsets without a record were added after the counts in ``earlier``.
 
         The result contains a number for each topic and partition.
         """
@@ -227,7 +227,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sums(self) -> str:
-        """The numbers of events, quarantined records and so on, as text: ``2 events + 1 quarantined``."""
+        """The numbers of records by their outcome, as text, such as ``2 events + 1 quarantined``."""
         parts = [pluralize(self.events, "event"), f"{self.quarantined:,} quarantined"]
         parts += [pluralize(self.duplicates, "duplicate")] if self.duplicates else []
         parts += [pluralize(self.tombstones, "tombstone")] if self.tombstones else []

@@ -77,8 +77,8 @@ class Ledger(msgspec.Struct, frozen=True):
     def left(self, ids: Mapping[str, str], planned: OffsetRanges, owner: str | None = None) -> OffsetRanges:
         """Return the planned offsets that have not landed, without empty ranges.
 
-        Raises `WrongTable` if a pipeline other than ``owner`` has landed some of the planned offsets, unless
-        ``owner`` is None.
+        Raises `WrongTable` if a pipeline other than ``owner`` has landed some of the planned offsets. If
+        ``owner`` is None, any pipeline may have landed planned offsets.
         """
         left: dict[str, dict[str, OffsetRange]] = {}
         for topic, partitions in planned.items():

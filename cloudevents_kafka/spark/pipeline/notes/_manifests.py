@@ -3,10 +3,10 @@
 Each batch that has landed has a manifest. The ledger in the last manifest lists the offsets of all batches,
 so only the last `_FILES_KEPT` manifests are kept.
 
-Earlier versions of this package could also land batches through Spark Connect. These versions wrote each of
-these files to a separate folder in ``_batches/connect``, and manifests to the folders ``0`` to ``3`` in turn.
-Files in ``_batches/connect`` are still read. If there are several files of the same type, the newest file is
-used.
+Earlier versions of this package could also land batches through Spark Connect. These versions used a separate
+folder in ``_batches/connect`` for each type of file. For manifests, these versions used the folders ``0`` to
+``3`` in turn. Files in ``_batches/connect`` are still read. If there are several files of the same type, the
+newest file is used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps patterns
     of event types to schemas of the events' data. ``rescue`` says whether an event lands even if some of its
     data does not match the schema. If serializers of a schema registry have written the data, ``writers``
-    contains the schemas with which they have written it. ``upsert`` says which row a record changes, and
+    contains the schemas that these serializers have used. ``upsert`` says which row a record changes, and
     which records delete a row.
     """
 
@@ -103,8 +103,8 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     up to this batch, and ``total`` counts the records of all these batches. ``tables`` maps Delta or Iceberg
     tables to their ids. ``rows`` maps tables to the number of rows in the committed files, if this number is
     known. ``seconds`` maps each step of the pipeline to its duration in seconds. ``names`` maps each table to
-    the paths of the fields in the typed data of its Parquet files. The path of a field contains the names of
-    all fields around the field, from the outermost, and then the field's own name.
+    the paths of the fields in the typed data of its Parquet files. The path of a nested field contains the
+    names of the enclosing fields, from the outermost to the innermost, and then the name of the nested field.
     """
 
     staging: str = ""
@@ -119,7 +119,7 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known before the first batch of a checkpoint, and where the checkpoint begins.
+    """The state of a pipeline before the first batch of a checkpoint, and the checkpoint's start offsets.
 
     ``pipeline`` is the id of the pipeline, and ``ids`` contains the ids of the topics. In each partition, the
     checkpoint begins after the offsets in ``landed``. If ``landed`` does not contain the partition, the

@@ -1,7 +1,8 @@
 """The patterns of the option ``tables``, which choose the table of an event by the type of the event.
 
 A pattern is a type in which ``*`` stands for any text, including an empty text. The first pattern that
-matches the type decides. `table_for` applies this rule in Python, and `tables.table_of` applies it in SQL.
+matches the type of an event determines the table of this event. `table_for` applies this rule in Python, and
+`tables.table_of` applies it in SQL.
 """
 
 from __future__ import annotations

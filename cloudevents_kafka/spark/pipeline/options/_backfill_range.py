@@ -1,6 +1,7 @@
 """`BackfillRange` is the range that the option ``backfill`` describes, by offsets or by times.
 
-The option is either one range for all partitions, or a separate range for each listed partition.
+The option ``backfill`` contains either one range for all partitions, or a separate range for each listed
+partition.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ The argument of the function is ``earliest``, ``latest``, or a time in milliseco
 
 
 class BackfillRange(msgspec.Struct, frozen=True):
-    """One range for all partitions, or a range for each of the ``named`` partitions."""
+    """One range for all partitions, or a separate range for each partition in ``named``."""
 
     positions: tuple[Position, Position] = (Position("earliest"), Position("latest"))
     named: Mapping[str, Mapping[str, tuple[int, int]]] | None = None

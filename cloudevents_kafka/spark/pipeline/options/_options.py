@@ -40,11 +40,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     pipeline's files in ``_batches``. Each record lands once.
 
     ``tables`` maps types of events to separate tables: ``{"com.example.order.*": "orders"}``. In a pattern,
-    ``*`` stands for any text. The first pattern that matches decides the table of an event; if no pattern
-    matches, the event goes to the common table. A separate table is a folder next to ``out/events``, or a
-    table next to ``table`` in the same catalog. The pipeline creates a separate table when its first event
-    lands. There may be at most 50 patterns. If the patterns are changed between runs, the new patterns are
-    used for later batches.
+    ``*`` stands for any text. The first pattern that matches the type of an event determines the table of the
+    event. If no pattern matches, the event goes to the common table. A separate table is a folder next to
+    ``out/events``, or a table next to ``table`` in the same catalog. The pipeline creates a separate table
+    when its first event lands. There may be at most 50 patterns. If the patterns are changed between runs,
+    the new patterns are used for later batches.
 
     ``schemas`` maps types of events to schemas of the events' data; the types may be patterns, as in
     ``tables``. A schema has one of the forms that `data_as` accepts. The data of such events is in the struct
@@ -52,16 +52,16 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     event goes to the quarantine with the verdict ``broken-data``, and the reason names the member that does
     not match. Members that the schema does not have are dropped. With ``rescue``, the field
     ``value._rescued`` contains these members, and the members whose values do not match the schema. Avro data
-    has no such members, and no field ``_rescued``. A table has one schema, so events with several schemas
-    need the option ``tables``.
+    has no members to rescue, so ``value`` has no field ``_rescued`` for Avro. A table has one schema, so
+    events with several schemas need the option ``tables``.
 
     ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have written. These
     serializers write the id of the schema in front of the data or into a header. The option is the URL of the
-    registry, or the settings of confluent-kafka's registry client, or an object of this client. Data is read
-    with the schema with which it was written, and converted to the schema in ``schemas``. The schema of each
-    id is fetched once, and at most 1,000 new schemas are fetched for a batch. Events with further new ids, or
-    with ids that the registry does not know, go to the quarantine. If the registry does not answer, the run
-    ends.
+    registry, or the settings of confluent-kafka's registry client, or an object of this client. The pipeline
+    reads data with the schema of its writer, and converts the data to the schema in ``schemas``. The schema
+    of each id is fetched once, and at most 1,000 new schemas are fetched for a batch. Events with further new
+    ids, or with ids that the registry does not know, go to the quarantine. If the registry does not answer,
+    the run ends.
 
     With ``lenient``, records are read as `decode_events` reads them with ``lenient=True``. For example, JSON
     that Debezium or Dapr has written without a content-type is then an event. Events have an additional
@@ -110,8 +110,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     lines. ``metrics_port`` is a port at which Prometheus reads the metrics, or 0 for any unused port (see
     `EventPipeline.metrics_url`). The port is on 127.0.0.1 unless the option is HOST:PORT. ``group`` is a
     consumer group to which the landed offsets are committed, so that Kafka's tools show the lag. The pipeline
-    does not read the offsets of the group. ``thresholds`` are limits. If a limit is exceeded, the pipeline
-    warns, ends, or stops reading a topic: see `Threshold`.
+    does not read the offsets of the group. ``thresholds`` are limits for the lag of a topic and for its
+    records in the quarantine. If a limit is exceeded, the pipeline warns, ends, or stops reading the topic:
+    see `Threshold`.
 
     ``kafka_options`` contains options of Spark's Kafka source, such as ``kafka.security.protocol``. Records
     of aborted transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf``
@@ -373,7 +374,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         return mask_settings(text, {**self.kafka_options, **self.conf, **settings})
 
     def __repr__(self) -> str:
-        """Return only the topics and the folder, because tracebacks must not contain secrets."""
+        """Return a text with only the topics and the folder, because tracebacks must not contain secrets."""
         return f"PipelineOptions(topics={self.topics!r}, out={mask_urls(self.out)!r}, …)"
 
     @property

@@ -252,10 +252,10 @@ class _Folder:
             kept.unpersist()
 
     def _is_withdrawn(self, note: ReplayNote) -> bool:
-        """Return whether a replay that was decided with other options must be withdrawn.
+        """Return whether this run must withdraw a replay that was decided with other options.
 
         The replay is withdrawn if no table has a row of the replay, and if this run has locked the folder.
-        The lock ensures that no other run adds such a row.
+        The lock ensures that no other run adds a row of the replay.
         """
         read = self._read
         noted = (note.routes, note.schemas, note.rescue, note.lenient)
@@ -324,7 +324,7 @@ class _Folder:
     def _rows(self, note: ReplayNote) -> Rows:
         """Return a function that returns the staged rows for a table; its argument is the name of the table.
 
-        The staged rows must exist when the function is called.
+        The staged rows of the table must exist when the returned function is called.
         """
         from cloudevents_kafka.spark.pipeline.replays._rereading import event_rows, outcome_rows
 

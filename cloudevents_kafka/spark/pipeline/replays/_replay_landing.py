@@ -1,4 +1,4 @@
-"""How the staged rows of a replay land: in commits that count the replay, or by renaming Parquet files."""
+"""Lands the staged rows of a replay, by commits to Delta and Iceberg tables or by renaming Parquet files."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class TablesReplay:
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
         """Stage the rows of all tables, and return ``note``.
 
-        If the rows cannot be staged, the replay is not decided. If it were decided first, each later run
-        would try to finish the replay, and fail.
+        If the rows cannot be staged, the replay is not decided. If the replay were decided before its rows
+        are staged, each later run would fail when it tries to finish the replay.
         """
         self._staged = {table: self._open(table).stage(rows(table)) for table in _tables_of(note)}
         return note

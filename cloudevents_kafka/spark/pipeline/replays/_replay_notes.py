@@ -51,7 +51,7 @@ class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
 
 
 class ReplayNotes:
-    """The files about replays in the folder of a pipeline."""
+    """The files in which a pipeline's folder stores the state of replays."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

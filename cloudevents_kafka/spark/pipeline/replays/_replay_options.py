@@ -46,11 +46,12 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     quarantine. A record must match all of these options that are set. If an option is a list, the record must
     match one item of the list.
 
-    Records are read strictly, or leniently with ``lenient``. The data of events is read with ``schemas`` and
-    ``rescue``, which have the same meaning as in `PipelineOptions`. Without ``schemas``, the schemas of the
-    pipeline's last batch are used. Data that serializers of a schema registry have written needs
-    ``schema_registry``. With ``apply``, events land; without ``apply``, events are only counted, and no table
-    changes. ``master`` and ``conf`` are settings of the Spark session that the replay starts.
+    With ``lenient``, records are read leniently; without ``lenient``, records are read strictly. The data of
+    events is read with ``schemas`` and ``rescue``, which have the same meaning as in `PipelineOptions`.
+    Without ``schemas``, the schemas of the pipeline's last batch are used. Data that serializers of a schema
+    registry have written needs ``schema_registry``. With ``apply``, events land; without ``apply``, events
+    are only counted, and no table changes. ``master`` and ``conf`` are settings of the Spark session that the
+    replay starts.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplayOptions
@@ -140,8 +141,8 @@ def _any(conditions: Iterator[str]) -> str:
 def has_landed(ledger: notes.Ledger) -> str:
     """Return SQL that is true if the batch of a row has landed.
 
-    The offset of such a row is in ``ledger``. If another writer has added a row, its offset is not in the
-    ledger.
+    If the batch of a row has landed, ``ledger`` contains the offset of the row. If another writer has added
+    the row, ``ledger`` does not contain this offset.
     """
     ranges = (
         f"(`topic` = {literal(entry.topic)} AND `partition` = {entry.partition} "

@@ -1,4 +1,4 @@
-"""How records of the quarantine are read again, and how the outcomes are counted.
+"""Reads records of the quarantine again, and counts the outcomes.
 
 Only `read_again` decides whether a record is an event now, or is refused again.
 """

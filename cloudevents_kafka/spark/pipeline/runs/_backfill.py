@@ -1,8 +1,8 @@
 """`Backfill` lands, in batches, those offsets of a range that no pipeline has landed.
 
-With Delta and Iceberg, the pipeline of the folder may run at the same time. A second backfill may not: a
-backfill locks the folder ``_backfill``. Object stores have no locks, so two backfills can run there at the
-same time.
+With Delta and Iceberg, the pipeline of the folder may run at the same time. A second backfill may not run at
+the same time, because a backfill locks the folder ``_backfill``. In an object store, which has no locks, two
+backfills can run at the same time.
 
 A backfill reads the gaps in the ledger of the table of events, up to the next offset that the pipeline of the
 folder would read. A batch of a backfill lands in the same way as a batch of the pipeline: one conditional
@@ -10,10 +10,10 @@ commit adds the rows and changes the ledger. The ledger stores the offsets of a 
 pipeline, so adjacent ranges of the pipeline and of backfills are joined. If a backfill is killed, other
 tables may have rows of a batch whose events have not landed. The next backfill first finishes this batch,
 with the offsets and settings that the file in ``_backfill`` contains. If this file is missing, the next
-backfill begins a new batch at the same offset. So each record lands once, even after a kill at any step. If
-two backfills with the same settings run at the same time, each record still lands only once. A backfill of
-Parquet files locks the folder of the pipeline. The numbers of the backfill's manifests follow the number of
-the pipeline's last manifest.
+backfill begins a new batch at the same offset. So each record lands once, even if a backfill is killed at any
+step. If two backfills with the same settings run at the same time, each record still lands only once. A
+backfill of Parquet files locks the folder of the pipeline. The numbers of the backfill's manifests follow the
+number of the pipeline's last manifest.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Backfill:
     def _unfinished(self, begun: notes.BegunBatch) -> Iterator[notes.BegunBatch]:
         """Yield the parts of a batch whose events have not landed.
 
-        If two backfills run at the same time, some parts of the batch may have landed in each table.
+        If two backfills run at the same time, each table may already contain some parts of the batch.
         """
         begun = without_topics(begun, self._options.forget_topics)
         landed, target, _ = self._landing

@@ -1,8 +1,8 @@
 """Applies the options ``start`` and ``forget_topics`` to an existing checkpoint.
 
 In the checkpoint, Spark stores the offsets at which the query began, and the planned offsets of each topic.
-An existing checkpoint cannot be changed. So these functions replace the checkpoint with a new checkpoint,
-which begins after the last record that has landed.
+An existing checkpoint cannot be changed. So the functions of this module replace the checkpoint with a new
+checkpoint, which begins after the last record that has landed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def use_newest_start(
     recover: Callable[[], object],
     warn: Callable[[str], None],
 ) -> None:
-    """Use a new value of the option ``start`` if no record has landed; otherwise warn that it has no effect.
+    """Use a new value of the option ``start``, or warn that the value has no effect.
+
+    If no record has landed, the new value is used. If records have landed, the function only warns.
 
     The checkpoint and the files in ``_batches`` contain the offsets of the earlier start. So the checkpoint
     and these files are removed before the new start is used.
@@ -52,9 +54,10 @@ def use_newest_start(
 def clear_unused(landed: Landed, checkpoint: Checkpoint) -> None:
     """Remove a checkpoint that Spark must not continue.
 
-    There are two such cases. If a checkpoint contains no offsets, and no batch of its query has landed, then
-    a run was killed before Spark planned a batch. If `Beginning.follows` is the id of the checkpoint's query,
-    then a run was killed before it had removed the checkpoint completely.
+    A checkpoint is removed in two cases. In the first case, the checkpoint contains no offsets, and no batch
+    of its query has landed: a run was killed before Spark planned a batch. In the second case,
+    `Beginning.follows` is the id of the checkpoint's query: a run was killed before it had removed the
+    checkpoint completely.
     """
     follows, last = landed.beginning.follows, landed.last
     if checkpoint.has_offsets():
@@ -74,9 +77,9 @@ def forget_topics(
 ) -> None:
     """If Spark has planned offsets of the topics ``names``, continue with a checkpoint without these topics.
 
-    The checkpoint is also replaced if Spark's plan does not contain a topic that has landed records and for
-    which ``finds`` returns true. With the new checkpoint, this topic continues after its landed offsets. With
-    the old checkpoint, Spark would read the topic from its first offset.
+    The checkpoint is also replaced if Spark's plan does not contain a topic whose records have landed,
+    provided that ``finds`` returns true for this topic. With the new checkpoint, Spark reads the topic from
+    the end of its landed offsets. With the old checkpoint, Spark would read the topic from its first offset.
     """
     begun = landed.begun()
     if begun is not None and (begun.offsets.keys() | begun.planned.keys()) & set(names):

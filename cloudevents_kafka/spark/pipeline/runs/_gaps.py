@@ -33,9 +33,9 @@ class Asked(NamedTuple):
     def find(self, ids: Mapping[str, str], ledgers: Iterable[Ledger]) -> tuple[list[Gap], GapCounts]:
         """Return the gaps in the range, and the counts of its offsets.
 
-        The first ledger is the ledger of the table of events. This ledger decides which offsets are gaps. The
-        other ledgers are the ledgers of the other tables. If a run was killed, another table may have rows of
-        a batch whose events have not landed. So if a range in another ledger begins inside a gap, the gap is
+        The first item of ``ledgers`` is the ledger of the table of events, which determines the gaps. The
+        other items are the ledgers of the other tables. If a run was killed, another table may have rows of a
+        batch whose events have not landed. So if a range in another ledger begins inside a gap, the gap is
         divided at the beginning of this range, and a batch begins there.
         """
         events, *others = ledgers

@@ -14,7 +14,7 @@ from cloudevents_kafka.spark.pipeline.watching import Summary, ThresholdCrossed,
 
 
 class Run:
-    """A running pipeline; call `wait` until it returns true, then call `close`.
+    """A running pipeline: call `wait` until `wait` returns true, and then call `close`.
 
     `EventPipeline` creates and closes a run. The ``reader`` of a run reads records, and lands the records
     batch by batch. `wait` calls the method ``advance`` of the reader again and again. Each call of

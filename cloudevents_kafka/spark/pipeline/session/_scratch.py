@@ -1,8 +1,9 @@
 """`scratch_folder` creates the temporary folder of a local Spark.
 
-If a process is killed, its folder remains. The next process that starts a local Spark deletes this folder. To
-make this possible, each folder contains a locked file. The operating system unlocks this file when the
-process and its Java process have ended. So if the file is not locked, no running process uses the folder.
+If a process is killed, its folder remains. The next process that starts a local Spark deletes this folder.
+Each folder contains a locked file, which shows whether a process uses the folder. The operating system
+unlocks this file when the process and its Java process have ended. So if the file is not locked, no running
+process uses the folder.
 """
 
 from __future__ import annotations

@@ -143,8 +143,9 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 def _silence_py4j() -> Iterator[None]:
     """Drop log records of py4j and of `_QUERY_LOGGERS` in this block.
 
-    py4j logs tracebacks when Java dies. If the block raises an error, log records are dropped until this
-    process ends, because py4j's threads may log after the end of the block.
+    The log records are dropped because py4j logs tracebacks when Java dies. If the block raises an error, log
+    records are dropped until this Python process ends, because the threads of py4j may log after the end of
+    the block.
     """
     from pyspark.logger import PySparkLogger
 
@@ -245,9 +246,10 @@ def _stopping(gateway: Any) -> Iterator[None]:
 def _has_died(process: Any, error: Exception) -> bool:
     """Return whether an error was caused by the death of the Java process.
 
-    Almost any error can have this cause: py4j turns a broken connection into a `Py4JError`, an `OSError` or
-    an `EOFError`, and an empty answer into an `AttributeError` or a `TypeError`. The connection breaks before
-    the process has ended. If the process has to free much memory, it ends several seconds later.
+    If the Java process dies, py4j may raise almost any error. A broken connection becomes a `Py4JError`, an
+    `OSError` or an `EOFError`, and an empty answer becomes an `AttributeError` or a `TypeError`. The
+    connection breaks before the Java process has ended. If the Java process has to free much memory, it ends
+    several seconds after the connection breaks.
     """
     from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 
@@ -263,8 +265,7 @@ def _has_died(process: Any, error: Exception) -> bool:
 def is_launch_setting(name: str) -> bool:
     """Return whether a setting of Spark may be on Java's command line, which other users can read.
 
-    The command line contains only the settings that Java needs at its start, except settings that may be
-    secret.
+    The command line contains the settings that Java needs at its start, but no settings that may be secret.
     """
     return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
 

@@ -269,7 +269,7 @@ def _write_draft(final: Path, content: bytes) -> Path:
 
 
 def _move_if_absent(draft: Path, final: Path) -> bool:
-    """Return whether a file with the final name exists already; if not, rename the draft in one step."""
+    """Rename the draft in one step, unless the final name exists already; return whether the name existed."""
     try:
         os.link(draft, final)
     except FileExistsError:
@@ -309,8 +309,8 @@ def _explained(verb: str, url: str) -> Iterator[None]:
 class HadoopStore(Store):
     """A folder in any file system that Hadoop supports.
 
-    No kind of lock works in all these file systems. If a second pipeline writes to the folder, Spark detects
-    this with its checkpoint, and stops the second pipeline.
+    No kind of lock works in all file systems that Hadoop supports. Spark uses its checkpoint to detect a
+    second pipeline that writes to the folder, and stops this second pipeline.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:

@@ -43,9 +43,10 @@ _RULE: Final = (
 def record_date() -> str:
     """Return SQL for the UTC date of a record, in the years 1970 to 9999.
 
-    Readers of tables do not accept other years, so other dates are replaced by the first or the last day of
-    these years. A record may have no timestamp, or a timestamp in a unit other than milliseconds, because
-    Kafka does not check timestamps. The result does not depend on the session's time zone.
+    Readers of tables do not accept other years. So an earlier date is replaced by the first day of 1970, and
+    a later date by the last day of 9999. A record may have no timestamp, or a timestamp in a unit other than
+    milliseconds, because Kafka does not check timestamps. The result does not depend on the session's time
+    zone.
     """
     date = "date_from_unix_date(CAST(floor(unix_seconds(`timestamp`) / 86400) AS INT))"
     return f"least(greatest({date}, DATE'1970-01-01'), DATE'9999-12-31') AS `{RECORD_DATE}`"
@@ -61,7 +62,7 @@ def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
 
 
 def table_of(type_: str, routes: Mapping[str, str]) -> str:
-    """Return SQL for the name of the table for events of a type. The first pattern that matches decides."""
+    """Return SQL for the name of the table for events of a type: the table of the first matching pattern."""
     cases = (f"WHEN {matches_sql(type_, pattern)} THEN {literal(table)}" for pattern, table in routes.items())
     return f"CASE {' '.join(cases)} ELSE {literal(EVENTS)} END"
 
@@ -81,7 +82,8 @@ def event_columns(
     removed from the record's headers. With ``lenient``, the column `TOLERATED` follows the columns of the
     event and of the record. With ``routes``, the first column is `TABLE`. ``by_java`` says whether the
     session has the Java functions. ``typed`` contains SQL for typed columns. A typed column replaces the
-    column with the same name. If there is no such column, the typed column follows the other columns.
+    column with the same name. If no column has the name of the typed column, the typed column follows the
+    other columns.
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 

@@ -146,7 +146,7 @@ class DeltaTable(_table.Table):
         return getattr(delta, name)(*known, *[scala_option(java)] * more)
 
     def _known(self) -> Any:
-        """Return the newest version that Spark has read or written in this process, as a Java object."""
+        """Return the newest table version that this process has read or written, as a Java object."""
         log = java_of(self._spark).org.apache.spark.sql.delta.DeltaLog
         return log.forTable(java_session(self._spark), self._location()).unsafeVolatileSnapshot()
 

@@ -1,13 +1,13 @@
-"""`DeltaHistory` stores the ledger of a Delta table in its history, if SQL statements commit the rows.
+"""`DeltaHistory` stores the ledger in the history of a Delta table, if SQL statements commit the rows.
 
 Each SQL statement can commit one transaction identifier of Delta. The version of this identifier counts the
 commits to the ledger. So if two programs have read the same ledger, only one of them can commit. The metadata
-of each such commit contains the new ledger. Because Delta removes old commits from the history, the ledger is
-also written to a property of the table before the next commit.
+of each commit to the ledger contains the new ledger. Because Delta removes old commits from the history, the
+ledger is also written to a property of the table before the next commit.
 
-There are two kinds of such tables: tables with the option ``upsert``, and tables that earlier versions of
-this package filled through Spark Connect. In tables of the second kind, `_delta` moves the ledger to
-transaction identifiers when the next batch lands.
+Two kinds of tables have their ledger in the history: tables with the option ``upsert``, and tables that
+earlier versions of this package filled through Spark Connect. If a table was filled through Spark Connect,
+`_delta` moves its ledger to transaction identifiers when the next batch lands.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a table and new rows get the same columns and fields, without changing any value.
+"""Changes a table and new rows so that both have the same columns and fields, without changing any value.
 
 If the table does not have a field of the rows, the field is added to the table. If the rows do not have a
 field of the table, the field is null in the new rows. If the type of a number is narrower in the rows than in
@@ -131,7 +131,7 @@ def type_sql(type_: DataType) -> str:
 
 
 def _children(type_: DataType) -> Mapping[str, DataType]:
-    """Return the types of the fields, elements, keys and values of a type, by their names in SQL."""
+    """Return the types inside a struct, array or map, by their names in SQL."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(type_, StructType):
@@ -144,7 +144,7 @@ def _children(type_: DataType) -> Mapping[str, DataType]:
 
 
 def _is_wider(wide: DataType, narrow: DataType) -> bool:
-    """Return whether the type ``wide`` can represent all numbers of the type ``narrow``, and more."""
+    """Return whether the type ``wide`` has all numbers of the type ``narrow``, and also other numbers."""
     from pyspark.sql.types import DecimalType
 
     if isinstance(wide, DecimalType) and isinstance(narrow, DecimalType):

@@ -288,7 +288,7 @@ def catalog_of(spark: SparkSession, name: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _path(location: str) -> str:
-    """Return a location, with all forms of file URLs changed to the same form."""
+    """Return a location; all forms of the URL of one local folder return the same text."""
     return re.sub(r"^file:/+", "/", location).rstrip("/")
 
 

@@ -49,7 +49,8 @@ def _open(spark: SparkSession, table_format: TableFormat, upsert: Upsert | None,
 def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
     """Return the name of a table next to the table ``name``: ``a.b.orders_quarantine`` for ``a.b.orders``.
 
-    The last part of the result is ``sibling``, in which the last part of ``name`` replaces ``{}``.
+    The last part of the new name is the text ``sibling``, with the last part of ``name`` in the place of
+    ``{}``.
     """
     *parents, last = name_parts(name)
     plain = re.compile(r"\w+", re.ASCII)

@@ -1,8 +1,8 @@
 """SQL that looks up numbers by the topic and the partition of a record.
 
 An SQL expression with a branch for each topic or partition would be a tree whose depth is the number of
-branches. The time in which Spark plans such a tree grows faster than the size of the tree, and a large tree
-overflows Spark's stack and heap. A single map would be slow, because Spark searches a map key by key. So the
+branches. Spark's time to plan this tree would grow faster than the size of the tree, and a large tree would
+overflow Spark's stack and heap. A single map would be slow, because Spark searches a map key by key. So the
 SQL contains one constant, which is an array of small maps. The hash of a topic's name determines the index of
 the map that contains the topic. The plan, the code that Spark compiles, and the time for a record do not
 depend on the number of topics.

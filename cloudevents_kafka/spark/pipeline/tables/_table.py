@@ -69,7 +69,7 @@ class Table(ABC):
     kind: str
     provider: TableFormat
     conflicts: str
-    """A regular expression that matches the text of an error if another commit was faster."""
+    """A regular expression for the error text of a commit that failed because another commit was faster."""
 
     partitions: tuple[str, ...] = (RECORD_DATE,)
     """The columns by which a newly created table is partitioned."""
@@ -151,9 +151,10 @@ class Table(ABC):
         """Return a property of the table, or None; do not use SHOW TBLPROPERTIES, which hides some values."""
 
     def _is_new(self) -> bool:
-        """Return whether the table is for rows with keys, and its keys may still be set.
+        """Return whether the table is for rows with keys, and the keys of the table may still be set.
 
-        A table has no keys, or those of a run that has landed nothing, if this run was killed.
+        The keys may still be set if the table has no rows, and no pipeline has committed to the table. If a
+        run is killed before its first commit, such a table may already have the keys of this run.
         """
         if DELETED not in self.columns() or not self.read().isEmpty():
             return False
@@ -292,7 +293,7 @@ class Table(ABC):
     def misfits(
         self, schema: DataSchema, *, rescue: bool
     ) -> tuple[DataType, dict[tuple[str, ...], DataType]]:
-        """Return the type of the column `VALUE`, and the types inside this type that do not match the schema.
+        """Return the type of the column `VALUE`, and the types in this column that do not match the schema.
 
         The second result maps the path of a field to the field's type in the table, if values of ``schema``
         cannot be stored with this type.

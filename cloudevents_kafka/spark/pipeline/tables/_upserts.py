@@ -1,12 +1,13 @@
 """Tables that have one row for each key: a commit runs MERGE and changes the ledger in one atomic step.
 
-Delta's MERGE reads one transaction identifier and the metadata of the commit from settings of the session,
-and commits them with the rows. So the ledger is in the history of the table, as `_delta_history` describes.
+Settings of the session contain one transaction identifier and the metadata of the commit. Delta's MERGE reads
+these settings, and commits the identifier and the metadata together with the rows. So the ledger is in the
+history of the table, as `_delta_history` describes.
 
 Iceberg stages the result of MERGE as a snapshot that no reader sees. Then the transaction that `_iceberg`
-describes replaces files of the table with the files of this snapshot. The transaction fails if rows have
-changed meanwhile. A MERGE changes a row only if the offset of the record is higher than the offset in the
-row. So a repeated MERGE changes nothing.
+describes replaces files of the table with the files of this snapshot. The transaction fails if rows of the
+table have changed since MERGE read the table. A MERGE changes a row only if the offset of the record is
+higher than the offset in the row. So if the same MERGE runs twice, the second MERGE changes nothing.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class _Offset(msgspec.Struct, frozen=True):
 class Answers:
     """Reads the fields of a client's answers directly, because the answers' classes are not Java beans.
 
-    Raises `PipelineFailed` if the answers do not have the expected fields. This is possible only with a
-    version of Kafka's client that is not part of any released Spark.
+    Raises `PipelineFailed` if the answers do not have the expected fields. Answers without these fields are
+    possible only with a version of Kafka's client that no release of Spark contains.
     """
 
     def __init__(self, jvm: Any) -> None:

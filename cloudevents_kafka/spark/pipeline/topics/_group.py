@@ -40,7 +40,7 @@ class GroupOffsets:
     def commit(self) -> None:
         """Commit new offsets, unless a commit was refused within the last minute.
 
-        This pause is necessary because a refusal may take seconds.
+        The pause of a minute is necessary because a refused commit may take seconds.
         """
         if self._admin is None or not self._ends or time.monotonic() < self._paused_until:
             return

@@ -19,11 +19,11 @@ _Starts = Mapping[str, Mapping[str, int]]
 
 
 def find_starts(start: str, landed: OffsetRanges, topics: TopicMonitor) -> str:
-    """Return Spark's ``startingOffsets``: for each partition, after the landed records, or else at ``start``.
+    """Return Spark's ``startingOffsets``: the end of a partition's landed records, by default ``start``.
 
     ``start`` is ``earliest``, ``latest``, or offsets as JSON. If a partition is missing in this JSON, it is
-    read from the earliest offset. Raises `PipelineFailed` if ``start`` names partitions or offsets that the
-    topics do not have.
+    read from the earliest offset. Raises `PipelineFailed` if ``start`` contains partitions or offsets that
+    the topics do not have.
     """
     has_landed = any(landed.values())
     if start in _SYMBOLS and not has_landed:
@@ -48,7 +48,7 @@ def _decoded(start: str) -> _Starts:
 
 
 def _check(named: _Starts, topics: TopicMonitor) -> None:
-    """Raise `PipelineFailed` if a start names partitions or offsets that the topics do not have."""
+    """Raise `PipelineFailed` if a start contains partitions or offsets that the topics do not have."""
     for topic, numbers in named.items():
         count = topics.partitions.get(topic)
         if topic not in topics.names:

@@ -1,10 +1,11 @@
 """`TopicMonitor` detects, with an admin client, topics that were deleted and created again.
 
-Offsets restart at 0 in such a topic, so the landed offsets belong to records of the deleted topic. A topic
-that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares the topics' ids
-with the ids in the manifests. The monitor also compares the end of each partition with the landed offsets of
-the partition. If the brokers do not report ids, the monitor compares only the ends. Without ids, the monitor
-detects that a topic was created again only while the new topic has fewer records than have landed.
+If a topic is created again, its offsets restart at 0, so the landed offsets belong to records of the deleted
+topic. A topic that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares the
+topics' ids with the ids in the manifests. The monitor also compares the end of each partition with the landed
+offsets of the partition. If the brokers do not report ids, the monitor compares only the ends. Without ids,
+the monitor detects a topic that was created again only while this topic has fewer records than have landed
+from the deleted topic.
 
 The pipeline checks the topics at its start. For each batch, the pipeline checks the topics twice: before it
 reads the batch, and before the batch lands. Kafka never uses an id for a second topic. So if both checks find
@@ -135,7 +136,7 @@ class TopicMonitor:
     def check_ids(self, ids: TopicIds, topics: Iterable[str]) -> None:
         """Raise `TopicChanged` if one of the topics does not exist, or if its id is not the id in ``ids``.
 
-        The topics may be topics that the pipeline no longer reads.
+        The pipeline need not read these topics any more.
         """
         for name, state in self._admin.describe(topics, {}, _TIMEOUT).items():
             self._check_id(name, state, ids.get(name))
@@ -152,7 +153,7 @@ class TopicMonitor:
             raise TopicChanged(f"no topic has a name that matches {pattern}: check it, or create a topic")
 
     def ends(self, topic: str, partitions: Iterable[str]) -> Mapping[str, int]:
-        """Return the end offsets of partitions; partitions without a reported end offset are left out."""
+        """Return the end offsets of those partitions for which the brokers report an end offset."""
         asked = {topic: dict.fromkeys(partitions, OffsetRange(0, 0))}
         state = self._admin.describe([topic], asked, _TIMEOUT)[topic]
         return {} if state is None else state.ends or {}

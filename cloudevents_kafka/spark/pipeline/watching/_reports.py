@@ -27,12 +27,12 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A batch that has landed: its counts, its duration, and how far it is from the ends of the topics.
 
     ``lags`` maps each partition, such as ``orders[0]``, to the number of offsets between the end of the batch
-    and the end of the partition that Spark saw last. ``behind`` is the sum of these numbers. ``behind``,
-    ``lags`` and ``seconds`` are None or empty if the pipeline was stopped before Spark reported the batch.
-    ``age`` is the age of the newest record, in seconds, at the time of the report. ``steps`` maps each step
-    to its duration in seconds. The steps are Spark's "plan", the "check" of the topics, "write" (which
-    includes reading), the "commit" of the tables, and Spark's "checkpoint". ``rows`` maps each table to the
-    number of rows in its committed files, if this number is known.
+    and the end of the partition that Spark saw last. ``behind`` is the sum of the numbers in ``lags``.
+    ``behind``, ``lags`` and ``seconds`` are None or empty if the pipeline was stopped before Spark reported
+    the batch. ``age`` is the age of the newest record, in seconds, at the time of the report. ``steps`` maps
+    each step to its duration in seconds. The steps are Spark's "plan", the "check" of the topics, "write"
+    (which includes reading), the "commit" of the tables, and Spark's "checkpoint". ``rows`` maps each table
+    to the number of rows in its committed files, if this number is known.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -140,13 +140,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     ``batches`` is the number of batches that this run has landed. If this run has finished a batch of an
     earlier run, ``recovered`` is the number of that batch; otherwise, ``recovered`` is None. ``complete``
     says whether the run has read all records; a run that was stopped is not complete. ``skipped`` counts the
-    offsets without a record, by topic, then by partition. Such offsets belong to transaction markers, or to
-    records that have expired, were compacted, or are part of aborted transactions. ``isolation_level`` is
-    ``read_uncommitted`` if the run also reads records of aborted transactions. ``tables`` maps the names in
-    ``counts.by_table``, and the name of the quarantine, to the names or URLs of the tables. If a threshold
-    has stopped topics, ``stopped`` maps each of these topics to the reason. For a run with the option
-    ``backfill``, ``backfill`` contains `GapCounts` by topic and partition. In JSON, the name of ``counts`` is
-    ``tally``.
+    offsets without a record, by topic, then by partition. An offset without a record belongs to a transaction
+    marker, or to a record that has expired, was compacted, or is part of an aborted transaction.
+    ``isolation_level`` is ``read_uncommitted`` if the run also reads records of aborted transactions.
+    ``tables`` maps the names in ``counts.by_table``, and the name of the quarantine, to the names or URLs of
+    the tables. If a threshold has stopped topics, ``stopped`` maps each of these topics to the reason. For a
+    run with the option ``backfill``, ``backfill`` contains `GapCounts` by topic and partition. In JSON, the
+    name of ``counts`` is ``tally``.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions

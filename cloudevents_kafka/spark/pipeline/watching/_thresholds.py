@@ -1,13 +1,13 @@
 """Thresholds of a pipeline: limits for a topic's lag, and for its share of records in the quarantine.
 
-These rules hold; ``tests/spark/pipeline/watching/test_thresholds.py`` tests these rules with random sequences
-of batches:
+Thresholds follow these rules, which ``tests/spark/pipeline/watching/test_thresholds.py`` tests with random
+sequences of batches:
 
 1. Each topic is checked separately, and each threshold is checked separately.
 2. The share of records in the quarantine is computed for the records in a window. A window of ``seconds``
    contains the batches that were reported in the last ``seconds`` seconds. A window of ``records`` contains
-   the newest batches: just enough batches to have at least ``records`` records together. If all batches
-   together have fewer records, the share is 0. Batches are counted in groups, each of which covers about one
+   the smallest number of newest batches that have at least ``records`` records together. If all batches
+   together have fewer records, the share is 0. Batches are counted in groups; each group covers about one
    hundredth of the window. So a window has few groups, and the records of a group leave the window together.
 3. A threshold fires if the value is above the threshold, and was not above the threshold at the previous
    check. So a threshold does not fire again while the value stays above the threshold.
