@@ -81,7 +81,7 @@ def test_damaged_checkpoint(lake: Lake, file: str) -> None:
             WrongCheckpoint, match=re.escape(f"/{named} is not as Spark wrote it: ")
         ) as raised:
             lake.start()
-        assert "Restore it, or" in str(raised.value)
+        assert "Restore the file, or" in str(raised.value)
     produce(lake.broker, lake.topic, 5)
     if good is None or file in {"metadata", "sources/0/0"}:
         path.unlink() if good is None else _replace(path, good)

@@ -154,7 +154,7 @@ class TestRefused:
     @pytest.mark.parametrize("before", ["by-time"], indirect=True)
     def test_dates_of_events(self, before: Before, tmp_path: Path, session: SparkSession) -> None:
         """Files by dates of events are renamed; a fresh folder begins at the offsets of the error."""
-        with pytest.raises(WrongCheckpoint, match="must be by record_date, got event_date") as error:
+        with pytest.raises(WrongCheckpoint, match="partitioned by record_date, got event_date") as error:
             before.run()
         assert before.offsets("parquet", "events") == [0, 1, 3, 4, 6]
         assert before.offsets("parquet", "quarantine") == [2, 5]

@@ -68,7 +68,7 @@ class ParquetFiles:
         return True
 
     def check(self, counts: notes.BatchCounts) -> dict[str, int]:
-        """Return the numbers of rows in the files; raise `CountMismatch` if these are not the counts."""
+        """Return the numbers of rows in files; raise `CountMismatch` if the numbers are not ``counts``."""
         found = {**dict.fromkeys(counts.rows, 0), **self._count()}
         counts.check_rows(found, lambda table: f"{self._folder}/{table}")
         return found
@@ -120,7 +120,7 @@ class ParquetTarget(Target):
             if found := two_cases(self._names[table]):
                 raise WrongTable(
                     f"the column {found[1]} must be written as in {self.table_name(table)}, which has "
-                    f"{found[0]}: most readers take the two for one. Use this name in the schema, or "
+                    f"{found[0]}: for most readers, these are the same name. Use the name in the table, or "
                     "choose another name"
                 )
 
@@ -200,8 +200,9 @@ class ParquetTarget(Target):
         }.items():
             if count and not self._store.exists(table):
                 raise notes.WrongCheckpoint(
-                    f"{self._store.url(table)} must have {count:,} rows that have landed, but it was removed "
-                    "or renamed. Restore it, or land afresh with a fresh folder and checkpoint"
+                    f"{self._store.url(table)} must have {count:,} rows that have landed, but the table "
+                    "was removed or renamed. Restore the table, or land into a fresh folder with a fresh "
+                    "checkpoint"
                 )
             for name in self._store.list_names(table):
                 column, equals, _ = name.partition("=")
@@ -213,9 +214,10 @@ class ParquetTarget(Target):
                         for topic, parts in self._landed.landed.items()
                     }
                     raise notes.WrongCheckpoint(
-                        f"the folders of {self._store.url(table)} must be by {RECORD_DATE}, got {column}. "
-                        "Land into a fresh folder from where this one ends, with the option start (--from) "
-                        f"{json.dumps(ends)}; for dates of events, see docs/how-to/each_batch.md"
+                        f"the folders of {self._store.url(table)} must be partitioned by {RECORD_DATE}, got "
+                        f"{column}. Land into a fresh folder from the end offsets of this folder, with the "
+                        f"option start (--from) {json.dumps(ends)}; for dates of events, see "
+                        "docs/how-to/each_batch.md"
                     )
 
     def _check_unused(self, files: Iterable[str], number: int) -> None:
@@ -233,9 +235,9 @@ class ParquetTarget(Target):
 
     def _no_manifest(self, path: str) -> notes.WrongCheckpoint:
         return notes.WrongCheckpoint(
-            f"{self._store.url(path)} is of a batch that has no manifest in {notes.BATCHES}: "
-            "its records would land twice. Restore the manifests, or use a fresh folder and checkpoint; or "
-            "adopt the files (--adopt): all records land next to them"
+            f"{self._store.url(path)} belongs to a batch that has no manifest in {notes.BATCHES}: "
+            "the records of this batch would land twice. Restore the manifests, or use a fresh folder and "
+            "checkpoint; or adopt the files (--adopt): all records land next to them"
         )
 
     def _rename(self, manifest: notes.BatchManifest) -> int | None:
@@ -256,8 +258,9 @@ class ParquetTarget(Target):
             more = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
             raise notes.WrongCheckpoint(
                 f"{self._store.url(missing[0])}{more} must exist, because batch {manifest.number} with "
-                f"{notes.format_ranges(manifest.offsets)} has landed, but they were removed, or staged in "
-                f"{manifest.staging}, which was removed. Restore them, or use a fresh folder and checkpoint"
+                f"{notes.format_ranges(manifest.offsets)} has landed, but the files were removed, or "
+                f"staged in {manifest.staging}, which was removed. Restore the files, or use a fresh folder "
+                "and checkpoint"
             )
         self._store.remove(manifest.staging)
         return manifest.number if staged else None

@@ -138,17 +138,18 @@ class TablesTarget(Target):
             if found != known:
                 state = "does not exist" if found is None else f"is another table, whose id is {found}"
                 raise WrongTable(
-                    f"the table {opened.name} must be the one with id {known}, in which the batches of "
-                    f"{self._landed.store.url('')} have landed, but it {state}. Restore it, or use its new "
-                    "name; or land afresh, with a fresh folder"
+                    f"the table {opened.name} must be the table with id {known}, in which the batches of "
+                    f"{self._landed.store.url('')} have landed, but it {state}. Restore the table, or use "
+                    "its new name; or land into a fresh folder"
                 )
         ledger, noted = self._open(notes.EVENTS).ledger(adopt=self._adopt), self._landed.noted
         ids = {topic: self._landed.topic_ids.get(topic, "") for topic in noted.topics}
         if absent := ledger.left(ids, noted.landed(ids)):
             raise WrongTable(
                 f"the table {self.table_name(notes.EVENTS)} must have {notes.format_ranges(absent)}, which "
-                "have landed in it: it was set back to an earlier version. Restore the newest version; or "
-                "land these offsets again with a fresh folder, which continues after the rows of the table"
+                "have landed in it: the table was set back to an earlier version. Restore the newest "
+                "version; or land these offsets again with a fresh folder, which continues after the "
+                "rows of the table"
             )
         return ledger
 
@@ -298,8 +299,8 @@ class TablesTarget(Target):
                 self._ledgers[table] = after
                 return
         raise WrongTable(
-            f"the table {opened.name} has had {_MOST_TRIES} commits of other pipelines while this one tried "
-            "to commit; start again when fewer pipelines write to it"
+            f"the table {opened.name} has had {_MOST_TRIES} commits of other pipelines while this pipeline "
+            "tried to commit; start again when fewer pipelines write to it"
         )
 
     def _check_compared(self, before: notes.Ledger) -> None:
@@ -308,7 +309,7 @@ class TablesTarget(Target):
             raise WrongTable(
                 f"only one pipeline must use the table {self.table_name(notes.EVENTS)}, but another pipeline "
                 "has committed rows after this batch was compared with the table; no record of the batch has "
-                "landed there. Start again, and run one pipeline at a time"
+                "landed in the table. Start again, and run one pipeline at a time"
             )
 
     def _left(self, table: str) -> notes.OffsetRanges:

@@ -157,11 +157,12 @@ class Checkpoint:
         folder, _, name = path.rpartition("/")
         if folder in {_OFFSETS, _COMMITS} and name.isdecimal():
             advice = (
-                f"Restore it, or remove the files {name} and higher in {_OFFSETS} and {_COMMITS}, with their "
-                ".crc files: Spark plans these batches again, and records that have landed do not land twice"
+                f"Restore the file, or remove the files {name} and higher in {_OFFSETS} and {_COMMITS}, with "
+                "their .crc files: Spark plans these batches again, and records that have landed do not land "
+                "twice"
             )
         else:
-            advice = "Restore it, or land into a fresh folder with a fresh checkpoint"
+            advice = "Restore the file, or land into a fresh folder with a fresh checkpoint"
         return WrongCheckpoint(f"{self._store.url(path)} is not as Spark wrote it: {problem}. {advice}")
 
 

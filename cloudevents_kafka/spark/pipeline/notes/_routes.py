@@ -61,8 +61,8 @@ def check_routes(routes: Mapping[str, str], table: str | None) -> None:
     for name in names:
         if name.casefold() in seen:
             raise ValueError(
-                "tables must have names that differ in more than case from the names of all other tables, "
-                f"got {name!r} next to {seen[name.casefold()]!r}: choose another name"
+                "tables must have names that differ from the names of all other tables, even if case is "
+                f"ignored, got {name!r} next to {seen[name.casefold()]!r}: choose another name"
             )
         seen[name.casefold()] = name
 

@@ -57,7 +57,8 @@ class BackfillRange(msgspec.Struct, frozen=True):
             raise ValueError(f"{_GRAMMAR}{text!r}")
         if begin.is_after(end):
             raise ValueError(
-                f"backfill must be FROM..TO, and FROM must not be after TO, got {text!r}; exchange them"
+                f"backfill must be FROM..TO, and FROM must not be after TO, got {text!r}; exchange "
+                "FROM and TO"
             )
         return cls((begin, end))
 
@@ -68,8 +69,8 @@ class BackfillRange(msgspec.Struct, frozen=True):
             wrong = [number for number in numbers if not (_NUMBER.fullmatch(number) and int(number) < count)]
             if wrong or not count:
                 raise PipelineFailed(
-                    f"backfill must have topics that are read, and partitions below their number, "
-                    f"got {topic}[{', '.join(wrong)}] of {count}; correct it, and start again",
+                    f"backfill must have topics that are read, and partitions that these topics have, got "
+                    f"{topic}[{', '.join(wrong)}] of {count} partitions; correct the range, and start again",
                     final=True,
                 )
 

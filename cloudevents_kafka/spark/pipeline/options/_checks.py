@@ -58,9 +58,7 @@ def check_names(name: str, topics: Iterable[str]) -> None:  # noqa: ARG001  # th
         for topic in topics:
             check_topic(topic)
     except ValueError as error:
-        raise ValueError(
-            f"{error}; topics by a regular expression are topic_pattern (--topic-pattern)"
-        ) from None
+        raise ValueError(f"{error}; for a regular expression, use topic_pattern (--topic-pattern)") from None
 
 
 def check_pattern(name: str, pattern: str) -> None:

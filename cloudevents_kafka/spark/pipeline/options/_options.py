@@ -309,7 +309,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     def _check_topics(self) -> None:
         if self.topic_pattern is None and not (self.topics and all(self.topics)):
-            raise ValueError(f"topics must have at least one name, and no empty one, got {self.topics!r}")
+            raise ValueError(f"topics must have at least one name, and no empty name, got {self.topics!r}")
         if self.topic_pattern is not None and self.topics:
             raise ValueError(
                 f"topics must be empty with topic_pattern, got {self.topics!r} and {self.topic_pattern!r}"
@@ -333,7 +333,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         if self.schema_registry is not None:
             if not self.schemas:
                 raise ValueError(
-                    "schema_registry must be None without schemas: framed data is converted to them"
+                    "schema_registry must be None without schemas: framed data is converted to these schemas"
                 )
             found = {name: each for name, each in self.schemas.items() if isinstance(each, DataSchema)}
             SchemaFetcher(self.schema_registry, found)  # the constructor checks both

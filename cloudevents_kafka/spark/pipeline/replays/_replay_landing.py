@@ -130,9 +130,9 @@ class ParquetReplay:
             for column, equals, _ in (name.partition("=") for name in self._store.list_names(table)):
                 if equals and column != RECORD_DATE:
                     raise WrongTable(
-                        f"the folders of {self._store.url(table)} must be by {RECORD_DATE}, got {column}, so "
-                        "a replay cannot add files to them. Read the quarantine with decode_events, and "
-                        "write the records that are events now with your own program"
+                        f"the folders of {self._store.url(table)} must be partitioned by {RECORD_DATE}, got "
+                        f"{column}, so a replay cannot add files to them. Read the quarantine with "
+                        "decode_events, and write the records that are events now with your own program"
                     )
         return last + 1
 

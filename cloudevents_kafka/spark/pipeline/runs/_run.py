@@ -63,7 +63,8 @@ class Run:
             if crossing.threshold.action == "end" or (crossing.topic in stopped and left is None):
                 self.stop()
                 raise ThresholdCrossed(
-                    f"{crossing}; what was read has landed, the next start continues after it"
+                    f"{crossing}; the records that were read have landed, and the next start continues after "
+                    "these records"
                 )
         for topic, reason in stopped.items():
             self._watch.stop(topic, reason)

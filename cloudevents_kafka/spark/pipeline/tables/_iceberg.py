@@ -199,7 +199,9 @@ class IcebergTable(_table.Table):
             if snapshot.summary().get(name) == token:
                 current = table.currentSnapshot()
                 if current is not None and current.snapshotId() == snapshot.snapshotId():
-                    raise WrongTable(f"the table {self.name} must stage its snapshots, but has published one")
+                    raise WrongTable(
+                        f"the table {self.name} must stage its snapshots, but has published a snapshot"
+                    )
                 return snapshot
         raise WrongTable(f"the table {self.name} must have the snapshot that was staged, but it is missing")
 

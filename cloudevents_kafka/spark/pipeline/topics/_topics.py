@@ -178,7 +178,7 @@ class TopicMonitor:
             raise TopicChanged(f"topic {name} does not exist: check its name, or create it first")
         if state is None:
             raise TopicChanged(
-                f"topic {name} does not exist any more: the one with id {known_id}, whose records are in "
+                f"topic {name} does not exist any more: the topic with id {known_id}, whose records are in "
                 f"{self._folder}, was deleted. If the topic is created again, it is another topic. To "
                 "continue without the topic, leave it out of the topics, and forget it "
                 f"(--forget-topic {name})"

@@ -65,7 +65,7 @@ class Metrics:
         except OSError as error:
             raise PipelineFailed(
                 "metrics_file must be a file that can be written, and metrics_port a free port of this "
-                f"machine, got {file} and {port}: {error}; choose others (0 is any free port)",
+                f"machine, got {file} and {port}: {error}; choose another file or port (0 is any free port)",
                 final=True,
             ) from error
 

@@ -330,7 +330,7 @@ def test_manifests_removed(tmp_path: Path, left: int) -> None:
     words = (
         rf"batch-0000000{left}-.* has no manifest"
         if left
-        else "record_date=1 is of a batch that has no manifest"
+        else "record_date=1 belongs to a batch that has no manifest"
     )
     with pytest.raises(WrongCheckpoint, match=words):
         recover_and_land(landing.store, left)
@@ -571,5 +571,7 @@ def test_folders_by_another_date(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     land_plan(ParquetParts(store), plan_of(0), count)
     (tmp_path / "events" / "event_date=2026-05-01").mkdir(parents=True)
-    with pytest.raises(WrongCheckpoint, match=r"must be by record_date, got event_date\. Land into a fresh"):
+    with pytest.raises(
+        WrongCheckpoint, match=r"partitioned by record_date, got event_date\. Land into a fresh"
+    ):
         ParquetParts(store).recover()

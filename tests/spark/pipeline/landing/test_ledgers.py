@@ -118,7 +118,7 @@ def test_a_dropped_table(target: Target) -> None:
     produce(target.lake.broker, target.lake.topic, 6)
     target.run()
     target.lake.spark.sql(f"DROP TABLE {target.name}")
-    with pytest.raises(WrongTable, match=r"must be the one with id .*, but it does not exist"):
+    with pytest.raises(WrongTable, match=r"must be the table with id .*, but it does not exist"):
         target.run()
     target.run("b")
     with pytest.raises(WrongTable, match="is another table"):

@@ -378,7 +378,7 @@ def test_a_table_of_a_catalog(lake: Lake) -> None:
     send(lake)
     try:
         lake.run(to="delta", table=name)
-        with pytest.raises(WrongTable, match=r"but it does not exist. Restore it, or use its new name"):
+        with pytest.raises(WrongTable, match=r"but it does not exist. Restore the table, or use its"):
             replay(lake)
         summary = replay(lake, table=name, lenient=True)
         assert summary.outcomes_table == f"{name}_quarantine_replays"

@@ -201,7 +201,8 @@ def test_topic_deleted(lake: Lake) -> None:
     lake.run()
     before = lake.ids()[lake.topic]
     delete_topic(lake.broker.bootstrap_servers, lake.topic)
-    with pytest.raises(TopicChanged, match=f"{lake.topic} does not exist any more: the one with id {before}"):
+    gone = f"{lake.topic} does not exist any more: the topic with id {before}"
+    with pytest.raises(TopicChanged, match=gone):
         until_refused(lake)
 
 

@@ -114,7 +114,7 @@ def test_ids_of_an_unfinished_batch() -> None:
     topics.check_ids({"t": "A", "v": "C"}, ("t", "u"))
     with pytest.raises(TopicChanged, match=r"u was deleted and created again: its id is B, .* with id A"):
         topics.check_ids({"u": "A"}, ("t", "u"))
-    with pytest.raises(TopicChanged, match="v does not exist any more: the one with id C"):
+    with pytest.raises(TopicChanged, match="v does not exist any more: the topic with id C"):
         topics.check_ids({"v": "C"}, ("v",))
     assert [topics.exists(topic) for topic in states] == [True, True, False]
 
@@ -129,7 +129,7 @@ def test_same_topics() -> None:
     ("now", "words"),
     [
         (TopicState("B", {"0": 99, "1": 99}), "t was deleted and created again: its id is B, .* with id A"),
-        (None, "t does not exist any more: the one with id A"),
+        (None, "t does not exist any more: the topic with id A"),
         (TopicState("A", {"0": 9, "1": 99}), r"t\[0\] ends at offset 9, but all offsets before 10"),
         (TopicState("A", {"0": 99}), r"t\[1\] ends at offset 0, but all offsets before 7"),
         (TopicState(None, {"0": 9, "1": 99}), r"t\[0\] ends at offset 9"),
