@@ -45,8 +45,8 @@ def tolerated_schema() -> ArrayType:
 
     Each deviation contains three texts: the name of the attribute or header, the rule, and the clause of the
     rule. If the event does not contain the value of the attribute or header, the deviation contains this
-    value. The value is a text in ``value``, or bytes in ``value_bytes`` if it is not UTF-8. If the event
-    contains the value, both fields are null.
+    value. The value is a text in ``value``, or bytes in ``value_bytes`` if the value is not UTF-8. If the
+    event contains the value, ``value`` and ``value_bytes`` are null.
     """
     texts = [StructField(name, StringType()) for name in ("attribute", "rule", "clause", "value")]
     return ArrayType(StructType([*texts, StructField("value_bytes", BinaryType())]))

@@ -107,7 +107,7 @@ def check_json(
     The payload is in the charset of its content type.
 
     With ``rescue``, the member `RESCUED` contains the members that do not fit, and the members that the shape
-    does not have. The value of `RESCUED` is one JSON text, whose names are the JSON pointers of these
+    does not have. The value of `RESCUED` is one JSON text, whose names are the JSON pointers of the rescued
     members.
     """
     rescued: dict[str, Any] | None = {} if rescue else None

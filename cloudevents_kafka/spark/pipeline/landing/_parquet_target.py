@@ -68,7 +68,10 @@ class ParquetFiles:
         return True
 
     def check(self, counts: notes.BatchCounts) -> dict[str, int]:
-        """Return the numbers of rows in files; raise `CountMismatch` if the numbers are not ``counts``."""
+        """Return the numbers of rows in the files, after a check against ``counts``.
+
+        Raises `CountMismatch` if a number of rows differs from its count.
+        """
         found = {**dict.fromkeys(counts.rows, 0), **self._count()}
         counts.check_rows(found, lambda table: f"{self._folder}/{table}")
         return found

@@ -191,7 +191,7 @@ class TablesTarget(Target):
         return None if batch.routes or self._compare is not None else self.append
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
-        """Return a context manager that yields the part of a batch that must land."""
+        """Return a context manager that yields those rows of a batch that must land."""
         if self._compare is None:
             return super().compare(batch)
         table = self._open(notes.EVENTS)

@@ -2,8 +2,8 @@
 
 For each batch, `BatchLander` first calls the methods `start` and `appends` of the target. If `appends`
 returns a function, this function receives rows while Spark computes them. If `appends` returns None, Spark
-stores all rows of the batch, the method `compare` yields the part that must land, and the method `take`
-receives this part. Then `BatchLander` calls `commit`. After the manifest of the batch is created,
+stores all rows of the batch. The method `compare` then yields the rows that must land, and the method `take`
+receives these rows. Then `BatchLander` calls `commit`. After the manifest of the batch is created,
 `BatchLander` calls `finish`.
 """
 
@@ -63,7 +63,7 @@ class Target(ABC):
         return None
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
-        """Return a context manager that yields the part of a batch that must land.
+        """Return a context manager that yields those rows of a batch that must land.
 
         This method is called only for batches whose rows are passed to the method `take`.
         """

@@ -162,7 +162,7 @@ class Manifests:
         self._store.replace(_file(_NAMES[type(note)]), _encode(note))
 
     def add(self, manifest: BatchManifest) -> None:
-        """Create the manifest of a batch; if there are more than `_FILES_KEPT`, remove the oldest."""
+        """Create the manifest of a batch; if there are over `_FILES_KEPT` manifests, remove the oldest."""
         path = _file(f"{manifest.number:08d}")
         try:
             self._store.create(path, _encode(manifest))

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 from cloudevents_kafka.spark._patterns import literal
 
 DELETED: Final = "deleted"
-"""The name of a table's column that says whether a row was deleted."""
+"""The name of the column that says whether the row of a key was deleted."""
 
 # The names that are columns of a table; "key" is the key of the Kafka record. Any other name is the name of
 # an extension.

@@ -86,7 +86,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``deduplicate`` is a span of time, such as "1h" or "7 days". An event does not land if an earlier record
     in its batch has the same source and id. An event also does not land if a row in the table has the same
     source and id, and a timestamp that differs by at most this span. The summary counts the events that do
-    not land for one of these reasons as ``duplicates``.
+    not land because of ``deduplicate``, as ``duplicates``.
 
     With ``upsert``, the table has one row for each key. ``upsert`` defines the key of a row: "key" is the key
     of the Kafka record, and all other values are attributes, such as "subject". Each row contains the last
@@ -100,9 +100,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     start with such tables.
 
     With ``allow_data_loss``, the pipeline continues if records have expired before they were read. Without
-    ``allow_data_loss``, the pipeline fails in this case. ``forget_topics`` lists topics that earlier runs
-    have read and that ``topics`` no longer contains, such as deleted topics. The pipeline does not read the
-    remaining records of these topics, and continues with all other topics.
+    ``allow_data_loss``, the pipeline fails if records have expired before they were read. ``forget_topics``
+    lists topics that earlier runs have read and that ``topics`` no longer contains, such as deleted topics.
+    The pipeline does not read the remaining records of these topics, and continues with all other topics.
 
     ``metrics_file`` is a file to which the pipeline appends one line of JSON for each batch, with the metrics
     of the batch. After a minute without a batch, the pipeline appends a line with the lags. If the name of

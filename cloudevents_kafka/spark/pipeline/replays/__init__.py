@@ -9,9 +9,9 @@ The replays of a folder are numbered 1, 2, …, and these five rules hold:
 3. In each table, one commit adds the staged rows of replay n. After this commit, the ledger of the table
    counts n replays. The commit succeeds only if the ledger of the table counts fewer than n replays before
    the commit. In the table of events, the ledger must count exactly n - 1 replays before the commit. The
-   first commits are to the tables for some types of events. The next commit is to the table of events, and
-   the last commit is to the table of outcomes. Parquet files have no ledger. For Parquet, the file of the
-   replay lists the staged files, and each staged file is renamed once.
+   separate tables for some types of events receive the first commits. The table of events receives the next
+   commit, and the table of outcomes receives the last commit. Parquet files have no ledger. For Parquet, the
+   file of replay n lists the staged files, and each staged file is renamed once.
 4. A replay chooses only records whose batch has landed. A replay skips records that have landed in an earlier
    replay; the table of outcomes lists these records.
 5. If a run is killed, its replay may be decided although no Delta or Iceberg table has rows of this replay. A

@@ -7,13 +7,13 @@ backfills can run at the same time.
 A backfill reads the gaps in the ledger of the table of events, up to the next offset that the pipeline of the
 folder would read. A batch of a backfill lands in the same way as a batch of the pipeline: one conditional
 commit adds the rows and changes the ledger. The ledger stores the offsets of a backfill under the id of this
-pipeline, so adjacent ranges of the pipeline and of backfills are joined. If a backfill is killed, other
-tables may have rows of a batch whose events have not landed. The next backfill first finishes this batch,
-with the offsets and settings that the file in ``_backfill`` contains. If this file is missing, the next
-backfill begins a new batch at the same offset. So each record lands once, even if a backfill is killed at any
-step. If two backfills with the same settings run at the same time, each record still lands only once. A
-backfill of Parquet files locks the folder of the pipeline. The numbers of the backfill's manifests follow the
-number of the pipeline's last manifest.
+pipeline, so adjacent ranges of the pipeline and of backfills are joined. If a backfill is killed before the
+commit to the table of events, other tables may already have rows of the batch. The next backfill first
+finishes this batch, with the offsets and settings that the file in ``_backfill`` contains. If this file is
+missing, the next backfill begins a new batch at the same offset. So each record lands once, even if a
+backfill is killed at any step. If two backfills with the same settings run at the same time, each record
+still lands only once. A backfill of Parquet files locks the folder of the pipeline. The numbers of the
+backfill's manifests follow the number of the pipeline's last manifest.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Backfill:
         return recovered
 
     def _unfinished(self, begun: notes.BegunBatch) -> Iterator[notes.BegunBatch]:
-        """Yield the parts of a batch whose events have not landed.
+        """Yield those parts of a batch that have not landed in the table of events.
 
         If two backfills run at the same time, each table may already contain some parts of the batch.
         """

@@ -60,7 +60,7 @@ class Stream:
     """A streaming query.
 
     If the query first repeats a batch that an earlier query had planned, the query may end after this batch.
-    If the query ends in this way, the stream starts another query, which continues.
+    If the query ends after the repeated batch, the stream starts another query, which continues.
     """
 
     pause = 0.2
@@ -97,7 +97,7 @@ class Stream:
     def _recover(self) -> int | None:
         """Check the folder, the checkpoint and the topics, and finish an unfinished batch of an earlier run.
 
-        Return the number of this batch, or None.
+        Return the number of the finished batch, or None if no batch was unfinished.
         """
         options, landing, lander = self._options, self._landing, self._lander
         recovered = lander.recover()

@@ -17,10 +17,10 @@ _COMMIT_SECONDS: Final = 300.0
 def commit_lock(location: str) -> Iterator[None]:
     """Lock a table in a local folder for a commit, and yield; for any other table, only yield.
 
-    In this block, no other process of this machine commits to the table. The lock is necessary because Delta
-    and Iceberg first check whether a version exists, and then rename a file. On a local disk, these are two
-    separate steps, so two commits of the same version could both succeed. Raises `FolderFailed` if another
-    process has not ended its commit after 5 minutes; such a process may be frozen.
+    While this block runs, no other process of this machine commits to the table. The lock is necessary
+    because Delta and Iceberg first check whether a version exists, and then rename a file. On a local disk,
+    these are two separate steps, so two commits of the same version could both succeed. Raises `FolderFailed`
+    if another process has not ended its commit after 5 minutes; such a process may be frozen.
     """
     local = local_path(location)
     if local is None or not local.is_dir():

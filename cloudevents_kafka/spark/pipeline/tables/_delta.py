@@ -2,11 +2,11 @@
 
 Each range in the ledger is stored as a transaction identifier. The version of this identifier is the end of
 the range. Another transaction identifier counts the commits to the ledger. Each version of the table contains
-the newest version of each identifier. This stays true after OPTIMIZE, VACUUM, a clean-up of Delta's log, and
-commits of other writers. Two commits conflict if both read and write the same identifier. If two commits
-conflict, the second commit fails, and the ledger is read again. `Table.stage` and `Table.commit` use Delta's
-Java classes. Spark's writers cannot be used, because they commit only one identifier, and do not report when
-Delta skips a commit.
+the newest version of each identifier. The newest version of each identifier survives OPTIMIZE, VACUUM, a
+clean-up of Delta's log, and commits of other writers. Two commits conflict if both read and write the same
+identifier. If two commits conflict, the second commit fails, and the ledger is read again. `Table.stage` and
+`Table.commit` use Delta's Java classes. Spark's writers cannot be used, because they commit only one
+identifier, and do not report when Delta skips a commit.
 """
 
 from __future__ import annotations

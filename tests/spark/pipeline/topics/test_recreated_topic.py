@@ -201,8 +201,9 @@ def test_topic_deleted(lake: Lake) -> None:
     lake.run()
     before = lake.ids()[lake.topic]
     delete_topic(lake.broker.bootstrap_servers, lake.topic)
-    gone = f"{lake.topic} does not exist any more: the topic with id {before}"
-    with pytest.raises(TopicChanged, match=gone):
+    with pytest.raises(
+        TopicChanged, match=f"{lake.topic} does not exist any more: the topic with id {before}"
+    ):
         until_refused(lake)
 
 
