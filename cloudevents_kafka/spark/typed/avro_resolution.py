@@ -3,8 +3,8 @@
 The rules are in Avro's specification, "Schema Resolution". Types are resolved by their encoding, and logical
 types do not change the encoding. So the bytes of a value are copied, with two exceptions. First, the
 specification promotes some types to other types. Second, both schemas may have a time or a decimal, but in
-different units. Then the value is converted if the conversion is exact; if it is not exact, the data does not
-fit. Data does not fit if one of its values cannot be resolved.
+different units. Then the value is converted if the conversion is exact; if the conversion is not exact, the
+data does not fit. Data does not fit if one of its values cannot be resolved.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class SchemaFetcher:
         self._known: dict[str, Writer] = {}
 
     def fetch(self, events: DataFrame) -> Writers:
-        """Return the registry's schemas whose names are in the data of decoded events.
+        """Return the registry's schemas whose names occur in decoded events.
 
         Raises `RegistryFailed` if the registry does not answer.
         """

@@ -1,4 +1,4 @@
-"""Framed payloads: payloads with the name of the schema with which they were written.
+"""Framed payloads: payloads that come with the name of their writer's schema.
 
 Serializers of a schema registry write framed payloads. A framed payload is read with the schema of this name,
 and converted to the reader's schema. If the payload cannot be read or converted, the payload does not fit,

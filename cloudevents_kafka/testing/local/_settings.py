@@ -72,7 +72,7 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct free ports; another program may use one of these ports before the caller does."""
+    """Return distinct free ports; another program may use one of these ports before the caller uses it."""
     # Random, so that brokers that start at once choose different ports.
     candidates = random.sample(_PORTS, len(_PORTS))
     ports = list(itertools.islice(filter(is_free, candidates), count))

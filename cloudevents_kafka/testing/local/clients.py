@@ -26,7 +26,10 @@ from cloudevents_kafka.testing.local._settings import as_texts
 
 
 def wait_until_ready(process: Process, bootstrap_servers: str, seconds: float) -> None:
-    """Wait until a broker is ready; raise `BrokerFailed` if the broker ends or takes over ``seconds``."""
+    """Wait until a broker is ready.
+
+    Raises `BrokerFailed` if the broker ends, or if the broker is not ready after ``seconds``.
+    """
     client = _admin_client(bootstrap_servers)
     process.wait_until(lambda: _is_ready(client), seconds)
 

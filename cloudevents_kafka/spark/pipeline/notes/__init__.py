@@ -1,4 +1,4 @@
-"""The files in which a pipeline stores the offsets of its batches, and which batches have landed."""
+"""The files in which a pipeline stores the offsets and the manifests of its batches."""
 
 from cloudevents_kafka.spark.pipeline.notes._checkpoint import (
     CHECKPOINT,

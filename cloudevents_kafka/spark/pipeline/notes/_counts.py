@@ -212,7 +212,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         return [table for table, number in self.by_table.items() if number]
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
-        """Return how many offsets without a record were added after the counts in ``earlier``.
+        """Return how many offsets without a record were added since the counts in ``earlier``.
 
         The result contains a number for each topic and partition.
         """

@@ -8,9 +8,9 @@ A backfill reads the gaps in the ledger of the table of events, up to the next o
 folder would read. A batch of a backfill lands in the same way as a batch of the pipeline: one conditional
 commit adds the rows and changes the ledger. The ledger stores the offsets of a backfill under the id of this
 pipeline, so adjacent ranges of the pipeline and of backfills are joined. If a backfill is killed before the
-commit to the table of events, other tables may already have rows of the batch. The next backfill first
-finishes this batch, with the offsets and settings that the file in ``_backfill`` contains. If this file is
-missing, the next backfill begins a new batch at the same offset. So each record lands once, even if a
+commit to the table of events, other tables may already have rows of the unfinished batch. The next backfill
+first finishes this batch, with the offsets and settings that the file in ``_backfill`` contains. If this file
+is missing, the next backfill begins a new batch at the same offset. So each record lands once, even if a
 backfill is killed at any step. If two backfills with the same settings run at the same time, each record
 still lands only once. A backfill of Parquet files locks the folder of the pipeline. The numbers of the
 backfill's manifests follow the number of the pipeline's last manifest.

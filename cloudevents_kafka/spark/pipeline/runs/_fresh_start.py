@@ -55,7 +55,7 @@ def clear_unused(landed: Landed, checkpoint: Checkpoint) -> None:
     """Remove a checkpoint that Spark must not continue.
 
     A checkpoint is removed in two cases. In the first case, the checkpoint contains no offsets, and no batch
-    of its query has landed: a run was killed before Spark planned a batch. In the second case,
+    of the checkpoint's query has landed: a run was killed before Spark planned a batch. In the second case,
     `Beginning.follows` is the id of the checkpoint's query: a run was killed before it had removed the
     checkpoint completely.
     """

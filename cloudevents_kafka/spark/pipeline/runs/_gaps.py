@@ -35,8 +35,8 @@ class Asked(NamedTuple):
 
         The first item of ``ledgers`` is the ledger of the table of events, which determines the gaps. The
         other items are the ledgers of the other tables. If a run was killed before the commit to the table of
-        events, another table may have rows of the batch. So if a range in another ledger begins inside a gap,
-        the gap is divided at the beginning of this range, and a batch begins there.
+        events, another table may have rows of the unfinished batch. So if a range in another ledger begins
+        inside a gap, the gap is divided at the beginning of this range, and a batch begins there.
         """
         events, *others = ledgers
         topic, partition, topic_id = self.topic, self.partition, ids.get(self.topic, "")

@@ -269,7 +269,7 @@ def _write_draft(final: Path, content: bytes) -> Path:
 
 
 def _move_if_absent(draft: Path, final: Path) -> bool:
-    """Rename the draft in one step, unless the final name exists already; return whether the name existed."""
+    """Rename the draft in one step, unless the final file exists; return whether the final file existed."""
     try:
         os.link(draft, final)
     except FileExistsError:

@@ -290,7 +290,7 @@ def catalog_of(spark: SparkSession, name: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _path(location: str) -> str:
-    """Return a location; all forms of the URL of one local folder return the same text."""
+    """Return a location in a form that is the same for all URLs of one local folder."""
     return re.sub(r"^file:/+", "/", location).rstrip("/")
 
 

@@ -154,7 +154,7 @@ class Table(ABC):
         """Return whether the table is for rows with keys, and the keys of the table may still be set.
 
         The keys may still be set if the table has no rows, and no pipeline has committed to the table. If a
-        run is killed before its first commit, such a table may already have the keys of this run.
+        run is killed before its first commit, the table may already have the keys of this run.
         """
         if DELETED not in self.columns() or not self.read().isEmpty():
             return False

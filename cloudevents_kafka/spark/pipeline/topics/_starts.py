@@ -19,7 +19,9 @@ _Starts = Mapping[str, Mapping[str, int]]
 
 
 def find_starts(start: str, landed: OffsetRanges, topics: TopicMonitor) -> str:
-    """Return Spark's ``startingOffsets``: the end of a partition's landed records, by default ``start``.
+    """Return Spark's ``startingOffsets``: each partition begins after its landed records.
+
+    A partition without landed records begins at ``start``.
 
     ``start`` is ``earliest``, ``latest``, or offsets as JSON. If a partition is missing in this JSON, it is
     read from the earliest offset. Raises `PipelineFailed` if ``start`` contains partitions or offsets that

@@ -6,7 +6,7 @@ sequences of batches:
 1. Each topic is checked separately, and each threshold is checked separately.
 2. The share of records in the quarantine is computed for the records in a window. A window of ``seconds``
    contains the batches that were reported in the last ``seconds`` seconds. A window of ``records`` contains
-   the smallest number of newest batches that have at least ``records`` records together. If all batches
+   only as many of the newest batches as are necessary to have at least ``records`` records. If all batches
    together have fewer records, the share is 0. Batches are counted in groups; each group covers about one
    hundredth of the window. So a window has few groups, and the records of a group leave the window together.
 3. A threshold fires if the value is above the threshold, and was not above the threshold at the previous
