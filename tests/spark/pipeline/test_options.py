@@ -25,7 +25,7 @@ GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"
         ({"start": "yesterday"}, "earliest, latest"),
         ({"start": "[]"}, "earliest, latest"),
         ({"kafka_options": {"subscribe": "x"}}, "sets subscribe itself"),
-        ({"topics": ("e9-.*",)}, r"got 'e9-\.\*'; topics by a regular expression are .*--topic-pattern"),
+        ({"topics": ("e9-.*",)}, r"got 'e9-\.\*'; for a regular expression, use .*--topic-pattern"),
         ({"topic_pattern": "e9-.*"}, "topics must be empty with topic_pattern"),
         ({"topics": (), "topic_pattern": "e9-("}, "topic_pattern must be a regular expression"),
         ({"to": "delta", "table": "a..b"}, "the name of a table must be"),

@@ -523,7 +523,7 @@ def test_damaged_checkpoint(tmp_path: Path, content: str, words: str) -> None:
     """A damaged file of the checkpoint is named in the error, with advice."""
     found = checkpoint(tmp_path, sources_0_0=content, metadata="", commits_0="", offsets_0=content)
     for look in (found.last_committed, lambda: found.plan(0)):
-        with pytest.raises(WrongCheckpoint, match=rf"0 is not as Spark wrote it: .*{words}.*Restore it"):
+        with pytest.raises(WrongCheckpoint, match=rf"0 is not as Spark wrote it: .*{words}.*Restore the"):
             look()
     with pytest.raises(WrongCheckpoint, match=r"offsets/1 is not as Spark wrote it: it is missing"):
         found.plan(2)

@@ -171,7 +171,7 @@ def test_staged_files_that_were_removed(lake: Lake, monkeypatch: pytest.MonkeyPa
     shutil.rmtree(lake.out / "_staging")
     produce(lake.broker, lake.topic, 5)
     with pytest.raises(
-        WrongCheckpoint, match=r"batch 0 with lake-\d+\[0\]@0 to 4 has landed, but they were removed"
+        WrongCheckpoint, match=r"batch 0 with lake-\d+\[0\]@0 to 4 has landed, but the files were removed"
     ):
         lake.run()
     assert lake.rows() == []
