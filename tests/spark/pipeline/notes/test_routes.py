@@ -44,7 +44,7 @@ PAID = "com.example.order.paid"
             )
         ],
         ({"tables": {PAID: "x" * 101}}, "at most 100"),
-        ({"tables": {PAID: "events"}}, "the names of all other tables, got 'events' next to 'events'"),
+        ({"tables": {PAID: "events"}}, "even if case is ignored, got 'events' next to 'events'"),
         ({"tables": {PAID: "Quarantine"}}, "got 'Quarantine' next to 'quarantine'"),
         ({"tables": {"a": "orders", "b": "Orders"}}, "got 'Orders' next to 'orders'"),
         ({"tables": {PAID: "all"}, "to": "delta", "table": "c.s.`all`"}, "got 'all' next to 'all'"),
