@@ -259,7 +259,7 @@ def _name_of(error: Any) -> str:
 
 def _advice_for(name: str) -> str:
     if name in {*_FENCED, "_STATE"}:  # a transaction that another process has ended
-        return "another process has the same transactional.id: start each with its own"
+        return "another process has the same transactional.id: use a unique id"
     if name == "_NOT_CONFIGURED":
         return "create the Producer with a transactional.id"
     return _START_AGAIN
