@@ -255,6 +255,6 @@ def test_framed_values(value: bytes | None, begin: int | None) -> None:
     """A frame is five bytes that begin with 0, or seventeen that begin with 1."""
     hint = framed_hint(value)
     assert (hint is not None) is (begin is not None)
-    assert hint is None or f" read value[{begin}:]," in hint
+    assert hint is None or f" read value[{begin}:] (" in hint
     if b"specversion" in (value or b""):
         assert (hint or "lenient=True") in error_of(Record(value=value)).reason or begin is None

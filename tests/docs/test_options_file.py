@@ -15,7 +15,7 @@ from tests.docs import pages
 SECTION = (pages.DOCS / "how-to" / "land_with_spark.md").read_text("utf-8")
 SECTION = SECTION.partition("\n## A file of options\n")[2].partition("\n## ")[0]
 BLOCKS = re.findall(r"^```(\w+)[^\n]*\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
-SOURCES = ("the command line", "the file of options", "`CE_KAFKA_…`", "`--config`", "`--profile`")
+SOURCES = ("the command line", "the options file", "`CE_KAFKA_…`", "`--config`", "`--profile`")
 """Where options and settings are; the first wins, as tests/cli/commands/test_pipeline_options.py shows."""
 
 
@@ -57,7 +57,7 @@ def test_the_other_file_is_checked_without_its_secrets() -> None:
 
 def test_who_wins_is_one_line() -> None:
     """The line has all sources, in the order of the settings' own page and of the test that proves it."""
-    line = re.search(r"^\* \*\*Who wins:\*\* (.+)$", SECTION, re.MULTILINE)
+    line = re.search(r"^\* \*\*Precedence[^:]*:\*\* (.+\n.+)$", SECTION, re.MULTILINE)
     assert line is not None
     places = [line[1].find(source) for source in SOURCES]
     assert places == sorted(places)

@@ -256,8 +256,8 @@ def test_redirects_end():
     [
         ("http://h/x", "from https to http"),
         ("HTTP://h/x", "from https to http"),
-        ("file:///x", "not one of http or https"),
-        ("data:,x", "not one of http or https"),
+        ("file:///x", "without http or https"),
+        ("data:,x", "without http or https"),
     ],
 )
 def test_https_stays_https(location, reason):

@@ -68,7 +68,7 @@ def test_names_of_headers_are_utf8(run, words, parameter):
     """The name of a header must be UTF-8, too."""
     result = run(*words_with(words, parameter, f"ce_{NOT_UTF8}=a"))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "it is not UTF-8" in result.stderr
+    assert "the text must be UTF-8" in result.stderr
 
 
 def test_bytes_are_any(run, tmp_path):
@@ -122,7 +122,7 @@ def test_settings_are_utf8(run, monkeypatch, command, name):
     more = ["-o", "x"] if command == "pipeline" else ["-b", "127.0.0.1:1"]
     result = run(command, "-t", "t", *more)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"{name} is not UTF-8" in result.stderr
+    assert f"{name} must be UTF-8" in result.stderr
     assert "hunter22" not in result.stderr
 
 

@@ -143,7 +143,7 @@ def test_offsets(connection):
 
 def test_refused(connection):
     """If the broker refuses a request, the connection is closed, and further calls raise."""
-    with pytest.raises(Disconnected, match=r"; Kafka 0\.7 does this if it refuses a request"):
+    with pytest.raises(Disconnected, match=r"; Kafka 0\.7 closes the connection if it refuses a"):
         connection.offsets("t7", 5, LATEST, 5)
     with pytest.raises(Disconnected, match="the connection is closed"):
         connection.fetch("t7", 0, 0, 10000)
