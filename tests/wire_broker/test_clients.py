@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
+import warnings
 from collections import Counter
 from itertools import product
 
@@ -19,8 +21,18 @@ from cloudevents_kafka.protocol.error_codes import ErrorCode
 from tests.support.wire import eventually, meanwhile
 from tests.support.wire_broker import RELEASES, Settings, WireBroker, faults
 
+# kafka-python leaves some of its sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 MODERN = ["0.10", "1.1", "3.9", "4.3"]
 COUNT = 40
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _last_sockets():
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()  # close the last sockets here, and not in a test of another module
 
 
 @pytest.fixture(autouse=True)
