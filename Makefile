@@ -78,11 +78,11 @@ report: $(INSTALLED)
 	    --report spec-conformance/report.md --records spec-conformance/records.json
 
 # Tests of the project's tools, of pages and of whole programs, a third of the time; `make test` runs them.
-TOOL_TESTS := tests/cli/terminal/test_streams.py tests/cli/test_terminal.py tests/conformance/test_command.py \
-    tests/conformance/test_dataset.py tests/conformance/test_report.py tests/conformance/test_results.py \
-    tests/primitives/redaction/test_linear.py tests/protocol/records/test_unpacked.py tests/docs tests/fuzz \
-    tests/test_distribution.py tests/test_function_calls.py tests/test_linear_work.py tests/test_page_facts.py \
-    tests/test_reading_differences.py tests/test_slow_path.py tests/test_threads.py tests/test_typing.py
+TOOL_TESTS := tests/cli/terminal/test_streams.py tests/cli/test_terminal.py tests/conformance tests/docs tests/fuzz \
+    tests/jvm tests/peers tests/primitives/redaction/test_linear.py tests/protocol/records/test_unpacked.py \
+    tests/test_distribution.py tests/test_function_calls.py tests/test_linear_work.py tests/test_load.py \
+    tests/test_mutants.py tests/test_page_facts.py tests/test_prose.py tests/test_reading_differences.py \
+    tests/test_release.py tests/test_slow_path.py tests/test_threads.py tests/test_typing.py tests/wire_broker
 
 # As many examples of each property as `make test` tries.
 check: $(CHECKED) lint-and-rewrite

@@ -50,6 +50,7 @@ def test_both_are_complete(distribution, built):
     assert sdist["CHANGELOG.md"] == (ROOT / "CHANGELOG.md").read_bytes()
 
 
+@pytest.mark.release
 def test_problems_are_found(distribution, built):
     """A missing file, a file of a machine, a stray one and other content are each reported."""
     sdist, wheel = distribution.sdist_files(built[0]), distribution.wheel_files(built[1])

@@ -19,6 +19,7 @@ def broker() -> Iterator[LocalBroker]:
         yield broker
 
 
+@pytest.mark.release
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.timeout(300)

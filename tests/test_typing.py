@@ -105,6 +105,7 @@ def test_wrong_calls_are_refused() -> None:
         assert {int(re.findall(r"refused\.py:(\d+)", error)[0]) for error in errors} == wrong, errors
 
 
+@pytest.mark.release
 def test_types_by_name_are_typed() -> None:
     """Data of a mapping of types is a union for pyright, and Any for mypy, which joins its values."""
     file = PROJECT / "types_by_name.py"

@@ -208,7 +208,8 @@ def test_a_group_without_rights(broker: LocalBroker, topic: str) -> None:
     assert set(seen) == {KafkaError.GROUP_AUTHORIZATION_FAILED}
 
 
-@pytest.mark.parametrize("silent", [False, pytest.param(True, marks=pytest.mark.release)])
+@pytest.mark.release
+@pytest.mark.parametrize("silent", [False, True])
 def test_a_run_ends_in_time_while_the_broker_is_away(
     broker: LocalBroker, topic: str, monkeypatch: pytest.MonkeyPatch, *, silent: bool
 ) -> None:

@@ -26,6 +26,7 @@ def test_the_table_has_areas_and_levels(run):
     assert "running" in done.stderr
 
 
+@pytest.mark.release
 def test_the_last_lines_explain_the_numbers(run):
     """The last lines say that a test may count in several rows, and levels share columns; cases add up."""
     done = run("clauses")
@@ -42,6 +43,7 @@ def test_the_last_lines_explain_the_numbers(run):
     assert number == sum(parts) == len(Dataset().clauses)
 
 
+@pytest.mark.release
 def test_clauses_that_were_not_run_stand_apart(run):
     """Without --results, clauses with tests only are not run; those that nothing can show are not shown."""
     text = run("clauses").stdout
@@ -72,11 +74,13 @@ def test_a_clause_in_detail(run):
     assert f"running {len(cases)} cases" in done.stderr
 
 
+@pytest.mark.release
 def test_a_clause_in_lower_case(run):
     """An id is found regardless of case."""
     assert run("clauses", "--clause", "k-07").stdout.startswith("K-07  derived")
 
 
+@pytest.mark.release
 def test_a_closed_pipe(run, monkeypatch):
     """A closed pipe, as with `head`, has its exit code and no message."""
 
@@ -297,6 +301,7 @@ def test_results_of_tests(run, tmp_path):
     assert done.stdout.endswith("1 clause: 1 FAILED (1 test).\n")
 
 
+@pytest.mark.release
 def test_cases_that_need_a_missing_package(run, monkeypatch):
     """Cases that need a missing package are not run; the message says what to install."""
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
@@ -344,6 +349,7 @@ def test_bad_usage(run, tmp_path, monkeypatch, arguments, message):
     assert "running" not in done.stderr
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("option", one_in(2, ["--report", "--records"]))
 def test_a_file_that_cannot_be_written_to(run, option):
     """A file that cannot be written is bad usage; the message has its name and the reason."""

@@ -294,6 +294,7 @@ def test_protocol_commands_without_a_token(provider, brokers, run, settings, wor
     assert "wrong-Xv9y" not in result.stderr
 
 
+@pytest.mark.release
 def test_protocol_commands_with_a_token_that_is_refused(provider, brokers, run, fetch):
     """The error says whether the command or the broker refuses, and what to check."""
     command = "sasl.oauthbearer.token.command"

@@ -122,6 +122,7 @@ def test_each_function_is_linear_for_all_texts(name):
         assert is_linear(TEXTS[name], unit, 1_000_000), unit
 
 
+@pytest.mark.release
 def test_a_quadratic_expression_is_found():
     """The measurement finds an expression whose work grows with the square of the text."""
     assert not is_linear(search(re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")), "a", 3 << 12)
