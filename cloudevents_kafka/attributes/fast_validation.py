@@ -6,6 +6,7 @@ rules that invalid attributes break. Valid names, and valid values that occur in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -48,7 +49,7 @@ def accept(  # a call by position is faster
 
 
 def are_valid_texts(  # a call by position is faster
-    attributes: dict[str, Any],
+    attributes: Mapping[str, Any],
     joined: str,
     valid_time: bool = False,  # noqa: FBT001, FBT002
     valid_type: bool = False,  # noqa: FBT001, FBT002
@@ -108,7 +109,7 @@ def is_scalar(name: str, value: Any) -> bool:
     return has_type(value, extension.type)
 
 
-def _may_be_empty(attributes: dict[str, Any]) -> bool:
+def _may_be_empty(attributes: Mapping[str, Any]) -> bool:
     """Return whether all empty texts belong to extensions whose values may be empty."""
     if "" not in attributes.values():
         return True

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections import Counter
+from enum import StrEnum
+from random import Random
 from typing import Any
 
 import pytest
@@ -19,7 +22,7 @@ from cloudevents_kafka import (
     NotAnEvent,
     from_record,
 )
-from cloudevents_kafka.sdk import v1
+from cloudevents_kafka.sdk import _writing, v1
 from cloudevents_kafka.sdk._installed import HAS_VERSION_2, exceptions, http, kafka, kafka_exceptions
 from tests.support import strategies as make
 from tests.support.cases import each
@@ -284,3 +287,45 @@ def test_pydantic_events() -> None:
         theirs = getattr(kafka, f"to_{mode}")(event)
         assert read(theirs, Model) == getattr(kafka, f"from_{mode}")(theirs, Model)
         assert read(theirs, Model)["extension-key"] == "x"
+
+
+class Text(StrEnum):
+    """A text of a subclass."""
+
+    VALUE = "text"
+
+
+VALUES = (
+    *("1", "/shop", "", " ", "a\nb", "a\x7f", "Bücher", "\ud800", "2026-01-01T00:00:00Z", "0.3"),
+    *("application/json", "application/cloudevents+json", "utf8 text", None, 5, True, b"k", Text.VALUE),
+)
+FITTING = {
+    "specversion": "1.0",
+    "time": TIME,
+    "datacontenttype": "a/b",
+    "dataschema": "a:b",
+    "sampledrate": 1,
+}
+NAMES = (*FITTING, "subject", "partitionkey", "id", "source", "type", "own", "otherName")
+MARSHALLERS = (lambda _: b"b", lambda _: "t", lambda _: None, lambda _: bytearray(b"a"), lambda _: 1 / 0)
+
+
+def test_the_short_way_of_writing_is_as_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random events, valid and invalid, have the same message, or the same error, on both ways."""
+    random, seen = Random(7), Counter[bool]()
+    for _ in range(2_000):
+        event = event_with([1])
+        for name in random.sample(NAMES, random.randrange(5)):
+            event[name] = random.choice(VALUES) if random.random() < 0.2 else FITTING.get(name, "text")
+        marshaller = random.choice(MARSHALLERS)
+        outcomes = []
+        for way in (_writing.text_headers, lambda _: None):
+            monkeypatch.setattr(v1, "text_headers", way)
+            try:
+                message = v1.to_binary(event, marshaller)
+                outcomes.append((list(message.headers.items()), message[1:], type(message.value)))
+            except Exception as error:  # noqa: BLE001
+                outcomes.append((type(error).__name__, str(error)))  # type: ignore[arg-type]
+        assert outcomes[0] == outcomes[1], event.get_attributes()
+        seen[_writing.text_headers(event.get_attributes()) is not None] += 1
+    assert min(seen.values()) > 400
