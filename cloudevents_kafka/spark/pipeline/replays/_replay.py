@@ -15,6 +15,7 @@ from msgspec.structs import asdict, replace
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import mask_settings
 from cloudevents_kafka.primitives.text_table import format_table
+from cloudevents_kafka.spark._java import clone_session
 from cloudevents_kafka.spark._sql import write_settings
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, WrongTable, failures_in_words
@@ -140,7 +141,8 @@ def replay_quarantine(
         formats.append("avro")
     with ExitStack() as stack:
         session = local_session(master=options.master, conf=options.conf, formats=formats, kafka=False)
-        spark = spark or stack.enter_context(session)
+        # The replay changes settings; those of the user's session stay.
+        spark = stack.enter_context(session) if spark is None else clone_session(spark)
         store = open_store(options.out, spark)
         if options.apply:
             locked = "" if _last_batch(store).to == "parquet" else REPLAYS_FOLDER

@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Producer
 
 from cloudevents_kafka import Record
+from cloudevents_kafka.spark import _sql
 from cloudevents_kafka.spark.pipeline import (
     EventPipeline,
     InUse,
@@ -23,6 +24,7 @@ from cloudevents_kafka.spark.pipeline import (
     replay_quarantine,
 )
 from cloudevents_kafka.spark.pipeline.landing import TablesTarget
+from cloudevents_kafka.spark.pipeline.replays import _replay
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, TablesReplay
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNotes
 from cloudevents_kafka.spark.pipeline.tables import table_by_name, table_in_folder
@@ -126,6 +128,23 @@ def test_what_is_an_event_now_lands_once(lake: Lake, to: str) -> None:
     assert len({row["run"] for row in outcomes}) == 2
     assert lake.run(to=to).batches == 0
     assert len(read(lake, to, "quarantine")) == 5
+
+
+@pytest.mark.release
+def test_the_session_of_the_user_keeps_its_settings(lake: Lake, to: str, monkeypatch: Any) -> None:
+    """Another session has the settings for writing, so other threads never see them."""
+    sessions = []
+
+    def write_settings(spark: Any) -> Any:
+        sessions.append(spark)
+        return _sql.write_settings(spark)
+
+    monkeypatch.setattr(_replay, "write_settings", write_settings)
+    send(lake)
+    lake.run(to=to)
+    assert replay(lake, lenient=True).tables == {"events": 2}
+    assert sessions
+    assert lake.spark not in sessions
 
 
 @pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
