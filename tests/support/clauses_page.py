@@ -27,8 +27,8 @@ _FILE_HEAD: Final = "# Sections of the clauses that errors cite, by `python -m t
 _HEAD: Final = """# Clauses
 
 A clause is one requirement of a specification. The id of a clause never changes. Each problem in an error
-names the broken clause and the section of the specification. Your code can count the broken clauses, or
-use them to decide what to do:
+names the broken clause and the section of the specification that contains the clause. Your code can count the
+broken clauses, or use the clauses to decide what to do:
 
 ```python
 from cloudevents_kafka import Event, InvalidEvent
@@ -42,10 +42,11 @@ except InvalidEvent as error:
     assert error.problems[0].section == "core: id"
 ```
 
-The letters in the id of a clause name a document. The letters N, R, T, E and S stand for the core
-specification, and the letters J, A, AC and P stand for the event formats. The letter K stands for the Kafka
-binding, and X stands for the documented extensions. `error.clauses` lists the clauses of an error, and the
-command line prints these clauses. In Spark, the column `error.clause` contains the clauses of an error.
+The letters in the id of a clause name the document that contains the clause. The letters N, R, T, E and S
+stand for the core specification, and the letters J, A, AC and P stand for the event formats. The letter K
+stands for the Kafka binding, and X stands for the documented extensions. `error.clauses` lists the clauses of
+an error, and the command line prints these clauses. In Spark, the column `error.clause` contains the clauses
+of an error.
 
 To check that this library meets a clause, run the test cases of the clause in a checkout of the project:
 
@@ -53,9 +54,10 @@ To check that this library meets a clause, run the test cases of the clause in a
 $ python spec-conformance clauses --clause K-07
 ```
 
-Without `--clause`, the command runs the test cases of all clauses. The command prints how many requirements
-pass in each area and level. If a requirement does not pass, the command prints the reason. Some test cases
-need the extra `protobuf`. Test cases that check signatures need the package `cryptography`.
+Without `--clause`, the command runs the test cases of all clauses. For each area (such as Attributes) and
+each level (such as MUST), the command prints how many requirements pass. If a requirement does not pass, the
+command prints the reason. Some test cases need the extra `protobuf`. Test cases that check signatures need
+the package `cryptography`.
 
 * [`clauses.toml`](../spec-conformance/clauses.toml) lists each requirement with its test cases and its
   tests in Python.
@@ -64,16 +66,16 @@ need the extra `protobuf`. Test cases that check signatures need the package `cr
   which are JSON files.
 
 `python -m tests.support.clauses_page` writes this page from `clauses.toml`. The same command writes the file
-from which errors read the names of sections."""
+`cloudevents_kafka/primitives/clauses.toml`, from which errors read the names of the sections."""
 
 
 def markdown() -> str:
     """Return the page in Markdown."""
     clauses, cited = _clauses(), cited_clauses()
     count = (
-        f"Errors can cite the {len(cited)} clauses in the tables below, of {len(clauses)} clauses in all. No "
-        "error cites the other clauses, because these clauses do not describe a record. Most of these other "
-        "clauses are requirements for converters."
+        f"Of all {len(clauses)} clauses, errors can cite the {len(cited)} clauses in the tables below. Errors "
+        "cite no other clauses, because the other clauses do not describe a record. Most of the clauses that "
+        "errors do not cite are requirements for converters."
     )
     return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
 
