@@ -73,9 +73,9 @@ def markdown() -> str:
     """Return the page in Markdown."""
     clauses, cited = _clauses(), cited_clauses()
     count = (
-        f"Of all {len(clauses)} clauses, errors can cite the {len(cited)} clauses in the tables below. Errors "
-        "cite no other clauses, because the other clauses do not describe a record. Most of the clauses that "
-        "errors do not cite are requirements for converters."
+        f"Of all {len(clauses)} clauses, errors can cite the {len(cited)} clauses in the tables below. "
+        "Errors cite no other clauses, because the other clauses do not describe a record. Most of the "
+        "clauses that errors do not cite are requirements for converters."
     )
     return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
 
