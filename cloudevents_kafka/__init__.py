@@ -9,11 +9,12 @@ module imports neither a Kafka client, nor asyncio, nor Spark. Read the package 
   events to records;
 * `registry`: functions that register event formats, codecs and extension types; `extensions`: functions for
   the documented extensions;
-* `sdk`: the functions of the official SDK, under their original names;
+* `sdk`: the functions of the official Python SDK for CloudEvents, under their original names;
 * `clients`: producers, consumers and services that wrap synchronous and asyncio Kafka clients, and observers
   for traces and metrics;
-* `protocol`: Kafka's protocol and a client; `testing`: a local Kafka broker and fake clients for tests;
-* `spark`: DataFrames and a pipeline; `cli`: the command-line program;
+* `protocol`: the messages of Kafka's protocol, and a pure-Python client; `testing`: a local Kafka broker, and
+  fake clients for tests;
+* `spark`: Spark DataFrames and a pipeline; `cli`: the command-line program;
 * `primitives`: small modules, such as a module that masks secrets; `jvm`: functions that find Java and
   download jars.
 """
@@ -121,12 +122,12 @@ _ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProcessor", "Async
 
 
 def __dir__() -> list[str]:
-    """Return the names of the module, including the names that are imported only when they are used."""
+    """Return the names that this module exports, even if their modules are not imported yet."""
     return sorted({*__all__, *globals()} - {"Any", "TYPE_CHECKING", "annotations"})
 
 
 def __getattr__(name: str) -> Any:
-    """Import a class for asyncio at its first use, because the import is slow, and return the class."""
+    """Import and return a class of the asyncio clients. The import is slow, so it waits for the first use."""
     if name in _ASYNCIO:
         from cloudevents_kafka.clients import aio
 

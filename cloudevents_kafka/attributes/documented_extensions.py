@@ -22,8 +22,8 @@ Attributes = Mapping[str, AttributeValue]
 class Rule(msgspec.Struct, frozen=True):
     """A rule for the value of an attribute; the rule may depend on other attributes of the same event.
 
-    ``check`` is called with the typed value and all attributes of the event, and returns whether the value
-    obeys the rule that ``text`` describes.
+    ``check`` is called with the typed value of the attribute and with all attributes of the event. It returns
+    whether the value obeys the rule that ``text`` describes.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Extension(msgspec.Struct, frozen=True):
-    """A known extension attribute: its type, its rules, and the other attributes that it needs."""
+    """A known extension attribute: its type, its rules, and the other attributes that must be present."""
 
     type: AttributeType
     rules: tuple[Rule, ...] = ()
@@ -40,7 +40,7 @@ class Extension(msgspec.Struct, frozen=True):
 
     @property
     def accepts_any_text(self) -> bool:
-        """Whether the value may be any text that is not empty."""
+        """Whether the extension attribute accepts any text that is not empty."""
         return self.type is AttributeType.STRING and not self.needs and set(self.rules) <= {NOT_EMPTY}
 
 
@@ -85,9 +85,9 @@ _BAM: Final = ("bamtxid", "bampid", "bamptxid", "bamptxsid")
 def _document(
     clause: str, required: tuple[str, ...], **attributes: tuple[AttributeType, *tuple[Rule, ...]]
 ) -> dict[str, Extension]:
-    """Return the attributes of one extension document.
+    """Return a dictionary of the extension attributes that one document of the specification defines.
 
-    An event with one of the returned attributes must also have all attributes in ``required``.
+    If an event has one of these attributes, it must also have all attributes that are named in ``required``.
     """
     return {
         name: Extension(type_, tuple(rules), tuple(needed for needed in required if needed != name), clause)

@@ -1,4 +1,4 @@
-"""Checks of extension attributes; each check is a function that is built once for its attribute."""
+"""Checks of extension attributes; each check is a function that this module builds once for an attribute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Strings (T-06).
 
 
 def check_of(name: str, extension: Extension) -> Check:
-    """Return the check of an extension attribute."""
+    """Return a function that checks whether an event's value of this extension attribute obeys all rules."""
     rules = (*(rule.check for rule in extension.rules), *map(_has, extension.needs))
     row = TYPES[extension.type]
     parser, is_valid, class_ = row.parse, row.accepts, row.python

@@ -1,6 +1,6 @@
 """The known extension attributes with their types and rules.
 
-The documented extensions are known from the start; `register_extension` adds further extensions. If an
+The documented extensions of CloudEvents are always known. `register_extension` adds further extensions. If an
 unknown extension is read from a header, its type is String.
 """
 
@@ -35,15 +35,16 @@ _DOCUMENTED_CHECKS: Final = {
 
 
 class ExtensionTable(msgspec.Struct, frozen=True):
-    """The known extensions at one moment; each registration creates a new table.
+    """All extensions that are known at one moment. Each registration of an extension creates a new table.
 
-    The validation of an event uses one table from start to end, because other threads may register extensions
-    at the same time. ``constrained`` contains the names of the extensions that have rules; ``checks`` maps
-    these names to checks. The table also caches names; a new table starts with empty caches. ``header_names``
-    maps the name of a header to the name of its attribute, or to None if the attribute has rules.
-    ``header_checks`` maps the name of a header to its attribute and the attribute's check, if the attribute
-    has rules. ``corrections`` maps the name of an attribute to a dictionary. Each dictionary in
-    ``corrections`` maps invalid texts of an attribute to their corrections.
+    The validation of an event uses the same table from start to end, because other threads may register
+    extensions at the same time. ``constrained`` contains the names of the extensions that have rules.
+    ``checks`` maps each of these names to the function that checks the extension. The table also caches the
+    names of headers and attributes. A new table starts with empty caches. ``header_names`` maps the name of a
+    header to the name of its attribute, or to None if the attribute has rules. ``header_checks`` contains
+    only headers whose attribute has rules. It maps the name of the header to the name of the attribute and
+    the function that checks the attribute. ``corrections`` maps the name of an attribute to a dictionary of
+    corrections. Such a dictionary maps an invalid text of the attribute to the correction of the text.
     """
 
     extensions: Mapping[str, Extension]
@@ -80,9 +81,9 @@ def register_extension(
     After the registration, ``event[name]`` has the registered type in events of every mode and format. An
     event is invalid if the value has a different type, if the function ``accepts`` returns false or raises an
     exception, or if one of the attributes in ``needs`` is missing. In error messages, the text ``rule``
-    describes the values that ``accepts`` allows. Registering a name again replaces the earlier registration
-    of the name. Raises `ValueError` if the name or a name in ``needs`` is invalid, and `TypeError` if an
-    argument has a wrong type.
+    describes the values that the function ``accepts`` allows. Registering a name again replaces the earlier
+    registration of the name. Raises `ValueError` if the name or a name in ``needs`` is invalid, and
+    `TypeError` if an argument has a wrong type.
 
     Examples:
         >>> from cloudevents_kafka import AttributeType, Event, InvalidEvent, register_extension
@@ -122,12 +123,12 @@ def _is_accepted(accepts: Callable[[Any], bool], value: AttributeValue, _: objec
 
 
 def registered() -> dict[str, Extension]:
-    """Return the extensions that users registered, as a dictionary by name."""
+    """Return the extensions that users registered, as a dictionary from names to extensions."""
     return dict(current.table.registered)
 
 
 def restore(extensions: Mapping[str, Extension]) -> None:
-    """Register exactly ``extensions``; remove all other extensions that users registered."""
+    """Replace all extensions that users registered by ``extensions``."""
     known = {**DOCUMENTED, **extensions}
     checks = {name: check for name, check in _DOCUMENTED_CHECKS.items() if name in known}
     checks |= {name: check_of(name, extension) for name, extension in extensions.items()}
@@ -173,9 +174,9 @@ def parse_value(name: str, value: AttributeValue, table: ExtensionTable | None =
 def parse_values(
     attributes: dict[str, AttributeValue], table: ExtensionTable | None = None
 ) -> dict[str, AttributeValue]:
-    """Return attributes in which typed values replace the texts of extensions that have rules.
+    """Return a copy of attributes in which typed values replace the texts of extensions that have rules.
 
-    If no attribute has rules, the same dictionary is returned.
+    If none of the attributes has rules, the dictionary ``attributes`` itself is returned.
     """
     table = table or current.table
     constrained = table.constrained & attributes.keys()

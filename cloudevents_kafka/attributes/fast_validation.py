@@ -1,7 +1,8 @@
 """A fast check that accepts only valid events.
 
-The function `accept` decides in one pass whether attributes obey all rules; the module `validation` finds the
-rules that invalid attributes break. Valid names, and valid values that occur in many events, are cached.
+The function `accept` decides in one pass over the attributes whether they obey all rules. The module
+`validation` finds the rules that invalid attributes break. Valid names, and valid values that occur in many
+events, are cached.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ def accept(  # a call by position is faster
     joined: str | None = None,
     valid_time: bool = False,  # noqa: FBT001, FBT002
 ) -> bool:
-    """Return whether attributes obey all rules; replace texts of Booleans, Integers and Binaries by values.
+    """Return whether attributes obey all rules; convert texts of Booleans, Integers and Binaries to values.
 
-    ``joined`` is the concatenation of all texts; it is empty if all texts are known to be valid Strings
-    (T-06). ``valid_time`` says whether ``time`` is known to be a valid timestamp. If the result is False,
-    `validation.validate` finds the problems.
+    ``joined`` is the concatenation of the texts of all attributes. An empty ``joined`` means that all these
+    texts are already known to be valid Strings (T-06). ``valid_time`` says whether ``time`` is known to be a
+    valid timestamp. If the result is False, `validation.validate` finds the problems.
     """
     if joined is None:
         joined = join_texts(attributes)
@@ -54,10 +55,11 @@ def are_valid_texts(  # a call by position is faster
     valid_time: bool = False,  # noqa: FBT001, FBT002
     valid_type: bool = False,  # noqa: FBT001, FBT002
 ) -> bool:
-    """Return whether attributes obey the rules of the core specification.
+    """Return whether the core attributes of an event obey the rules of the core specification.
 
-    The first three arguments are the same as in `accept`; ``valid_type`` says whether ``datacontenttype`` is
-    known to be a valid media type. The function `accept_names` checks names and extensions.
+    The arguments ``attributes``, ``joined`` and ``valid_time`` are the same as in `accept`. ``valid_type``
+    says whether ``datacontenttype`` is known to be a valid media type. The names and the extensions are
+    checked by the function `accept_names`, not by this function.
     """
     # JSON escapes all ASCII control characters (T-06) except DEL; an escape makes the text longer.
     if joined and not (
@@ -86,7 +88,7 @@ def are_valid_texts(  # a call by position is faster
 
 
 def join_texts(attributes: dict[str, Any]) -> str | None:
-    """Return the concatenation of all texts; return None if a value of another type breaks a rule."""
+    """Return the concatenated texts of all attributes, or None if a value of another type breaks a rule."""
     try:
         return "".join(attributes.values())
     except TypeError:
@@ -109,8 +111,8 @@ def is_scalar(name: str, value: Any) -> bool:
     return has_type(value, extension.type)
 
 
-def _may_be_empty(attributes: Mapping[str, Any]) -> bool:
-    """Return whether all empty texts belong to extensions whose values may be empty."""
+def _may_be_empty(attributes: dict[str, Any]) -> bool:
+    """Return whether each empty attribute is an extension that accepts an empty text."""
     if "" not in attributes.values():
         return True
     known = current.table.extensions
@@ -127,7 +129,7 @@ def _is_schema(text: str) -> bool:
 
 
 def accept_names(attributes: dict[str, Any], table: ExtensionTable) -> bool:
-    """Return whether names are valid and extensions obey their rules.
+    """Return whether the names of attributes are valid and the extensions obey their rules.
 
     Names of attributes without rules are cached.
     """

@@ -1,8 +1,8 @@
-"""Media types (RFC 2046): this module parses the parts of a content type that CloudEvents need.
+"""Media types (RFC 2046): this module parses those parts of a content type that CloudEvents use.
 
 Media types are compared without regard to case; the event stores the text as received (core:
-datacontenttype). Parsing accepts any text; if the text is not a valid media type, ``valid`` of the result is
-False.
+datacontenttype). Any text can be parsed. If the text is not a valid media type, the field ``valid`` of the
+result is False.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _BATCH: Final = "application/cloudevents-batch"
 class MediaType(msgspec.Struct, frozen=True):
     """A parsed media type; ``essence`` is ``type/subtype`` in lower case.
 
-    ``charset`` is the value of the parameter ``charset``, or None. ``utf8`` says whether text of this type is
-    UTF-8, and ``ascii`` says whether such text must be ASCII. ``format`` is the suffix of an event format,
-    such as ``"json"`` in ``application/cloudevents+json``, or None. ``cloudevents`` says whether the text
-    starts like the media type of an event. ``batch`` says whether the text starts like the media type of a
-    batch of events (Kafka binding 3).
+    ``charset`` is the value of the parameter ``charset``, or None. ``utf8`` says whether text with this media
+    type is encoded in UTF-8. ``ascii`` says whether such text must be ASCII. ``format`` is the name of an
+    event format, such as ``"json"`` for the media type ``application/cloudevents+json``, or None.
+    ``cloudevents`` says whether the media type starts like the media type of an event. ``batch`` says whether
+    the media type starts like the media type of a batch of events (Kafka binding 3).
     """
 
     essence: str
@@ -71,7 +71,7 @@ class MediaType(msgspec.Struct, frozen=True):
 
 
 def python_codec(media: MediaType) -> str:
-    """Return the name of Python's codec for a media type's charset; the default charset is UTF-8.
+    """Return the name of Python's codec for the charset of a media type. The default charset is UTF-8.
 
     Raises `LookupError` if the charset is unknown, or if it is the name of a codec that does not encode text.
     """

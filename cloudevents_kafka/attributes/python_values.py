@@ -1,4 +1,4 @@
-"""Converts users' Python values to attributes, finds problems of the values, and compares values."""
+"""Convert Python values of users to attributes, find problems of attributes, and compare values."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ _write_json: Final = msgspec.json.Encoder().encode
 
 
 def accept_values(attributes: dict[str, Any]) -> bool:
-    """Convert values to canonical form, remove None values, and return whether the attributes are valid.
+    """Convert attributes to canonical form, remove None values, and return whether the result is valid.
 
-    The dictionary is changed in place. If the result is False, `check_values` finds the problems.
+    The dictionary ``attributes`` is changed in place. If the result is False, the function `check_values`
+    finds the problems of the attributes.
     """
     time = attributes.get("time")
     valid_time = False
@@ -71,7 +72,7 @@ def accept_values(attributes: dict[str, Any]) -> bool:
 
 
 def _convert(attributes: dict[str, Any]) -> bool:
-    """Convert values to canonical form; return False if a value breaks a rule of its type."""
+    """Convert attribute values to canonical form; return False if a value breaks a rule of its type."""
     constrained = current.table.constrained
     for name in [name for name, value in attributes.items() if type(value) is not str]:
         value = attributes[name]
@@ -89,7 +90,7 @@ def _convert(attributes: dict[str, Any]) -> bool:
 def check_values(attributes: dict[str, Any]) -> tuple[dict[str, AttributeValue], list[Problem]]:
     """Return attributes in canonical form, without None values, and all problems of the attributes.
 
-    `accept_values` may already have changed the dictionary.
+    The function `accept_values` may already have changed the dictionary of attributes.
     """
     problems: list[Problem] = []
     values: dict[str, AttributeValue] = {}
@@ -118,7 +119,7 @@ def is_same(name: str, left: AttributeValue, right: AttributeValue) -> bool:
 
 
 def value_as(name: str, value: AttributeValue, kind: type) -> Any:
-    """Return an attribute's value in one of five Python types; if the value is a text, it is converted.
+    """Return the value of an attribute as a str, int, bool, bytes or datetime; convert a text.
 
     Raises `InvalidEvent` if the value cannot be converted to ``kind``, and `TypeError` if ``kind`` is not one
     of the five types.

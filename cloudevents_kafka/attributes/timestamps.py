@@ -1,8 +1,9 @@
 """RFC 3339 timestamps: validation of their texts, and conversion to instants.
 
-Events store the text of a timestamp and convert it to a `datetime` on access. The datetime does not contain
-the digits below a microsecond. A leap second becomes the last microsecond before the leap second. A time in
-the year 0, which RFC 3339 allows, becomes the first instant of the year 1.
+Events store the text of a timestamp and convert it to a `datetime` on access. A `datetime` cannot express the
+digits of a timestamp below a microsecond, so it does not contain them. The `datetime` of a leap second is the
+last microsecond before the leap second. The `datetime` of a time in the year 0, which RFC 3339 allows, is the
+first instant of the year 1.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def is_timestamp(text: str) -> bool:
 
 
 def to_datetime(text: str) -> datetime:
-    """Return the instant of a timestamp, with its UTC offset; raise `ValueError` for other texts."""
+    """Return the instant of a timestamp, with its UTC offset; raise `ValueError` for an invalid timestamp."""
     return instant(text)[0]
 
 
 def instant(text: str) -> tuple[datetime, str]:
-    """Return a sort key: texts of the same instant have equal keys, and earlier instants have smaller keys.
+    """Return a key for sorting timestamps: equal instants have equal keys, and earlier instants smaller keys.
 
     The key consists of the datetime and the parts of the instant that a datetime cannot express: digits below
     a microsecond, a leap second, or a time in the year 0. Raises `ValueError` if the text is not a timestamp.
@@ -107,9 +108,9 @@ def to_utc_seconds(text: str) -> str:
 def to_epoch(text: str) -> tuple[int, int]:
     """Return a timestamp as two numbers: the seconds since the epoch, and the nanoseconds of the second.
 
-    Raises `ValueError` with the reason if the two numbers cannot express the instant. The two numbers cannot
-    express a leap second, digits below a nanosecond, or an instant before the year 1 or after the year 9999
-    in UTC.
+    Raises `ValueError`, with the reason, if the instant cannot be expressed by two such numbers. Two such
+    numbers cannot express a leap second, digits below a nanosecond, or an instant before the year 1 or after
+    the year 9999 in UTC.
     """
     if len(text) <= _MICROSECONDS and text[10:11] == "T" and text[-1:] == "Z" and "\\" not in text:
         try:  # the common form, which `is_timestamp` reads in this way, too
@@ -144,7 +145,10 @@ def from_epoch(seconds: int, nanos: int) -> str:
 
 
 def _utc_minute(moment: datetime) -> int:
-    """Return the minute of a day in UTC without `astimezone`, which overflows in the first and last year."""
+    """Return the minute of the day in UTC.
+
+    This function does not call `astimezone`, which raises an error in the first and last year.
+    """
     offset = moment.utcoffset() or timedelta(0)
     return (moment.hour * 60 + moment.minute - offset // timedelta(minutes=1)) % _MINUTES
 
@@ -152,7 +156,7 @@ def _utc_minute(moment: datetime) -> int:
 def _parse(text: str) -> tuple[datetime, str] | None:
     """Return a datetime and a text for a timestamp, or None if the timestamp is invalid.
 
-    The text contains the parts of the timestamp that a datetime cannot express.
+    The returned text contains the parts of the timestamp that the datetime cannot express.
     """
     match = _RFC3339.fullmatch(text)
     if match is None:

@@ -91,7 +91,10 @@ def _parse_boolean(text: str) -> bool:
 
 
 def parse_binary(text: str) -> bytes:
-    """Return the bytes that canonical base64 (RFC 4648) encodes; raise `ValueError` for other texts."""
+    """Return the bytes that a text in canonical base64 represents (RFC 4648).
+
+    Raises `ValueError` for other texts.
+    """
     try:
         decoded = binascii.a2b_base64(text, strict_mode=True)
     except ValueError:  # the base class of binascii.Error
@@ -118,12 +121,13 @@ def _write_binary(value: bytes) -> str:
 
 
 class TypeRow(msgspec.Struct, frozen=True):
-    """The properties of one of the seven types.
+    """The properties of one of the seven attribute types.
 
-    ``python`` is the Python class of the values. The function ``write`` returns the canonical text of a
-    value. The function ``parse`` returns the value of a canonical text; ``parse`` is None if the value is the
-    text itself. The function ``accepts`` returns whether a String is a valid text of the type; ``accepts`` is
-    None if every String is valid. ``clause`` and ``rule`` appear in the error for a value of another type.
+    ``python`` is the Python class of the type's values. The function ``write`` returns the canonical text of
+    a value of the type. The function ``parse`` returns the value of a canonical text; ``parse`` is None if
+    the value is the text itself. The function ``accepts`` returns whether a String is a valid text of the
+    type; ``accepts`` is None if every String is valid. ``clause`` and ``rule`` are the clause of the
+    specification and the rule in the error for a value of another type.
     """
 
     kind: AttributeType
@@ -183,7 +187,7 @@ CORE_TYPES: Final = {
 
 
 def parse(attribute_type: AttributeType, text: str) -> AttributeValue:
-    """Return the value of a canonical text; for four types, the value is the text itself.
+    """Return the value that a canonical text represents. For four types, the value is the text itself.
 
     Raises `ValueError` if the text of a Boolean, an Integer or a Binary is malformed.
     """
@@ -192,7 +196,9 @@ def parse(attribute_type: AttributeType, text: str) -> AttributeValue:
 
 
 def to_attribute(value: object) -> AttributeValue:
-    """Return a Python value as an attribute value; raise `ValueError` if its type is not supported.
+    """Return a Python value as the value of an attribute.
+
+    Raises `ValueError` if the type of the Python value is not supported.
 
     A datetime becomes its RFC 3339 text, a bytes-like object becomes bytes, and a member of a `StrEnum`
     becomes its text.
@@ -211,7 +217,7 @@ def to_attribute(value: object) -> AttributeValue:
 
 
 def _to_base_class(value: AttributeValue) -> AttributeValue:
-    """Return a value whose class is a subclass, such as an enum, as a value of the base class.
+    """Convert a value of a subclass, such as a member of an enum, to a value of the base class.
 
     For a member of an enum, ``str()`` may return a text that differs from the member's value.
     """

@@ -1,6 +1,8 @@
-"""The rules for the attributes of an event, and the problems of attributes that break these rules.
+"""The rules for the attributes of an event.
 
-The module `fast_validation` only decides whether attributes have problems; this module finds the problems.
+This module finds the problems of attributes that break the rules.
+
+The module `fast_validation` decides whether attributes have problems, and this module finds the problems.
 """
 
 from __future__ import annotations
@@ -58,11 +60,11 @@ def validate(
     form_problems: Sequence[Problem] = (),
     unreadable: Iterable[str | None] = (),
 ) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Convert an event's attributes to values of their types; return the values and a list of all problems.
+    """Convert the attributes of an event to values of their types; return the values and all problems.
 
-    ``form_problems`` are problems with the structure of the record or value, such as a repeated name; these
-    problems come first in the result. An absent attribute that occurs in ``form_problems`` or ``unreadable``
-    is not reported as missing, because the attribute was sent in a wrong form.
+    ``form_problems`` lists problems with the structure of the record or value, such as a repeated name. The
+    result lists these problems first. An absent attribute is not reported as missing if ``form_problems`` or
+    ``unreadable`` contains its name, because such an attribute was sent in a wrong form.
     """
     table = current.table
     attributes = parse_values(attributes, table)
@@ -74,7 +76,7 @@ def validate(
 
 
 def find_repeats(names: Iterable[str]) -> list[Problem]:
-    """Return a problem for each name that occurs more than once."""
+    """Return a problem for each name in ``names`` that occurs more than once."""
     names = tuple(names)
     if len(set(names)) == len(names):
         return []
@@ -88,8 +90,8 @@ def find_problems(
 ) -> list[Problem]:
     """Return a problem for each broken rule of the core specification and of known extensions.
 
-    The attributes must be the result of `extension_types.parse_values`. For a valid event, the result is
-    empty.
+    The dictionary ``attributes`` must be the result of `extension_types.parse_values`. For a valid event, the
+    list of problems is empty.
     """
     table = table or current.table
     known, text_names = table.extensions, table.text_names
@@ -137,7 +139,7 @@ def _find_extension_problem(
 
 
 def find_correction(name: str, text: str) -> AttributeValue | None:
-    """Return the value of an attribute's text, or None if the text breaks a rule."""
+    """Return the value that the text of an attribute represents, or None if the text breaks a rule."""
     value = parse_value(name, text)
     extension = current.table.extensions.get(name)
     if extension is None:
@@ -148,7 +150,7 @@ def find_correction(name: str, text: str) -> AttributeValue | None:
 
 
 def name_problem(name: str) -> Problem:
-    """Return the problem of an attribute name that is not valid."""
+    """Return the problem of a name that is not a valid attribute name."""
     if name == "data":  # N-04: "this name is reserved as it is used"
         return Problem("data", "must not be the name of an attribute", "N-04")
     if name == "":
@@ -173,7 +175,7 @@ def _core_problem(name: str, value: AttributeValue) -> Problem | None:
 
 
 def native_type(value: object) -> AttributeType:
-    """Return the attribute type for values of a Python type; for texts and times, the result is String."""
+    """Return the attribute type of values with a Python type. The result is String for texts and times."""
     row = NATIVE_TYPES.get(type(value))
     return AttributeType.STRING if row is None else row.kind
 
@@ -187,7 +189,7 @@ def has_type(value: object, attribute_type: AttributeType) -> bool:
 
 
 def find_type_problem(name: str, value: object, attribute_type: AttributeType) -> Problem | None:
-    """Return the problem of a value that does not have the type, or None if the value has the type."""
+    """Return the problem of a value that does not have an attribute type, or None if it has the type."""
     if has_type(value, attribute_type):
         return None
     row = TYPES[attribute_type]

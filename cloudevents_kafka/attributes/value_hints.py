@@ -1,4 +1,4 @@
-"""Hints for users who pass invalid values of attributes: the hints say what to pass instead."""
+"""Hints for users who pass invalid values of attributes. A hint says which value to pass instead."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _CORE_NAMES: Final = {  # wrong names of core attributes, with only letters, in 
 
 
 def find_class_problem(name: str, value: Any) -> Problem | None:
-    """Return a problem if no value of this class is valid for the attribute; otherwise, return None."""
+    """Return a problem if an attribute cannot have a value of this Python class, otherwise None."""
     is_core = name in CORE_CLAUSES
     if isinstance(value, str | datetime) or (
         not is_core and isinstance(value, int | bytes | bytearray | memoryview)
@@ -77,7 +77,7 @@ def _how_to_pass(name: str, value: Any) -> str:
 
 
 def _right_name(name: str) -> str | None:
-    """Return the name to use instead of an invalid name: a core attribute, or a similar valid name."""
+    """Return a name to use instead of an invalid attribute name: a core attribute, or a similar name."""
     better = re.sub("[^a-z0-9]", "", name.lower())
     if better == "database64":
         return "pass data=bytes, which structured mode writes as base64"
@@ -88,7 +88,7 @@ def _right_name(name: str) -> str | None:
 
 
 def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
-    """Return a problem with a hint that says what to pass instead, if such a hint is known."""
+    """Return a problem with a hint that says what to pass instead; without a hint, return it unchanged."""
     name = problem.attribute or ""
     hint = problem.hint
     if hint is not None:

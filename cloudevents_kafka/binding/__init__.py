@@ -2,13 +2,13 @@
 
 Read the modules in this order:
 
-* `_headers`: the headers that carry attributes;
-* `_sniffer`: finds the kind of a record from its headers;
+* `_headers`: the names of the headers that carry attributes;
+* `_sniffer`: finds out from the headers whether a record is an event, and in which mode;
 * `_binary` and `_structured`: the two content modes;
-* `_valid`: the reader of valid records;
+* `_valid`: reads records that are valid events;
 * `_decode` and `_encode`: `from_record`, `decode` and `to_record`;
 * `_keys`: key mappers, which choose the key of a record;
-* `lenient`: lenient reading of known deviations.
+* `lenient`: reads records that deviate from the specification in known ways.
 """
 
 from cloudevents_kafka.binding._decode import Decoded, Undecodable, decode, from_record

@@ -44,10 +44,10 @@ _misspelled: Final[set[str]] = set()
 def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> HeadersRead | None:  # noqa: FBT001
     """Return the texts of the attributes in headers, and the checks of attributes that have rules.
 
-    The result is None if one of the event's headers breaks a rule: a value is not UTF-8, a header is
-    repeated, a name is invalid, or ce_datacontenttype is not a copy of content-type. If the result is None,
-    `decode_binary` finds the problems. With ``lenient``, a header whose name nearly matches a header name of
-    the binding also counts as invalid.
+    The result is None if a header that belongs to the event breaks a rule: its value is not UTF-8, the header
+    is repeated, its name is invalid, or the header ce_datacontenttype is not a copy of content-type. If the
+    result is None, the function `decode_binary` finds the problems of the headers. With ``lenient``, a header
+    also breaks a rule if its name nearly matches a header name of the Kafka binding.
     """
     attributes: dict[str, Any] = {}
     checks: list[Check] | None = None
@@ -79,7 +79,7 @@ def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> Head
 
 
 def _read_uncached(headers: Headers, table: ExtensionTable, *, lenient: bool) -> HeadersRead | None:
-    """Return the attributes in headers, and their checks; cache the names of these headers."""
+    """Return the attributes in headers, and the checks of these attributes; cache the header names."""
     attributes: dict[str, Any] = {}
     checks: list[Check] = []
     names = table.header_names
@@ -106,9 +106,9 @@ def _read_uncached(headers: Headers, table: ExtensionTable, *, lenient: bool) ->
 
 
 def _remove_copy(attributes: dict[str, Any]) -> bool:
-    """Remove ce_datacontenttype, and return whether the headers obey the rule for this header (K-04).
+    """Remove the header ce_datacontenttype; return whether this header obeys the rule K-04.
 
-    The header must be absent, or its value must equal the value of content-type.
+    According to this rule, ce_datacontenttype must be absent, or must have the same value as content-type.
     """
     if CONTENT_TYPE_COPY not in attributes:
         return True
@@ -117,10 +117,10 @@ def _remove_copy(attributes: dict[str, Any]) -> bool:
 
 
 def _add_name(header: str, table: ExtensionTable) -> str | None:
-    """Return the attribute that a header carries, if the attribute has no rules; cache the header's name.
+    """Return the attribute that a header carries, or None if the attribute has rules; cache the name.
 
-    The result is ``""`` for an invalid name, `_MISSPELLED` for a name that nearly matches a header name of
-    the binding, and None for all other headers.
+    The result is ``""`` for an invalid attribute name, `_MISSPELLED` for a name that nearly matches a header
+    name of the Kafka binding, and None for a header that does not belong to the event.
     """
     if header in _misspelled:
         return _MISSPELLED
@@ -140,7 +140,7 @@ def _add_name(header: str, table: ExtensionTable) -> str | None:
 
 
 def decode_binary(record: Record) -> Event:
-    """Return the event of a record in binary mode; raise `InvalidEvent` if the record has problems."""
+    """Return the event in a record in binary mode; raise `InvalidEvent` if the record has problems."""
     texts, problems = _read_headers(record.headers)
     unreadable = [attribute_of(str(problem.attribute)) for problem in problems]
     attributes, problems = validate(texts, problems, unreadable)
@@ -152,7 +152,7 @@ def decode_binary(record: Record) -> Event:
 
 
 def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return the texts of all attributes, even those with invalid names, and the problems of the headers."""
+    """Return the texts of all attributes, even of those with invalid names, and the headers' problems."""
     attributes: dict[str, AttributeValue] = {}
     problems: list[Problem] = []
     copies: list[str] = []

@@ -1,10 +1,11 @@
 """Read a record as an event.
 
-`from_record` raises an error for a record that is not a valid event; `decode` returns `Decoded` or
-`Undecodable`, so that one bad record does not stop a loop. If `_valid` cannot read a record, four steps
-follow. The content mode is found from the headers, and the bytes are split into attributes and data.
-`lenient` reading, if requested, accepts deviations. In the last step, the rules decide whether the record is
-an event.
+`from_record` raises an error for a record that is not a valid event. `decode` does not raise this error: it
+returns `Decoded` or `Undecodable`, so that one bad record does not stop a loop. Most records are read by the
+module `_valid`. If `_valid` cannot read a record, the record is read in four steps. First, the content mode
+is found from the headers. Second, the bytes of the record are split into attributes and data. Third, if
+lenient reading was requested, `lenient` accepts the record's deviations from the specification. Fourth, the
+rules for attributes decide whether the record is a valid event.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _NAMES: Final = {
 class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
     """A record that is an event; ``tolerated`` lists the problems that lenient reading accepted.
 
-    If the event cannot contain a received value, the problem is an `errors.LeftOut`, which stores the
-    complete value.
+    If a value of the record cannot be part of the event, its problem is an `errors.LeftOut`, which contains
+    the complete value.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, Event, decode, to_record
@@ -67,7 +68,7 @@ class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
     if not TYPE_CHECKING:  # checkers know that there are no other attributes
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raise an error that says whether the event or the record has an attribute with this name."""
+            """Raise `AttributeError`; its message says whether the event or the record has the attribute."""
             owner = next((part for part in ("event", "record") if name in _NAMES[part]), None)
             advice = "" if owner is None else f"; it is item.{owner}.{name}"
             message = f"{type(self).__name__!r} object has no attribute {name!r}{advice}"
@@ -75,7 +76,7 @@ class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """A record that is not a valid event, and the error that says why.
+    """A record that is not a valid event, and the error that says why it is not valid.
 
     Examples:
         >>> from cloudevents_kafka import Record, Undecodable, decode
@@ -90,10 +91,10 @@ class Undecodable(msgspec.Struct, frozen=True):
 
 
 def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
-    """Return the event in a record of either content mode and any known event format.
+    """Return the event in a record; the record may have either content mode and any known event format.
 
     The record may be a message of a Kafka client: see `Record.of`. With ``lenient``, deviations of known
-    producers are accepted; `decode` also returns the accepted deviations.
+    producers from the specification are accepted. `decode` also returns the accepted deviations.
 
     Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or `UnsupportedBatch` if the record is not a valid
     event; the error contains the record. The bytes of a record never cause an error of another class.
@@ -111,11 +112,11 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
 
 
 def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodable:
-    """Return the event that `from_record` returns for a record, or the error that `from_record` raises.
+    """Return the event in a record, or the error that the function `from_record` would raise for this record.
 
-    The record may be a message of a client, such as confluent-kafka's ``Message``; ``record`` of the result
-    is always a `Record`. Like `Record.of`, this function raises `TypeError` or `ValueError` if the object is
-    not a record.
+    The record may be a message of a client, such as confluent-kafka's ``Message``. The field ``record`` of
+    the result is always a `Record`. Like `Record.of`, this function raises `TypeError` or `ValueError` if the
+    object is not a record.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, decode
@@ -136,7 +137,10 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
 
 
 def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
-    """Return the event of a record and the accepted problems; raise a `DecodeError` for an invalid record."""
+    """Return the event in a record, and the accepted problems.
+
+    Raises a `DecodeError` if the record is invalid.
+    """
     if type(record.headers) is UnreadHeaders:
         raise BrokenEvent([_unread(record.headers)], record)
     with_bytes = with_bytes_headers(record)
@@ -154,7 +158,7 @@ def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
 
 
 def _unread(headers: UnreadHeaders) -> Problem:
-    """Return the problem of headers that a client could not return and whose names are therefore unknown."""
+    """Return the problem of headers that the Kafka client could not return; their names are unknown."""
     return Problem(None, headers.rule, "K-06", headers.value, headers.hint)  # K-06: "encoded as UTF-8"
 
 

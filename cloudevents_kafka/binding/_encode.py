@@ -66,19 +66,21 @@ def to_record(
 
     ``mode`` is ``"binary"`` by default; ``format`` names the event format of structured mode, ``"json"`` by
     default. ``key`` takes precedence over ``key_mapper``; if neither is passed, the key is None. ``headers``
-    are added after the headers of the event, and their names must differ from the names of event headers.
+    are additional headers, after the headers of the event. Their names must differ from the names of event
+    headers.
 
-    ``like`` is the record from which the event was read, or the client's message (see `Record.of`). The mode,
-    the format, the key, the order of the headers, and the headers that do not belong to the event are taken
-    from ``like``, unless an argument sets them. A header in ``headers`` replaces all headers of ``like`` that
-    have the same name. If strict or lenient reading of ``like`` returns an event that equals ``event``, the
-    result equals ``like``, byte for byte. If the event was changed, the result also contains, as received,
-    the headers and JSON members that lenient reading left out. The serializers of a schema registry write
-    schema ids to headers. The result contains neither the schema id of a changed key nor the schema id of
-    changed data.
+    ``like`` is the record from which the event was read, or the Kafka client's message (see `Record.of`). If
+    an argument does not set them, the new record has the mode, the format, the key, the order of the headers,
+    and the headers outside the event of ``like``. A header in ``headers`` replaces all headers of ``like``
+    that have the same name. If the event that strict or lenient reading returns for ``like`` equals
+    ``event``, the new record equals ``like``, byte for byte. If the event was changed after reading, the new
+    record also contains the headers and JSON members of ``like`` that lenient reading left out, in their
+    original form. The serializers of a schema registry write the id of the schema to a header. The new record
+    contains the schema id of the key only if the key is unchanged, and the schema id of the data only if the
+    data is unchanged.
 
-    Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an SDK's
-    event breaks a rule.
+    Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an event
+    of the official SDK breaks a rule.
 
     Examples:
         >>> from cloudevents_kafka import Event, to_record
@@ -138,10 +140,10 @@ def check_mode(mode: object, format: str | None) -> None:
 
 
 def extra_headers(headers: HeaderInput) -> Headers:
-    """Return, as a new list, the headers that a caller adds to the headers of the event.
+    """Return a new list of the headers that the caller adds to the headers of the event.
 
-    Raises `EncodeError` if a name is reserved for the event, or cannot be encoded in UTF-8. Raises
-    `TypeError` if a name is not a str, or if a value is not a str, bytes or None.
+    Raises `EncodeError` if the name of a header is reserved for the event, or cannot be encoded in UTF-8.
+    Raises `TypeError` if the name of a header is not a str, or if its value is not a str, bytes or None.
     """
     try:
         added = to_headers(headers)
@@ -164,7 +166,7 @@ def _key_bytes(key: bytes | str) -> bytes | None:
 
 
 def check_header_names(headers: Headers) -> None:
-    """Raise `EncodeError` if UTF-8 cannot encode a name: such a name crashes confluent-kafka's client."""
+    """Raise `EncodeError` if UTF-8 cannot encode a header name, which would crash confluent-kafka."""
     for name, _ in headers:
         if not isinstance(name, str):
             raise TypeError(
@@ -185,7 +187,7 @@ def _record_like(like: RecordInput) -> Record:
 def _encode_like(
     event: Event, like: Record, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and value of the event in ``like``, or of a changed copy of this event."""
+    """Return the headers and value of the event in the record ``like``, or of a changed copy of it."""
     sniffed = sniff(like.headers)
     is_like = format in {None, sniffed.format} and mode in {None, sniffed.mode}
     if is_like and sniffed.mode == "binary":
@@ -212,7 +214,7 @@ def _encode_like(
 
 
 def _without_old_id(headers: Headers, event: Event, data: bytes | None) -> Headers:
-    """Return headers without the id of the schema of ``data``, unless the event has this data."""
+    """Return headers without the id of the data's schema, unless the data of the event is still ``data``."""
     return headers if event.payload == data else _without(SCHEMA_ID, headers)
 
 
@@ -221,11 +223,11 @@ def _without(name: str, headers: Headers) -> Headers:
 
 
 def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
-    """Return the headers and value of an event in binary mode, or None if ``like`` must be decoded first.
+    """Return the headers and value of an event in binary mode; None if ``like`` must be decoded first.
 
-    ``like`` is not decoded if two conditions are true. First, each event header of ``like`` occurs once, and
-    the encoded ``event`` also has this header. Second, a comparison of the values is enough to decide whether
-    the event was changed.
+    The record ``like`` is not decoded if two conditions are true. First, each event header of ``like`` occurs
+    once, and the encoded ``event`` also has this header. Second, comparing the values of the headers is
+    enough to decide whether the event was changed.
     """
     written, value = encode_binary(event)
     new = dict(written)
@@ -253,7 +255,7 @@ def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None]
 
 
 def _reading_of(event: Event, like: Record, sniffed: Verdict) -> Event | None:
-    """Return the event that is read from ``like`` without ``lenient``, or None if this event is not known."""
+    """Return the event that strict reading returns for the record ``like``, or None if it is not known."""
     origin = origin_of(event)
     encoded = None if origin is None else raw_parts(origin)[1]
     if encoded is None or encoded[1] != like.value or encoded[0] != sniffed.format:
@@ -274,7 +276,7 @@ def _unchanged(like: Record) -> tuple[Headers, bytes | None]:
 def _encode_like_deviating(
     event: Event, item: Decoded, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and value of an event that lenient reading may have read from a record."""
+    """Return the headers and value of an event that was read from a record, perhaps by lenient reading."""
     from cloudevents_kafka.binding._forward import keep_left_out  # few records deviate
 
     like, origin = item.record, item
@@ -299,11 +301,12 @@ def _encode_like_deviating(
 
 
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:
-    """Return the headers of ``like``; each written header replaces the headers with the same name.
+    """Return the headers of the record ``like``; written headers replace headers of the same name.
 
-    Written headers whose names are not in ``like`` are last. If the content mode does not change, headers
-    with a null value stay, although the event does not have the attributes of these headers. The header
-    ce_datacontenttype, a copy of the content-type, stays if it equals the written content-type.
+    Written headers whose names do not occur in ``like`` are at the end. If the content mode does not change,
+    headers of ``like`` whose value is null stay, although the event does not have the attributes of these
+    headers. The header ce_datacontenttype of ``like``, a copy of the content-type, stays if its value equals
+    the written content-type.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))

@@ -1,10 +1,10 @@
-"""Write a changed event into the record that was read leniently; keep the values that reading left out.
+"""Write a changed event into the record from which lenient reading read the event.
 
-Several headers or members may represent the same attribute. Lenient reading has read only one of the headers
-or members of an attribute. The new value of the attribute replaces the header or member that was read, and is
-written under the exact name. Headers and members that were left out are kept, even if no attribute has their
-name. If an attribute was read and then removed from the event, all headers or members that represent the
-attribute are removed.
+Several headers or JSON members of one record may represent the same attribute. In this case, lenient reading
+has read only one of these headers or members. If the attribute was changed, its new value replaces the header
+or member that was read, under the exact name. Headers and members that lenient reading left out are kept,
+even if no attribute has their name. If an attribute was read and then removed from the event, all headers or
+members that represent the attribute are removed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def keep_left_out(written: Record, event: Event, origin: Decoded) -> tuple[Heade
 
 
 def _is_quoted(headers: Headers) -> bool:
-    """Return whether the specversion, and therefore each header value, is in quotation marks."""
+    """Return whether the record quotes its header values, which the value of the specversion header shows."""
     names = (_attribute_in(name) for name, _ in headers)
     places = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, headers, strict=True))
     return (headers[places["specversion"]][1] or b"").startswith(b'"')
@@ -130,7 +130,7 @@ def _stays(
 
 
 def _attribute_in(header: str) -> str | None:
-    """Return the attribute of a header, ``""`` if the header is left out, or None for unrelated headers."""
+    """Return the attribute of a header, ``""`` if the header is left out, or None for other headers."""
     exact = exact_name(header)
     if exact is None:
         return None
@@ -138,10 +138,10 @@ def _attribute_in(header: str) -> str | None:
 
 
 def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int]:
-    """Return a dictionary from each attribute to the index of the header or member from which it was read.
+    """Return the index of the header or member from which each attribute was read.
 
-    ``found`` yields three values for each header or member: the attribute, the name, and whether there is a
-    value.
+    ``found`` yields three values for each header or member: the name of its attribute, its own name, and
+    whether its value is not null.
     """
     ranks: dict[str, tuple[bool, bool, bool, int]] = {}
     for index, (attribute, name, has_value) in enumerate(found):
@@ -152,7 +152,7 @@ def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int
 
 
 def _merge_structured(written: Headers, like: Headers) -> Headers:
-    """Return headers in which the new content-type replaces the old content-type and all copies of it."""
+    """Return the headers of a record; the new content-type replaces the old one and all its copies."""
     names = [_attribute_in(header) for header, _ in like]
     place = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True)).get(
         _DATA_TYPE
@@ -167,7 +167,7 @@ def _merge_structured(written: Headers, like: Headers) -> Headers:
 
 
 def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
-    """Return ``value`` after adding the attributes that lenient reading left out of the event."""
+    """Return the JSON text ``value`` with the attributes that lenient reading left out of the event."""
     came = origin.record.value or b""
     before, new = raw_parts(origin.event)[0], raw_parts(event)[0]
     if origin.format == _JSON:
@@ -203,9 +203,9 @@ def _left_out_members(value: bytes, before: Collection[str], new: Collection[str
 def _left_out(
     names: Sequence[str], before: Collection[str], new: Collection[str], unread: Collection[int] = ()
 ) -> Iterator[int]:
-    """Yield the indexes of the names that were not read as attributes, and are therefore kept.
+    """Yield the indexes in ``names`` of names that were not read as attributes, and are therefore kept.
 
-    ``unread`` contains the indexes of members that the parser refuses.
+    ``unread`` contains the indexes of members that the JSON parser refuses.
     """
     attributes = [name if is_name(name) else fold_name(name) for name in names]
     named = enumerate(zip(attributes, names, strict=True))
@@ -217,9 +217,9 @@ def _left_out(
 
 
 def _attributes_of(form: Any, value: bytes) -> Mapping[str, AttributeValue]:
-    """Return the attributes in a value, as they were received.
+    """Return the attributes in the value of a record, as they were received.
 
-    The format of the value is not JSON.
+    This function is for event formats other than JSON.
     """
     try:
         return raw_parts(form.decode(value))[0]

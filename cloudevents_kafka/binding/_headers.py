@@ -33,7 +33,7 @@ def header_of(attribute: str) -> str:
 
 
 def attribute_of(header: str) -> str | None:
-    """Return the attribute in a header, ``""`` for an invalid name, or None for unrelated headers."""
+    """Return the attribute in a header, ``""`` for an invalid name, or None if it is not an event header."""
     if header == CONTENT_TYPE:
         return "datacontenttype"
     if not isinstance(header, str) or not header.startswith(PREFIX) or header == PREFIX:
@@ -43,7 +43,7 @@ def attribute_of(header: str) -> str | None:
 
 
 def exact_name(header: str) -> str | None:
-    """Return the header name of the binding that equals or nearly equals ``header``, or None."""
+    """Return the header name of the Kafka binding that ``header`` equals or nearly equals, or None."""
     folded = str(header).lower()
     if prefix := OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[prefix.end() :]
@@ -58,10 +58,10 @@ def given_name(header: str) -> str:
 
 
 def fold_name(name: str) -> str | None:
-    """Return the attribute that lenient reading recognizes in a misspelled name, or None.
+    """Return the attribute that lenient reading recognizes in a misspelled attribute name, or None.
 
-    Capital letters are converted to small letters. ``-``, ``_`` and ``.`` are removed only if the result is
-    the name of an extension.
+    Capital letters are converted to small letters. The characters ``-``, ``_`` and ``.`` are removed only if
+    the result is the name of an extension.
     """
     lower = name.lower() if name.isascii() else ""
     if is_name(lower):
@@ -71,7 +71,7 @@ def fold_name(name: str) -> str | None:
 
 
 def name_in(header: str) -> str:
-    """Return the attribute name in a header of the event, even if the name is invalid."""
+    """Return the name of the attribute in an event header, even if the attribute name is invalid."""
     return attribute_of(header) or header[len(PREFIX) :]
 
 

@@ -1,7 +1,8 @@
-"""Key mappers, which return the key for an event, and reverse key mappers, which read a record's key.
+"""Key mappers, which choose the key of an event's record, and mappers that add a record's key to its event.
 
-By default, the key of a record is the key that the caller passes, or null. A mapper must not change the event
-(K-14: "A mapping function MUST NOT modify the CloudEvent"): the record contains all attributes of the event.
+Without a key mapper, the key of a record is the key that the caller passes, or null. A key mapper must not
+change the event (K-14: "A mapping function MUST NOT modify the CloudEvent"): the record contains all
+attributes of the event.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def partition_key(event: Event) -> str | None:
 
 
 def attribute_key(name: str) -> KeyMapper:
-    """Return a mapper whose keys are the canonical texts of an attribute, such as ``subject``.
+    """Return a key mapper whose keys are the canonical texts of one attribute, such as ``subject``.
 
     Examples:
         >>> from cloudevents_kafka import Event, attribute_key, to_record
@@ -52,7 +53,7 @@ def _attribute_text(name: str, event: Event) -> str | None:
 
 
 def first_of(*mappers: KeyMapper) -> KeyMapper:
-    """Return a mapper that calls these mappers in turn and returns the first key that is not None.
+    """Return a key mapper that calls ``mappers`` in turn and returns the first key that is not None.
 
     Examples:
         >>> from cloudevents_kafka import Event, attribute_key, first_of, partition_key, to_record
@@ -68,11 +69,11 @@ def _first_key(mappers: tuple[KeyMapper, ...], event: Event) -> str | bytes | No
 
 
 def key_to_attribute(name: str) -> ReverseKeyMapper:
-    """Return a reverse mapper that sets an attribute to the key's text, unless the attribute is present.
+    """Return a function that sets an attribute of an event to the text of the record's key if it is absent.
 
     The event is unchanged if the key is null, empty or not UTF-8, or if the key's text is not a valid value
-    of the attribute. The specification defines no reverse mapping, so the mapper must not make an event
-    invalid. Raises `ValueError` if ``name`` is not a valid attribute name.
+    of the attribute. The specification does not define how a key becomes an attribute, so the mapper must not
+    make an event invalid. Raises `ValueError` if ``name`` is not a valid attribute name.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, key_to_attribute
@@ -96,7 +97,7 @@ def _with_key(name: str, event: Event, record: Record) -> Event:
 
 
 def check_key_mapper(mapper: object) -> None:
-    """Raise `TypeError` unless a mapper is a function or None."""
+    """Raise `TypeError` unless a key mapper is a function or None."""
     if mapper is not None and not callable(mapper):
         advice = f"attribute_key({mapper!r})" if isinstance(mapper, str) else "partition_key"
         raise TypeError(f"key_mapper must be a function of an event, got {mapper!r}; use {advice}") from None

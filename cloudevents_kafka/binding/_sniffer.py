@@ -1,4 +1,4 @@
-"""The sniffer, which finds the kind of a record from its headers alone (Kafka binding 3)."""
+"""Find out from the headers alone whether and in which mode a record is an event (Kafka binding 3)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VERSION_HINT: Final = (
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The kind of a record: its mode, its content-type as received, and the reason for the mode.
+    """The result for a record: its content mode, its content-type as received, and the reason for the mode.
 
     ``format`` is the name of the event format if the mode is structured.
 
@@ -53,7 +53,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | None] | RecordInput) -> Verdict:
-    """Return the kind of a record with these headers; header names and values may be arbitrary.
+    """Return the content mode of a record with these headers. Any header names and values are allowed.
 
     ``headers`` may also be a record, or the message of a client (see `Record.of`).
 
@@ -119,8 +119,8 @@ def decode_error(
 ) -> DecodeError:
     """Return the error for a record that is not an event, is a batch, or has an unknown event format.
 
-    ``lenient`` says whether lenient reading has also refused the record. ``problems`` say why the record's
-    value is not an event in JSON.
+    ``lenient`` says whether lenient reading has also refused the record. ``problems`` say why the value of
+    the record is not an event in JSON either.
     """
     if sniffed.mode == "not-an-event":
         reason = f"not a CloudEvent: {sniffed.reason} (K-11, Kafka binding 3)"
@@ -138,7 +138,7 @@ def decode_error(
 
 
 def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient: bool) -> str | None:
-    """Return advice if a value may be an event in JSON without a content-type, or else None."""
+    """Return advice if a record's value may be an event in JSON without a content-type, otherwise None."""
     if problems:
         return f"its value is not an event in JSON either: {'; '.join(map(str, problems[:_SHOWN]))}"
     if value is None or b'"specversion"' not in value:
@@ -149,7 +149,7 @@ def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient
 
 
 def _advice_on_frame(record: Record) -> str | None:
-    """Return advice if a value may be a framed event and no header carries an attribute, or else None."""
+    """Return advice if a schema registry's serializer may have framed an event, otherwise None."""
     if record.value is None or record.value[:1] != b"\0":
         return None
     if any(str(name).startswith(PREFIX) for name, value in record.headers if value is not None):
@@ -159,10 +159,9 @@ def _advice_on_frame(record: Record) -> str | None:
 
 
 def framed_hint(value: bytes | None) -> str | None:
-    """Return advice for an event that a schema registry's serializer has framed, or None for other values.
+    """Return advice for an event in the framing of a schema registry's serializer, or None for other values.
 
-    A framed value begins with one marker byte, followed by the schema's id in four bytes or by the schema's
-    GUID.
+    The framing starts with one marker byte, followed by the id of the schema in four bytes or by its GUID.
     """
     if value is None or len(value) <= _FRAME or value[0] not in _FRAMES:
         return None
@@ -174,7 +173,7 @@ def framed_hint(value: bytes | None) -> str | None:
 
 
 def _missing_of(headers: Iterable[tuple[str, bytes | None]]) -> list[str]:
-    """Return the required headers that are missing or null."""
+    """Return the required headers of binary mode that are missing or null."""
     present = {name for name, value in headers if value is not None}
     return [name for name in _REQUIRED_HEADERS if name not in present]
 
@@ -189,7 +188,7 @@ def _missing_reason(missing: list[str], present: set[str], content_type: str | N
 
 
 def _misspelling(present: set[str]) -> str:
-    """Return a hint about the first misspelled event header (capitals, or another prefix), or ``""``."""
+    """Return a hint about the first event header with capitals or another prefix, or ``""``."""
     for name in sorted(map(str, present)):
         folded = name.lower()
         if prefix := OTHER_PREFIXES.match(folded):

@@ -1,10 +1,11 @@
-"""Lenient reading of headers whose names nearly match header names of the binding.
+"""Lenient reading of headers whose names nearly match the header names of the Kafka binding.
 
-A nearly matching name differs from the exact name in case, begins with the prefix of another binding
-(``ce-``, ``cloudEvents:``), or contains ``-``, ``_`` or ``.`` in the name of an extension. A header with the
-exact name takes precedence. If no header has the exact name of an attribute, a header with nearly this name
-is read instead. If several headers with nearly matching names have different values, none of them is read; if
-the attribute is REQUIRED, the record is refused.
+A name nearly matches a header name of the binding if only its case differs, if it begins with the prefix of
+another binding (``ce-``, ``cloudEvents:``), or if the name of an extension in it contains ``-``, ``_`` or
+``.``. A header with the exact name of an attribute takes precedence over headers with nearly this name. If no
+header has the exact name of an attribute, a header with nearly this name is read instead. If several headers
+nearly have the name of one attribute and their values differ, none of these headers is read. If the attribute
+is REQUIRED, the record is refused.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 
 
 class _Names(dict[str, tuple[str, Problem | None] | None]):
-    """A cache that maps a header name to the exact name and the spelling problem; None for unrelated headers.
+    """A cache that maps a header name to the exact name and the spelling problem, or to None.
 
-    The exact name is ``""`` if the header is left out because of the problem.
+    The exact name is ``""`` if the header is left out because of the spelling problem.
     """
 
     def __missing__(self, name: str) -> tuple[str, Problem | None] | None:
@@ -90,7 +91,7 @@ class _Attributes(dict[str, str]):
 
 
 class _Copies(dict[bytes, Problem]):
-    """A cache of problems, which say that a value of ce_datacontenttype was read as the content type."""
+    """A cache of problems, each of which says that ce_datacontenttype was read as the content type."""
 
     def __missing__(self, copy: bytes) -> Problem:
         problem = Problem("datacontenttype", *COPY, preview(copy))
@@ -103,12 +104,12 @@ _copies: Final = _Copies()
 
 
 def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
-    """Return the headers of an event by their exact names, without null values, and a report of deviations.
+    """Return the event headers by their exact names, without null values, and a report of deviations.
 
-    The headers are in the order of the record. If several headers have the same exact name, the last of these
-    headers is returned. If several headers nearly have the name of a REQUIRED attribute, and their values
-    differ, the report lists a problem for which the record is refused. The result contains the last of these
-    headers in spite of this problem.
+    The headers have the same order as in the record. If several headers have the same exact name, the result
+    contains the last of these headers. If several headers nearly have the name of one REQUIRED attribute, and
+    their values differ, the record is refused: the report lists the problem. In this case, the result still
+    contains the last of these headers.
     """
     report = Leniency()
     values: dict[str, bytes] = {}
@@ -138,7 +139,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
 
 
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
-    """Return the result of `normalize_headers` for headers whose names may be repeated."""
+    """Return the result of `normalize_headers` for headers in which names may be repeated."""
     report = Leniency(may_be_valid=True, is_repeated=True)
     values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
@@ -164,13 +165,13 @@ def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
 
 
 def _leave_out_all(variants: list[tuple[str, bytes]], rule: str) -> list[LeftOut]:
-    """Return a report for each header in ``variants``; each report says that the header is left out."""
+    """Return, for each header in ``variants``, a report that the header is left out of the event."""
     problems = [(problem, value) for name, value in variants if (problem := _spelling(name)) is not None]
     return [leave_out(problem, value, rule=rule) for problem, value in problems]
 
 
 def _spelling(name: str) -> Problem | None:
-    """Return the problem of a header name's spelling, or None."""
+    """Return the spelling problem of a header name, or None if the name is spelled correctly."""
     found = _names[name]
     return None if found is None else found[1]
 
@@ -178,7 +179,7 @@ def _spelling(name: str) -> Problem | None:
 def _split_exact(
     headers: Headers, tolerated: list[Problem]
 ) -> tuple[dict[str, bytes], dict[str, list[tuple[str, bytes]]]]:
-    """Return two dictionaries of headers.
+    """Return two dictionaries of event headers.
 
     The first dictionary maps exact names to values. The second dictionary maps an exact name to the headers
     whose names nearly match this name.
@@ -221,13 +222,13 @@ def _earlier(name: str, value: bytes) -> LeftOut:
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
-    """Return whether a content type means structured mode although all required ``ce_`` headers exist."""
+    """Return whether a content type would mean structured mode, although all required headers are present."""
     media = media_type(bare_content_type(content_type).decode("utf-8", "replace"))
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 
 
 def _with_values(values: dict[str, bytes], report: Leniency) -> dict[str, bytes]:
-    """Return headers without quotation marks, with the content type in the content-type header."""
+    """Return headers whose values have no quotation marks; the content type is in the content-type header."""
     if CONTENT_TYPE_COPY in values:
         _use_copy(values, report.tolerated)
     if values.get(_SPECVERSION, b"").startswith(b'"'):
@@ -240,7 +241,7 @@ def _with_values(values: dict[str, bytes], report: Leniency) -> dict[str, bytes]
 
 
 def _remove_quotes(values: dict[str, bytes], tolerated: list[Problem]) -> None:
-    """Replace JSON strings by their texts if the specversion shows that the values are JSON strings."""
+    """If the specversion header contains a JSON string, replace JSON strings in headers by their texts."""
     for name, value in values.items():
         text = _unquoted(value)
         if text is not None and name != CONTENT_TYPE:
@@ -289,7 +290,7 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
 
 
 def decode_texts(headers: dict[str, bytes], report: Leniency) -> dict[str, Any]:
-    """Return a dictionary from attributes to the texts of headers; report headers that are not UTF-8."""
+    """Return a dictionary from attributes to the texts of headers; report texts that are not UTF-8."""
     try:
         return {_attributes[header]: value.decode() for header, value in headers.items()}
     except UnicodeDecodeError:
@@ -311,7 +312,7 @@ def _decode_texts(headers: dict[str, bytes], report: Leniency) -> dict[str, Any]
 
 
 def add_headers(event: Event, values: dict[str, bytes], report: Leniency) -> Event:
-    """Return a valid event in binary mode with additional attributes from headers with nearly exact names.
+    """Return a valid event in binary mode after adding attributes from headers with nearly exact names.
 
     Headers that would break a rule are left out.
     """
@@ -331,7 +332,7 @@ def add_headers(event: Event, values: dict[str, bytes], report: Leniency) -> Eve
 def _select_valid(
     attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
 ) -> dict[str, Any]:
-    """Return the attributes in ``more`` that keep the event valid, and report the remaining attributes."""
+    """Return the attributes in ``more`` with which the event stays valid, and report the others."""
     broken = {problem.attribute: problem for problem in validate({**attributes, **more})[1]}
     if not (more and broken):
         return more

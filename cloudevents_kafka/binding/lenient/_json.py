@@ -48,10 +48,10 @@ _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
 
 
 class _Renamings(dict[tuple[str, ...], _Renaming | None]):
-    """A cache that maps member names to a renaming, or to None if several names stand for one attribute.
+    """A cache that maps member names to a renaming, or to None if several names represent one attribute.
 
-    A renaming contains the names of the attributes, and the problems of names of two kinds: names that were
-    read as another name, and names that are left out. A name is left out if it does not stand for an
+    A renaming contains the attribute names, the problems of member names that were read as another name, and
+    the problems of member names that are left out. A member name is left out if it does not represent an
     attribute, or if the exact name of its attribute is also present.
     """
 
@@ -62,7 +62,10 @@ class _Renamings(dict[tuple[str, ...], _Renaming | None]):
 
 
 class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
-    """A cache that maps a content-type without an event format to a problem and the data's content type."""
+    """A cache for content-types without an event format.
+
+    It maps a content-type to a problem and the content type of the data.
+    """
 
     def __missing__(self, content_type: bytes | None) -> tuple[Problem, str | None]:
         if content_type is None:
@@ -81,9 +84,9 @@ renamings: Final = _Renamings()
 
 
 def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelope | None:
-    """Return the members of a JSON object that has all required attributes; return None for other values.
+    """Return the members of a JSON object that has all required attributes, or None for any other value.
 
-    ``envelope`` contains the members if the object was already split into members.
+    ``envelope`` contains the members if the JSON object was already split into members.
     """
     try:
         envelope = envelope or _split(value or b"")
@@ -97,7 +100,7 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
 
 
 def _split(value: bytes) -> Envelope:
-    """Return the members of a JSON object; optional members that the parser refuses are in ``unread``.
+    """Return the members of a JSON object; ``unread`` contains optional members that the parser refuses.
 
     Raises `InvalidEvent` if the value is not a JSON object, or if the parser refuses the data or a required
     attribute.
@@ -126,7 +129,7 @@ def _split(value: bytes) -> Envelope:
 
 
 def find_problems(value: bytes | None) -> tuple[Problem, ...]:
-    """Return the problems of a JSON object that has all required attributes; return () for other values."""
+    """Return the problems of a JSON object that has all required attributes, or () for any other value."""
     try:
         envelope = _split(value or b"")
         if envelope.attributes.keys() >= _REQUIRED:
@@ -139,7 +142,7 @@ def find_problems(value: bytes | None) -> tuple[Problem, ...]:
 def read_json(
     value: bytes | None, envelope: Envelope | None, report: Leniency, content_type: str | None = None
 ) -> Event:
-    """Return the event in a JSON value; ``envelope`` contains the members if the value was already split.
+    """Return the event in a JSON value; ``envelope`` contains the members of the JSON object if known.
 
     ``content_type`` is the content type of the data if the event does not name a content type.
     """
@@ -155,12 +158,15 @@ def read_json(
 
 
 def is_any_required(repeats: Iterable[Problem]) -> bool:
-    """Return whether a member that occurs more than once makes the event ambiguous."""
+    """Return whether an event is ambiguous because a member that must be unique occurs more than once."""
     return any(problem.attribute in _NOT_REPEATED for problem in repeats)
 
 
 def correct_envelope(envelope: Envelope, report: Leniency) -> Event:
-    """Return the event that an object's members describe; raise `InvalidEvent` if the event is refused."""
+    """Return the event that the members of a JSON object describe.
+
+    Raises `InvalidEvent` if the event is refused.
+    """
     if envelope.problems:
         report.refused += [problem for problem in envelope.problems if problem.attribute in _NOT_REPEATED]
         envelope = _last_values(envelope)
@@ -176,7 +182,7 @@ def correct_envelope(envelope: Envelope, report: Leniency) -> Event:
 
 
 def _last_values(envelope: Envelope) -> Envelope:
-    """Return an envelope with the last value of each repeated member; a null counts as absent (J-04)."""
+    """Return the members with the last value of each repeated member; null counts as absent (J-04)."""
     attributes, texts = dict(envelope.attributes), dict(envelope.texts)
     earlier: list[tuple[str, bytes]] = []
     for name, text in reversed(envelope.earlier):
@@ -191,7 +197,7 @@ def _last_values(envelope: Envelope) -> Envelope:
 
 
 def _correct_members(envelope: Envelope, report: Leniency) -> dict[str, AttributeValue]:
-    """Return the attributes that members describe, after correction of names and values."""
+    """Return the attributes that JSON members describe, after correcting their names and values."""
     # If the texts are missing, a faster reader has split the members, and each member is the value of an
     # attribute.
     values, rules = json_values(envelope) if envelope.texts else (envelope.attributes, _NO_RULES)
@@ -210,9 +216,9 @@ def _correct_members(envelope: Envelope, report: Leniency) -> dict[str, Attribut
 def _kept_as_text(
     rules: Mapping[str, tuple[str, str]], members: Mapping[str, Any], values: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Yield the problems of members whose value was replaced by its JSON text.
+    """Yield the problem of each JSON member whose value was replaced by its JSON text.
 
-    ``rules`` maps the name of such a member to the rule and the clause of its problem.
+    ``rules`` maps the name of such a member to two texts: the rule and the clause of its problem.
     """
     for given in values:
         if given in rules:
@@ -224,7 +230,7 @@ def _kept_as_text(
 def correct_named(
     members: dict[str, Any], ignored: Collection[Problem], report: Leniency
 ) -> dict[str, AttributeValue]:
-    """Return corrected attributes without the attributes that have an invalid name.
+    """Return attributes with corrected values, without attributes that have an invalid name.
 
     ``ignored`` contains the problems of the invalid names.
     """
@@ -273,11 +279,11 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
 
 
 def rename(values: Mapping[str, Any], report: Leniency) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """Return a dictionary of values by attribute name, and the problems of names without an attribute.
+    """Return values by attribute name, and the problems of member names that do not represent an attribute.
 
-    A value whose name does not represent an attribute is returned under its own name. If several names
-    represent one attribute and their values differ, all these values are left out. If this attribute is
-    REQUIRED, the record is refused.
+    If a member name does not represent an attribute, its value is returned under this member name. If several
+    member names represent one attribute and their values differ, all these values are left out. If this
+    attribute is REQUIRED, the record is refused.
     """
     renaming = renamings[tuple(values)]
     if renaming is not None:
@@ -303,14 +309,14 @@ def rename(values: Mapping[str, Any], report: Leniency) -> tuple[dict[str, Any],
 
 
 def _identity(value: Any) -> tuple[type, Any]:
-    """Return a key that equal scalar values share; each object and each list has its own key."""
+    """Return a key that is equal for equal scalar values; each object and each list has its own key."""
     return type(value), id(value) if type(value) in _CONTAINERS else value
 
 
 def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    """Return the members of an envelope, and the rules that these members break.
+    """Return the members of a JSON event, and the rules that the values of these members break.
 
-    Values that an attribute cannot have are replaced by their JSON text. Invalid values of REQUIRED
+    If an attribute cannot have a value, the value is replaced by its JSON text. Invalid values of REQUIRED
     attributes are not replaced, because a record with such a value is refused.
     """
     given = envelope.attributes
@@ -328,7 +334,7 @@ def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str
 
 
 def _stands_for(name: str, members: Mapping[str, Any]) -> str:
-    """Return the name of the attribute that a member represents; by default, return the member's own name.
+    """Return the attribute that a member represents; if there is none, return the member's own name.
 
     A member does not represent an attribute if another member has the exact name of the attribute.
     """
@@ -337,7 +343,7 @@ def _stands_for(name: str, members: Mapping[str, Any]) -> str:
 
 
 def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[str]) -> list[LeftOut]:
-    """Return a report of each member that a later member replaces, unless its name is in ``refused``."""
+    """Return a report of each JSON member that a later member replaces, except the members in ``refused``."""
     return [
         leave_out(Problem(name, *REPEATED), _text_of(text), rule=REPEATED[0])
         for name, text in earlier
@@ -346,9 +352,9 @@ def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[
 
 
 def _text_of(text: bytes) -> str | None:
-    """Return the text of a JSON string, None for null, or the JSON of another value.
+    """Return the text of a JSON string, None for null, or the JSON text of another value.
 
-    The returned JSON does not contain white space.
+    The returned JSON text does not contain white space.
     """
     if text == _NULL:
         return None
@@ -361,5 +367,5 @@ def _text_of(text: bytes) -> str | None:
 
 
 def _to_dense(text: bytes) -> str:
-    """Return JSON without white space."""
+    """Return JSON text without white space."""
     return (text if len(text.split(None, 1)) == 1 else msgspec.json.format(text, indent=-1)).decode()

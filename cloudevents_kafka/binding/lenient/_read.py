@@ -1,4 +1,4 @@
-"""Read the event of a record and accept its deviations; each deviation is returned as a `Problem`.
+"""Read the event in a record in spite of known deviations; return each deviation as a `Problem`.
 
 No value is invented: a missing attribute stays absent. Like strict reading, lenient reading refuses ambiguous
 records.
@@ -62,14 +62,14 @@ def lenient_format(headers: Headers) -> str | None:
 
 
 def marked_type(headers: dict[str, bytes]) -> MediaType | None:
-    """Return the media type of normalized headers if it is a CloudEvents media type, otherwise None."""
+    """Return the media type in normalized headers if it is a CloudEvents media type, otherwise None."""
     content_type = headers.get(CONTENT_TYPE)
     media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
     return media if media is not None and media.cloudevents else None
 
 
 def read_leniently(record: Record, unread: Unread) -> Found:
-    """Return the event of a record and the accepted problems; raise the same errors as strict reading."""
+    """Return the event in a record, and the accepted problems; raise the same errors as strict reading."""
     if unread is not None and not isinstance(unread, InvalidEvent) and not _may_be_quoted(unread):
         return _correct_known(record.value, unread)
     headers, report = normalize_headers(record.headers)
@@ -96,7 +96,7 @@ def _may_be_quoted(unread: dict[str, Any] | Envelope) -> bool:
 
 
 def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Found:
-    """Return the event of a record whose attributes break rules and whose headers have exact names."""
+    """Return the event of a record whose header names are exact, but whose attributes break rules."""
     report = Leniency()
     if isinstance(known, Envelope):
         return correct_envelope(known, report), tuple(report.tolerated)
@@ -104,7 +104,7 @@ def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Fou
 
 
 def _read_binary(record: Record, headers: dict[str, bytes], report: Leniency) -> Event:
-    """Return the event that headers describe; the headers include all required headers."""
+    """Return the event in headers that include all required headers of binary mode."""
     count = len(report.tolerated)
     texts: dict[str, Any] = decode_texts(headers, report)
     unreadable = report.tolerated[count:]
@@ -166,7 +166,7 @@ def _check_content_type(content_type: bytes, report: Leniency) -> None:
 def _read_format(
     value: bytes | None, media: MediaType, report: Leniency, refused: InvalidEvent | None
 ) -> Event | None:
-    """Return the event in a value, or None if the event format is unknown; attributes may break rules."""
+    """Return the event in a value, even if attributes break rules; return None if the format is unknown."""
     if media.format == NAME and value is not None and json_format():
         count = len(report.tolerated)
         event = read_json(value, None, report)

@@ -43,7 +43,7 @@ def is_right(texts: dict[str, Any], report: Leniency) -> bool:
 
 
 def correct(texts: dict[str, Any], report: Leniency) -> dict[str, AttributeValue]:
-    """Return attributes with corrected values; add corrected and refused attributes to the report."""
+    """Return attributes with corrected values; add all corrections and refusals to the report."""
     table = current.table
     if not report.refused:
         attributes = _correct_known(texts, report, table)
@@ -67,7 +67,7 @@ def correct(texts: dict[str, Any], report: Leniency) -> dict[str, AttributeValue
 def _correct_known(
     texts: dict[str, Any], report: Leniency, table: ExtensionTable
 ) -> dict[str, AttributeValue] | None:
-    """Return corrected attributes, or None if a problem has no cached correction."""
+    """Return attributes with cached corrections, or None if the correction of a problem is not cached."""
     corrections = _find_corrections(texts, table)
     if not corrections:
         return texts if accept(texts) else None
@@ -91,7 +91,7 @@ def _correct_known(
 
 
 def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str, Any]:
-    """Return the cached corrections of texts, by attribute name."""
+    """Return the cached corrections of the texts of attributes, as a dictionary by attribute name."""
     cached = table.corrections
     found: dict[str, Any] = {}
     for name, text in texts.items():
@@ -101,10 +101,11 @@ def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str,
 
 
 def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
-    """Cache a text's correction, if the text may occur again and no other attribute affects the correction.
+    """Cache the correction of a text that may occur again, if no other attribute affects the correction.
 
-    A correction contains a problem, a corrected value and a valid value. The corrected value is None if the
-    attribute is left out. `accept` checks the valid value in place of the corrected value.
+    A correction contains a problem, the corrected value, and a valid value. The corrected value is None if
+    the attribute is left out. The function `accept` checks the valid value in place of the corrected value,
+    which may break a rule.
     """
     name = str(problem.attribute)
     extension = table.extensions.get(name)
@@ -122,14 +123,17 @@ def _remember(problem: Problem, text: str, value: AttributeValue | None, table: 
 def make_event(
     attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, report: Leniency
 ) -> Event:
-    """Return an event; raise `InvalidEvent` if the report lists problems for which the event is refused."""
+    """Return an event.
+
+    Raises `InvalidEvent` if the report lists problems for which the event is refused.
+    """
     if report.refused:
         raise InvalidEvent(report.refused)
     return unchecked_event(attributes, payload, kind)
 
 
 def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
-    """Correct, accept or remove an attribute that has a problem; return whether the problem is tolerated."""
+    """Correct, accept or remove an attribute that has a problem; return False if the event is refused."""
     name = problem.attribute
     value = attributes.get(name) if name is not None else None
     if name is None or value is None:  # an extension requires another attribute
@@ -150,7 +154,7 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
 
 
 def _corrected(name: str, text: str) -> AttributeValue | None:
-    """Return the corrected value of a text, or None if the text cannot be corrected.
+    """Return the corrected value for the text of an attribute, or None if it cannot be corrected.
 
     The texts that can be corrected are texts in quotation marks, content types after a blank, times with a
     space, and Booleans with capital letters.
@@ -168,7 +172,7 @@ def _corrected(name: str, text: str) -> AttributeValue | None:
 
 
 def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> str:
-    """Return the text of a scalar value; if the value has a wrong type, replace the value by the text."""
+    """Return the text of a scalar value; if a value has a wrong type, its text replaces the value."""
     text = canonical_text(value)
     if not problem.clause.startswith(_EXTENSION_CLAUSES):
         attributes[name] = text

@@ -1,4 +1,4 @@
-"""The problems that lenient reading reports; the library's Java function reports the same texts."""
+"""The problems that lenient reading reports. The library's Java function reports the same texts."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ UNREAD: Final = ("is JSON without a Python value", "J-03")
 
 
 class Leniency(msgspec.Struct):
-    """The deviations that lenient reading accepts, and the problems for which it refuses a record.
+    """The accepted deviations of a record, and the problems for which lenient reading refuses the record.
 
-    ``may_be_valid`` is true if a header's name was corrected or occurs more than once, and the other headers
-    may form a valid event in binary mode. ``is_repeated`` is true if several headers have the same name, or
-    nearly the same name.
+    ``may_be_valid`` is true if the name of a header was corrected or is repeated, but the headers with exact
+    names may form a valid event in binary mode. ``is_repeated`` is true if several headers have the same
+    name, or nearly the same name.
     """
 
     tolerated: list[Problem] = []
@@ -44,7 +44,7 @@ class Leniency(msgspec.Struct):
     is_repeated: bool = False
 
     def of_content_type(self) -> Leniency:
-        """Return a report that contains only the problems of content-type or of its replacement."""
+        """Return a report with only the problems of content-type, or of ce_datacontenttype in its place."""
         return Leniency(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
 
 
@@ -61,10 +61,10 @@ def _content_type_problems(problems: list[Problem]) -> list[Problem]:
 
 
 def leave_out(problem: Problem, value: AttributeValue | None, *, rule: str | None = None) -> LeftOut:
-    """Return the report of an attribute, header or member that is left out, with its complete value.
+    """Return the report of an attribute, header or member that was left out; it contains the complete value.
 
-    A value of the type bytes is a header value; if the bytes are UTF-8, they are stored as a text. The rule
-    of the report is the problem's rule followed by `LEFT_OUT`, unless another rule is passed.
+    If ``value`` is bytes, it is the value of a header; bytes in UTF-8 are stored as text. The rule in the
+    report is the rule of the problem followed by `LEFT_OUT`, unless ``rule`` is passed.
     """
     if isinstance(value, bytes):
         value = text_or_bytes(value)
