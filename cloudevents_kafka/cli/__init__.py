@@ -1,9 +1,10 @@
 """The command-line program ``cloudevents-kafka``.
 
-Read `app` first: it contains the table of commands, and loads each command when the command is used. Each
-command is a module in `commands`. The commands share three packages: `terminal` (errors and exit codes, safe
-output, signals, options from structs), `records` (JSON lines, text, explanations) and `kafka` (settings,
-reading, sending). The module `options_file` reads and writes options files.
+Read the module `app` first: it contains the table of commands, and imports the module of a command when the
+command is used. Each command is a module in `commands`. The commands share three packages: `terminal` (errors
+and exit codes, safe output, signals, options from structs), `records` (records as JSON lines and as text, and
+their explanations) and `kafka` (settings of the Kafka client, reading, sending). The module `options_file`
+reads and writes options files.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; if click is missing, print what to install and exit with code 2."""
+    """Run the command line. If the package click is missing, print what to install, and exit with code 2."""
     try:
         import click  # noqa: F401  # only to check that it is installed
     except ModuleNotFoundError as error:

@@ -46,7 +46,7 @@ COMMANDS: Final = {
 
 
 class LazyGroup(click.Group):
-    """A group that loads a command from its module in ``package`` when the command is used."""
+    """A group of commands; it imports the module of a command from ``package`` when the command is used."""
 
     context_class = HelpContext
 
@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
         self._summaries = summaries
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """Return the names of the commands, in the order of the help."""
+        """Return the names of the commands, in the order in which the help lists them."""
         return list(self._summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # the same
@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the same
-        """Write the list of commands without loading the commands."""
+        """Write the list of commands to the help, without importing the modules of the commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self._summaries.items()))
 
@@ -80,7 +80,7 @@ class LazyGroup(click.Group):
             return super().main(*args, **options)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
-        """Return the context of the group; an error in the options of the group becomes a `BadUsage`."""
+        """Return click's context for the group of commands; raise `BadUsage` for an error in its options."""
         try:
             return super().make_context(*args, **options)
         except click.UsageError as error:
@@ -89,7 +89,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return a command's name, the command and its arguments; suggest names for an unknown name."""
+        """Return the name of a command, the command and its arguments.
+
+        For an unknown name, the error suggests similar names.
+        """
         name = args[0]
         if name not in self._summaries and not name.startswith("-") and not ctx.resilient_parsing:
             takes_group = any("--group" in option.opts for option in self.params)
@@ -98,7 +101,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Return the result of a command; an exception ends the command with the exception's exit code."""
+        """Return the result of a command; after an exception, exit with the exit code of the exception."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -135,11 +138,11 @@ def app() -> None:
     Data goes to stdout, and all other output goes to stderr. Exit codes: 0 success, 1 bad data, 2 bad usage,
     3 broker failure, 130 Ctrl-C.
 
-    Any librdkafka setting is accepted, from --profile NAME, then --config FILE, then the environment
-    (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; a later source overrides earlier
-    ones. Output and errors show only values that are known to be harmless. In addition, the value of
-    sasl.oauthbearer.token.command is a command that prints a token for SASL OAUTHBEARER. The command runs
-    again before the token expires.
+    Any librdkafka setting is accepted. Sources of settings are --profile NAME, then --config FILE, then the
+    environment (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X. A later source overrides
+    earlier sources. Output and errors show only values of settings that are known to be harmless. In
+    addition, the value of sasl.oauthbearer.token.command is a command that prints a token for SASL
+    OAUTHBEARER. The command runs again before the token expires.
 
     \b
     Completion, in .bashrc (zsh_source and fish_source for the other shells):

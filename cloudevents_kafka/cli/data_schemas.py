@@ -10,7 +10,10 @@ REGISTRY: Final = "schema.registry."
 
 
 def registry_settings(url: str | None, settings: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the settings of the registry's client, with ``url`` if it is set; None without settings."""
+    """Return the settings of the registry's client, with ``url`` if it is set.
+
+    Without such settings, the result is None.
+    """
     own = {
         name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)
     }

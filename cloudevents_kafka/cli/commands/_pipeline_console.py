@@ -19,7 +19,7 @@ _HEARTBEAT_SECONDS: Final = 60.0
 
 
 class Console:
-    """Prints a line on stderr for each batch, for each warning, and after each minute without a line."""
+    """Prints a line on stderr for each batch and each warning, and after each minute without such a line."""
 
     def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
         self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet
@@ -56,7 +56,7 @@ class Console:
             _write_summary(self._running.summary(), self._path)
 
     def _stop(self) -> bool:
-        """Return whether the run must stop; print a line if no line was printed for a minute."""
+        """Return whether the run must stop; if a minute has passed without a line, print the run's state."""
         self._has_started = True
         if self._interrupts.requested and not self._announced:
             self._waiting.clear()
@@ -72,7 +72,10 @@ class Console:
 
 
 def _write_summary(summary: pipeline.Summary, path: Path) -> None:
-    """Write a summary; a file is replaced in one step, so no program reads an incomplete summary."""
+    """Write the summary of a run.
+
+    A file is replaced in one step, so that no program reads an incomplete summary.
+    """
     if not path.exists() or path.is_file():
         draft = path.with_name(f"{path.name}.part")
         draft.write_text(summary.to_json() + "\n", encoding="utf-8")
@@ -82,7 +85,7 @@ def _write_summary(summary: pipeline.Summary, path: Path) -> None:
 
 
 def print_summary(summary: pipeline.Summary, summary_json: str | None) -> None:
-    """Print a summary, or write the summary to a JSON file."""
+    """Print the summary of a run, or write it to a JSON file."""
     if summary_json == "-":
         print(escape_json(summary.to_json()))
         return

@@ -36,7 +36,7 @@ _DECIDING: Final = ("to", "topic_pattern")
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """The options for the output of the command; these options are not passed to the pipeline."""
+    """The options that control the output of the command; the pipeline does not receive these options."""
 
     summary_json: Annotated[
         str | None,
@@ -59,8 +59,9 @@ FIELDS: Final = (*_OF_PIPELINE, *fields_of(SettingFiles), *fields_of(RunOptions)
 class ChosenOptions(msgspec.Struct, frozen=True):
     """The options of a command line, and the options in the options file ``path``.
 
-    ``line`` and ``file`` are dictionaries by field name. An option on the command line replaces the same
-    option in the file. Each setting on the command line replaces the setting with the same name in the file.
+    ``line`` and ``file`` are the options of the command line and of the file, as dictionaries by field name.
+    An option on the command line replaces the same option in the file. Each setting on the command line
+    replaces the setting with the same name in the file.
     """
 
     line: Mapping[str, Any]
@@ -97,7 +98,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         )
 
     def pipeline_options(self, values: Mapping[str, Any], settings: Settings) -> pipeline.PipelineOptions:
-        """Return the options of the pipeline. Raises `BadUsage` for wrong options."""
+        """Return the options with which the pipeline runs. Raises `BadUsage` for wrong options."""
         effective = settings.split(REGISTRY)[0].effective
         source = _starting(effective, ("kafka.", *_SOURCE_SETTINGS))
         spark = _starting(effective, ("spark.",))
@@ -142,7 +143,7 @@ def _starting(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[st
 
 
 def _check(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
-    """Raise `ValueError` for options that are wrong independently of references and of other sources."""
+    """Raise `ValueError` for options that are wrong, even if references are not read yet."""
     source, spark = _starting(settings, ("kafka.",)), _starting(settings, ("spark.",))
     _checked({"out": "-", **options}, "-", kafka_options=source, conf=spark)
 

@@ -39,8 +39,8 @@ def command(port: int | None, topics: tuple[str, ...], data_dir: str | None) -> 
     """Run a local Kafka broker for trying things out, until Ctrl-C.
 
     The broker is Apache Kafka, one node, on 127.0.0.1 only. Prints the address of the broker when the broker
-    accepts connections. Downloads Kafka (45 MB) the first time; needs Java. The data is deleted at the end,
-    unless --data-dir is set.
+    accepts connections. Downloads Kafka (45 MB) the first time; needs Java. The data of the broker is deleted
+    at the end, unless --data-dir is set.
 
     \b
     cloudevents-kafka broker --port 9092 --topic orders:3

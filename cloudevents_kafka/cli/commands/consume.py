@@ -71,7 +71,7 @@ def command(
 ) -> None:
     """Read events and other records from topics.
 
-    Reads up to the current end of the topics, without a consumer group, and commits nothing. Each record
+    Reads the topics up to their current end, without a consumer group, and commits no offsets. Each record
     becomes a JSON line, from which produce can send the same bytes again. If a record is not an event,
     "error" contains the reason.
 
@@ -118,9 +118,9 @@ def command(
 def _registry(
     settings: Settings, url: str | None, interrupts: Interrupts
 ) -> tuple[Settings, RegistryData | None]:
-    """Return the settings of the Kafka client, and the schema registry.
+    """Return the settings of the Kafka client, and the settings of the schema registry's client.
 
-    The registry is None if neither the settings nor ``url`` name a registry.
+    The settings of the registry's client are None if neither the settings nor ``url`` name a registry.
     """
     settings, own = settings.split(REGISTRY)
     url = url or own.pop("url", None)

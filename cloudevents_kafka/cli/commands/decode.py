@@ -64,12 +64,13 @@ Item = Decoded | Undecodable
 def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **options: Any) -> None:
     """Explain a record: mode, attributes, broken rules.
 
-    Reads JSON lines from FILES or stdin, or one record from options. A line is the output of consume, or an
-    object {"key", "headers", "value"} of texts, {"base64": …} or {"hex": …}. Prints the content mode and the
-    reason for it, the attributes and their types, every broken rule with its clause, the recommendations that
-    the event does not follow, and the result of lenient decoding. Data that does not match its content type
-    is shown with the position of the error. A line that is not a record is reported with its number and
-    skipped. The exit code is 0 if all records are events with valid data, else 1.
+    Reads JSON lines from FILES or stdin, or one record from options. A line is the output of the command
+    consume, or an object {"key", "headers", "value"}; each value is text, {"base64": …} or {"hex": …}. Prints
+    the content mode and the reason for it, the attributes and their types, every broken rule with its clause,
+    the recommendations that the event does not follow, and the result of lenient decoding. Data that does not
+    match its content type is shown with the position of the error. If a line is not a record, the number of
+    the line is printed, and the line is skipped. The exit code is 0 if all records are events with valid
+    data, else 1.
 
     \b
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 |
@@ -88,7 +89,7 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
 
 
 def _explain(record: Record | BadData, show: Callable[[Item, Item], None]) -> bool:
-    """Print the explanation of a record, or an error; return whether ``record`` is a valid event."""
+    """Print the explanation of a record, or an error; return whether the record is a valid event."""
     if isinstance(record, BadData):
         record.show()
         return False
@@ -131,7 +132,7 @@ def _verdict(item: Item) -> str:
 
 
 def _advice(record: Record, event: Event) -> list[Problem]:
-    """Return the recommendations of the specification that an event does not follow."""
+    """Return the recommendations of the CloudEvents specification that an event does not follow."""
     large = size_problem(record)
     return [*unmet_recommendations(event), *([] if large is None else [large])]
 

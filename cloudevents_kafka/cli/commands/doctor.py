@@ -95,12 +95,12 @@ def command(
 ) -> None:
     """Print what is installed, what is missing, and which commands would work here.
 
-    Checks packages, Java, and the jars in the cache. Also asks a broker and a schema registry if you name
+    Checks packages, Java, and the jars in the cache. Also asks a broker and a schema registry if options name
     them. For each problem, the command prints what to do. The command starts nothing, and downloads jars only
     with --fetch.
 
-    If commands are named, --fetch downloads only the jars that these commands need without options. If a
-    command is named together with an option, the jars for the option are downloaded, too. The exit code is 2
+    If you name commands, --fetch downloads only the jars that these commands need without options. If you
+    name a command together with an option, the jars for this option are downloaded, too. The exit code is 2
     if a named command would not work, and 3 if the broker or the registry does not answer.
 
     \b
@@ -126,7 +126,7 @@ def command(
 
 
 def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the requirements of commands and of their options; no command means all commands."""
+    """Return the parts that commands and their options need; without names, return those of all commands."""
     names = list(dict.fromkeys(map(_program, COMMAND_NEEDS)))
     for name in commands:
         if name not in COMMAND_NEEDS:
@@ -149,7 +149,7 @@ def _needs_of(names: Iterable[str]) -> set[str]:
 
 
 def _ask(server: Callable[[], str] | None, option: str) -> Finding:
-    """Return the answer of a server, or the error if the server does not answer."""
+    """Return the answer of a server, or an error if the server does not answer."""
     try:
         return Finding(f"not asked; pass {option}" if server is None else server())
     except BrokerFailure as error:
@@ -187,14 +187,14 @@ def _state(finding: Finding) -> str:
 
 
 def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]:
-    """Return the missing requirements, except requirements that a command downloads when it starts."""
+    """Return the missing parts, except the parts that a command downloads when it starts."""
     return [need for need in needs if findings[need].problem and not findings[need].later]
 
 
 def _outlook(findings: Mapping[str, Finding], name: str, needs: tuple[str, ...], *, silent: bool) -> str:
-    """Return a text that says whether a command would work.
+    """Return a text that says whether a command would work on this machine.
 
-    If ``silent`` is True, the broker does not answer.
+    ``silent`` says that the broker did not answer.
     """
     broker = [_BROKER] if silent and _OF_BROKER & {name, _program(name)} else []
     if missing := [*broker, *_missing(needs, findings)]:

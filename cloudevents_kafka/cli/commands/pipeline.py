@@ -49,7 +49,7 @@ _WRONG_USE: Final = (
 
 
 def _removed_option(name: str) -> Callable[[_Command], _Command]:
-    """Return a hidden option whose error says what to use instead of an option that was removed."""
+    """Return a hidden option for an option that was removed; its error says which option to use instead."""
     option = f"--{name.replace('_', '-')}"
 
     def refuse(ctx: click.Context, param: click.Parameter, value: object) -> None:  # noqa: ARG001
@@ -82,15 +82,15 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
     """Write topics of CloudEvents to tables, each record exactly once.
 
     Events are written to OUT/events, in folders by the date of the record. All other records are written to
-    OUT/quarantine, unchanged and with the reason. With --table NAME, events and all other records are written
-    to the tables NAME and NAME_quarantine in a catalog. --route writes events of some types to other tables
-    next to these two tables. To continue after the last record, run the command again, even if the last run
-    was killed. If a topic was deleted and created again, or the checkpoint belongs to another OUT, the run
-    ends with exit code 2. In this case, use a new OUT.
+    OUT/quarantine, unchanged and with the reason. With --table NAME, events are written to the table NAME in
+    a catalog, and all other records to NAME_quarantine. --route writes events of some types to other tables
+    next to these two tables. To continue after the last record, run the same command again, even if the last
+    run was killed. If a topic was deleted and created again, or the checkpoint belongs to another OUT, the
+    run ends with exit code 2. In this case, use a new folder for OUT.
 
-    --backfill writes records that are missing in the tables, such as the records that --from latest skipped.
-    The backfill ends at the next offset of the pipeline. With --to delta or iceberg, the pipeline may run
-    during the backfill.
+    --backfill writes records that are missing in the tables, such as records that an earlier run skipped
+    because of --from latest. The backfill ends at the offset where the pipeline continues. With --to delta or
+    iceberg, the pipeline may run during the backfill.
 
     -X accepts the settings of the other commands for connecting to brokers (security.protocol, sasl.username,
     ssl.ca.location …), settings of the Java client as kafka.NAME=VALUE, and settings of Spark as
@@ -98,9 +98,9 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
     harmless. If a command prints the tokens (sasl.oauthbearer.token.command), the tokens must be JWTs, and
     Spark must run on this machine.
 
-    --options reads all options of this command from a TOML file under their names in Python, and settings
-    from the table [settings] of the file. The command line overrides the file. --print-options prints an
-    options file.
+    --options reads all options of this command from a TOML file, in which the options have their names in
+    Python. The table [settings] of the file contains settings. The command line overrides the file.
+    --print-options prints these options as such a file.
     """
     chosen = ChosenOptions.of(ctx)
     if print_options:
@@ -139,7 +139,7 @@ def _require(values: dict[str, Any]) -> None:
 def _check_folder(options: pipeline.PipelineOptions) -> None:
     """Raise `BadUsage` if the tables need a file system, but the folder is in an object store.
 
-    This check does not need a broker.
+    This check runs without a broker.
     """
     try:
         check_renames(options)
@@ -152,9 +152,9 @@ def _refuse_unknown_topics(
 ) -> None:
     """Raise `BadUsage` if a topic does not exist; this check runs before the slow start of Spark.
 
-    Spark reports all other problems, since the Kafka client of Spark may use other settings. If the
-    pipeline's folder exists, this function does not check topics, because the files of earlier runs in the
-    folder show more about a deleted topic.
+    All other problems of topics are reported by Spark, because Spark's Kafka client may use other settings.
+    If the folder of the pipeline exists, topics are not checked, because the files of earlier runs show more
+    about a deleted topic.
     """
     others, java = settings.split("kafka.")
     others = others.split("spark.")[0].split(REGISTRY)[0]
@@ -176,7 +176,7 @@ def _refuse_unknown_topics(
 
 
 def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Settings:
-    """Return settings with which Java fetches tokens from this process, which runs the token command."""
+    """Return settings with which Java fetches tokens from this process, which runs the command for tokens."""
     command = token_command(settings)
     if command is None:
         return settings

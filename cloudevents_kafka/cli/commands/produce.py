@@ -39,7 +39,7 @@ _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is
 
 
 class _Options(msgspec.Struct, kw_only=True):
-    """The options of `produce`, except the options for one event and for the Kafka client."""
+    """The options of the command `produce`, except the options for one event and for the Kafka client."""
 
     files: tuple[str, ...]
     topic: str | None
@@ -123,8 +123,8 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     byte. If you edit the "event" of a line that consume wrote, produce sends the edited event, encoded like
     the original record.
 
-    Waits until the brokers have all records. A bad line is reported with its number and skipped, and the exit
-    code is 1.
+    Waits until the brokers have all records. If a line is bad, its number is printed and the line is skipped;
+    the exit code is then 1.
 
     \b
     cloudevents-kafka produce -b localhost:9092 -t orders --key-from subject \\
@@ -224,7 +224,7 @@ def _run(
 def _send_lines(
     options: _Options, overrides: Overrides, sender: TopicSender, interrupts: Interrupts
 ) -> Iterator[tuple[str, Exception | None]]:
-    """Send the record of each line in files or stdin; yield the line's position, and its error or None."""
+    """Send the record in each line of files or stdin; yield the line's position, and an error or None."""
     for line in read_lines(options.files, interrupts, while_waiting=sender.poll):
         try:
             sender.send(_place(resolve_line(read_line(line.text), overrides), options), line.where)
@@ -237,7 +237,7 @@ def _send_lines(
 
 
 def _place(record: Record, options: _Options) -> Record:
-    """Return a record with the topic, the partition and the timestamp that the options set."""
+    """Return a record with the topic, the partition and the timestamp that the options of the command set."""
     placed = msgspec.structs.replace(
         record,
         topic=options.topic or record.topic,
@@ -256,7 +256,7 @@ def _place(record: Record, options: _Options) -> Record:
 
 @contextmanager
 def _flush_at_end(sender: TopicSender) -> Iterator[None]:
-    """Return a context manager that waits for the brokers' answers, even after an error or a first Ctrl-C."""
+    """Return a context manager that waits for the brokers' answers at the end, even after an error."""
     try:
         try:
             yield

@@ -34,7 +34,7 @@ _MAX_NAME: Final = 60
 
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The options that choose the dead letters to send, and the topic to which they are sent.
+    """The options that choose which dead letters are sent, and to which topic.
 
     If ``errors`` contains globs, at least one of these globs must match the error of a dead letter.
     """
@@ -81,14 +81,15 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
     """Send dead letters back to the topics that they came from, or to another topic.
 
     Without --send, the command prints what would be sent, and sends nothing. A record is sent with its key,
-    value and headers. The headers about the failure are sent, too: if the record fails again, the number of
-    tries in these headers is increased. --drop-header 'dlq_*' removes these headers. If the value of a dead
-    letter was left out because the value was too large, the dead letter is not sent. A dead letter is refused
-    if its topic was deleted, or if the topic accepts only smaller records. A refused dead letter stays in its
-    topic, and the reason is printed. All other dead letters are sent, and the exit code is 1.
+    value and headers. The headers that describe the failure are sent, too: if the record fails again, the
+    number of tries in these headers is increased. --drop-header 'dlq_*' removes these headers. If the value
+    of a dead letter was left out because the value was too large, the dead letter is not sent. A dead letter
+    is refused if its topic was deleted, or if the topic accepts only smaller records. A refused dead letter
+    stays in its topic, and the reason is printed. All other dead letters are sent, and the exit code is 1.
 
-    Reads up to the current end of the topic. Without --group, each run sends all dead letters that match.
-    With --group NAME, a run continues after the dead letters that an earlier run with this group has read.
+    Reads the topic of the dead letters up to its current end. Without --group, each run sends all matching
+    dead letters. With --group NAME, a run continues after the dead letters that an earlier run with this
+    group has read.
 
     \b
     cloudevents-kafka replay -b localhost:9092 -t orders.dead
@@ -137,12 +138,12 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
 
 
 def _print_failure(where: str, reason: str) -> None:
-    """Print the reason why a record was not sent."""
+    """Print the reason why a record of the dead letter topic was not sent."""
     print_message(escape(f"{where}: {reason}"))
 
 
 class _Replay:
-    """Reads dead letters, sends the matching dead letters, and counts them by destination and error."""
+    """Reads dead letters, sends the matching ones, and counts the dead letters by destination and error."""
 
     def __init__(self, choice: _Choice, filter: Filter, resender: Resender | None) -> None:
         self._choice = choice
@@ -153,7 +154,7 @@ class _Replay:
         self._others = self._without_origin = self._without_value = 0
 
     def run(self, batches: Iterator[list[Record]]) -> Iterator[dict[Partition, int]]:
-        """Send each batch, and yield the offsets to commit.
+        """Send each batch of dead letters, and yield the offsets to commit.
 
         Raises `BrokerFailure` after a batch with a record that was neither sent nor refused.
         """
@@ -175,14 +176,17 @@ class _Replay:
     def _send(
         self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]
     ) -> dict[Partition, int]:
-        """Send records; return the offsets to commit, so that a later run reads unsent records again."""
+        """Send records; return the offsets to commit.
+
+        A later run reads the records that were not sent again.
+        """
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0
             offsets[partition] = min(offset, offsets[partition])
         return offsets
 
     def _take(self, record: Record) -> Record | None:
-        """Return the record to send for a dead letter; None if the letter is not chosen or cannot be sent."""
+        """Return the record to send for a dead letter, or None if it is not chosen or cannot be sent."""
         self._read += 1
         letter = DeadLetter.of(record) or DeadLetter()
         if not self._matches(record, letter):
@@ -212,7 +216,7 @@ class _Replay:
         return any(fnmatchcase(name, glob) for glob in self._choice.drop_headers)
 
     def print_report(self, *, sent: int | None) -> None:
-        """Print the counts and the number of sent records; ``sent`` is None if the command does not send."""
+        """Print the counts of records; ``sent`` is the number of sent records, or None without --send."""
         if self._counts.total:
             most, _ = self._counts.most_common(_MAX_ROWS)
             rows = [[topic, error, f"{count:,}"] for (topic, error), count in sorted(most)]

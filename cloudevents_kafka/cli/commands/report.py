@@ -76,13 +76,14 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     """Write one HTML file about a topic, tables, or a run of the pipeline.
 
     The file shows, in figures and tables, events over time by type, sizes, keys, and lag. For records that
-    are not events, the file shows counts by verdict and clause, and a few samples. The file needs no other
-    file, no script and no network, and has at most 1 MB. Values that may be secrets are masked; data is not
-    masked.
+    are not events, the file shows how many records have each verdict and clause, and a few samples. The file
+    loads no other file, runs no script, and has at most 1 MB. Values that may be secrets are masked; data is
+    not masked.
 
-    A topic is read up to its current end; POSITION has the form that the command consume accepts. Tables
-    are the tables that a pipeline writes, in Parquet, Delta or Iceberg. Spark reads the tables; -X
-    spark.NAME=VALUE passes a setting to Spark. For tables and a run, lag is shown if -b is set.
+    A topic is read up to its current end; POSITION has the form that the command consume accepts. Tables are
+    the tables that a pipeline writes, in Parquet, Delta or Iceberg. Spark reads the tables; -X
+    spark.NAME=VALUE passes a setting to Spark. For tables and for a run, the lag is shown if -b names a
+    broker.
 
     \b
     cloudevents-kafka report -b localhost:9092 -t orders --group billing
@@ -173,9 +174,10 @@ def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> Page
 
 
 def _counts_of(summary: Summary) -> tuple[RecordCounts, dict[tuple[str, int], int]]:
-    """Return the counts of a run and the next offset of each partition.
+    """Return the counts of a pipeline's run, and the next offset of each partition.
 
-    The counts contain no sizes, times and samples. Raises `ValueError` if a partition is not a number.
+    These counts do not contain sizes, times and samples of records. Raises `ValueError` if a partition in the
+    summary is not a number.
     """
     run = summary.counts
     counts = RecordCounts(run.events, run.quarantined)

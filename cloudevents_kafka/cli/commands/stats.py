@@ -49,9 +49,9 @@ def command(
 ) -> None:
     """Count the records of topics: events by type, source, mode and format; other records by verdict.
 
-    Also prints sizes, keys and times for each topic. Reads up to the current end of the topics; POSITION has
+    Also prints sizes, keys and times for each topic. Reads the topics up to their current end; POSITION has
     the form that the command consume accepts. At Ctrl-C, prints the counts so far. If there are many names,
-    only the most frequent names are shown, and the records of all other names are counted together.
+    only the most frequent names are shown. The records with all other names are counted together.
 
     \b
     cloudevents-kafka stats -b localhost:9092 -t orders

@@ -25,8 +25,8 @@ def command(
     """List topics: partitions, first and last offsets, sizes.
 
     Prints one line for each topic, or one line for each partition of the TOPICs that are named. The size is
-    the number of offsets. The number of records is smaller if records were removed by compaction, or if the
-    topic has markers of transactions.
+    the number of offsets. The topic has fewer records than offsets if compaction has removed records, or if
+    the topic has markers of transactions.
 
     \b
     cloudevents-kafka topics -b localhost:9092
@@ -58,7 +58,10 @@ def command(
 
 
 def _range(marks: list[Watermarks]) -> list[object]:
-    """Return the first offset, last offset and size of partitions; an empty partition has no last offset."""
+    """Return the first offset, the last offset and the size of partitions.
+
+    An empty partition has no last offset.
+    """
     low, high = min((one.low for one in marks), default=0), max((one.high for one in marks), default=0)
     size = sum(one.high - one.low for one in marks)
     return [low, high - 1 if size else "", size]

@@ -1,6 +1,6 @@
 """A demo that sends events to a local Kafka, reads them back, writes tables with Spark and compares results.
 
-Read `run` first: `run_demo` runs all steps, and `format_report` formats the result. The module `traffic`
-mixes events with invalid records, sends all these records and reads them back. The module `_shop` generates
-the events. This package does not import its modules, because `run` needs Spark.
+Read `run` first: `run_demo` runs all steps of the demo, and `format_report` formats the outcome. The module
+`traffic` mixes events with invalid records, sends all of these records, and reads all of them back. The
+module `_shop` generates the events. This package does not import its modules, because `run` needs Spark.
 """

@@ -29,7 +29,7 @@ _SHORT_RUN: Final = {
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A check with its result; ``difference`` says why the check failed."""
+    """One check of the demo with its result; ``difference`` says why the check failed."""
 
     description: str
     passed: bool
@@ -58,10 +58,10 @@ class Outcome(msgspec.Struct):
 
 
 def run_demo(out: Path, *, seed: int, count: int, events: Path | None = None) -> Outcome:
-    """Run the demo, stop all processes that it started, and return the outcome.
+    """Run the demo, stop all processes that it has started, and return the outcome of the checks.
 
-    ``out`` is the folder for the tables; ``events`` is a file with events that are sent instead of the shop's
-    events. Progress goes to stderr.
+    ``out`` is the folder for the tables. ``events`` is a file with events; without this file, the events of
+    the shop are sent. Progress goes to stderr.
     """
     from cloudevents_kafka.testing import LocalBroker
 
@@ -105,7 +105,7 @@ def _counter(progress: Progress, label: str) -> Callable[[int], None]:
 
 
 def _read_file(path: Path, invalid_lines: list[traffic.InvalidLine]) -> Iterator[traffic.Item]:
-    """Yield the events in a file; print invalid lines, and append them to ``invalid_lines``."""
+    """Yield the events in a file; print each invalid line, and append it to ``invalid_lines``."""
     with path.open("rb") as lines:
         for item in traffic.file_traffic(str(path), lines):
             if isinstance(item, traffic.InvalidLine):
@@ -121,9 +121,10 @@ def _read_file(path: Path, invalid_lines: list[traffic.InvalidLine]) -> Iterator
 def run_checks(
     sent: traffic.TrafficCounts, back: traffic.TrafficCounts, summary: Summary, folder: Path
 ) -> list[Check]:
-    """Return checks that compare the sent records with three results.
+    """Return checks that compare the sent records with three other results of the demo.
 
-    These results are the records that were read back, the counts of the pipeline, and the rows in the files.
+    These three results are the records that were read back, the counts of the pipeline, and the rows in the
+    tables.
     """
     counts = summary.counts
     sent_by_mode = Counter((type_, encoding.split()[0]) for type_, encoding in sent.events.elements())
@@ -146,7 +147,8 @@ def run_checks(
 def read_rows(folder: Path) -> dict[tuple[int, int], tuple[str, bytes | None]]:
     """Return the id and the data of each row of a table, as a dictionary by partition and offset.
 
-    A second row for the same offset is stored under a negative partition number, so that the check fails.
+    If an offset has a second row, this row is stored under a negative partition number, so that the check
+    fails.
     """
     import pyarrow.parquet as pq
 
@@ -211,7 +213,7 @@ def _event_table(outcome: Outcome) -> str:
     encodings = list(map(str, traffic.ENCODINGS))
 
     def row(type_: str | None) -> list[int]:
-        """Return a row of the table: the counts of events of one type; None stands for all types."""
+        """Return a row of the report's table: the counts of events of one type, or of all types for None."""
         of_type = {key: n for key, n in sent.items() if type_ in {None, key[0]}}
         by_encoding = [sum(n for key, n in of_type.items() if key[1] == encoding) for encoding in encodings]
         read = sum(n for key, n in back.items() if type_ in {None, key[0]})

@@ -70,7 +70,7 @@ class InvalidRecord(msgspec.Struct, frozen=True):
 
 
 class InvalidLine(CloudEventsKafkaError):
-    """A line in a file that is not a valid event."""
+    """A line of a file of events is not a valid event."""
 
 
 Item = tuple[Event, Encoding] | InvalidRecord
@@ -81,11 +81,11 @@ OnProgress = Callable[[int], None]
 
 
 class TrafficCounts(msgspec.Struct):
-    """Numbers of records: events by type and encoding, and other records by verdict and name.
+    """The numbers of records in the demo: events by type and encoding, and other records by verdict and name.
 
-    If the records were read back, invalid records are counted by the reason of the error, not by name.
-    After reading back, ``payloads`` maps the partition and the offset of an event to the id and the data of
-    this event.
+    When records are read back, invalid records are counted by the reason of their error, not by name. For
+    records that were read back, ``payloads`` maps the partition and offset of an event to its id and its
+    data.
     """
 
     events: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
@@ -96,7 +96,7 @@ class TrafficCounts(msgspec.Struct):
 
     @property
     def total(self) -> int:
-        """The number of all records."""
+        """The number of all records, events and other records."""
         return self.events.total() + self.others.total()
 
     @property
@@ -106,7 +106,7 @@ class TrafficCounts(msgspec.Struct):
 
 
 def shop_traffic(seed: int, count: int) -> Iterator[Item]:
-    """Yield ``count`` events of the shop, mixed with all invalid records.
+    """Yield ``count`` events of the shop, mixed with all invalid records of the demo.
 
     The same seed yields the same items.
     """
@@ -142,7 +142,7 @@ def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLi
 
 
 def _next_encoding(event: Event, turn: int) -> Encoding:
-    """Return the first encoding that can encode the event; the search starts at number ``turn``."""
+    """Return the first encoding that can encode an event; the search starts at the encoding ``turn``."""
     start = turn % len(ENCODINGS)
     for encoding in (*ENCODINGS[start:], *ENCODINGS[:start]):
         with suppress(EncodeError):
@@ -182,7 +182,7 @@ def send_traffic(
 def read_back(
     servers: str, topic: str, partitions: int, expected: int, on_progress: OnProgress
 ) -> TrafficCounts:
-    """Read ``expected`` records from the start of a topic, and return the counts of these records.
+    """Read ``expected`` records from the start of a topic, and return their counts.
 
     Raises `ConsumeError` if the topic contains fewer records.
     """

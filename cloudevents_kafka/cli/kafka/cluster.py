@@ -36,14 +36,14 @@ class Group(NamedTuple):
 
     @property
     def behind(self) -> int:
-        """The number of offsets that the group has not yet read."""
+        """The number of offsets between the group's committed offset and the end."""
         return sum(lag.behind for lag in self.lags.values())
 
 
 class ClusterView:
-    """Lists the topics and groups of a cluster; the methods raise `BrokerFailure` if no broker answers.
+    """Lists the topics and groups of a cluster. The methods raise `BrokerFailure` if no broker answers.
 
-    ``session`` is the session with the cluster; other clients may share the session.
+    ``session`` is the session with the cluster; other clients may use the same session.
     """
 
     def __init__(self, session: BrokerSession) -> None:
@@ -53,7 +53,7 @@ class ClusterView:
         self._client = session.create(AdminClient)
 
     def topics(self) -> dict[str, list[int]]:
-        """Return the partition numbers of each topic, as a dictionary in the order of the topic names."""
+        """Return the numbers of each topic's partitions, as a dictionary in the order of the topic names."""
         with self.session.client_errors():
             for _ in self.session.poll_until_timeout(self._client):
                 if found := self.session.metadata(self._client):
@@ -89,7 +89,7 @@ class ClusterView:
         return sorted(group.group_id for group in found.valid)
 
     def groups(self, names: Sequence[str]) -> list[Group]:
-        """Return the groups with these names; a group that does not exist has the state ``DEAD``."""
+        """Return the consumer groups with these names; a group that does not exist has the state ``DEAD``."""
         described = self._ask(self._client.describe_consumer_groups, list(names)) if names else {}
         topics = self.topics()  # groups keep the offsets of topics that were deleted
         committed = {
@@ -109,7 +109,7 @@ class ClusterView:
         return groups
 
     def committed(self, group: str) -> dict[Partition, int]:
-        """Return the offsets that a group has committed."""
+        """Return the offsets that a consumer group has committed."""
         from confluent_kafka import ConsumerGroupTopicPartitions
 
         asked = [ConsumerGroupTopicPartitions(group)]
@@ -132,7 +132,7 @@ class ClusterView:
         return partitions
 
     def _ask(self, call: Callable[..., Mapping[_Key, Future[Any]]], *arguments: object) -> dict[_Key, Any]:
-        """Return the results of a call of the client; first, wait until a broker can be reached."""
+        """Wait until a broker can be reached; then call a method of the client, and return its results."""
         self.topics()
         with self.session.client_errors():
             futures = call(*arguments, request_timeout=self.session.timeout)

@@ -1,4 +1,4 @@
-"""Lag: how many offsets a reader of topics, such as a group or a pipeline, is behind the end."""
+"""Lag: by how many offsets a consumer group or a pipeline is behind the end of its topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Lag(NamedTuple):
-    """A partition such as ``orders[0]``, its next offset to read, and the offset after its last record."""
+    """A partition such as ``orders[0]``, the offset to read next, and the offset after its last record."""
 
     partition: str
     next_offset: int
@@ -21,7 +21,7 @@ class Lag(NamedTuple):
 
     @property
     def behind(self) -> int:
-        """The number of offsets that were not yet read."""
+        """The number of offsets of the partition that were not read yet."""
         return max(0, self.end - self.next_offset)
 
 

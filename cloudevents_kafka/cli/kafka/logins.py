@@ -1,4 +1,4 @@
-"""Logins of the client: tokens that a command prints, and advice about what to check if a login fails."""
+"""Logins of the Kafka client: tokens that a command prints, and advice about failed logins."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _CHECK_ENDPOINT: Final = (
 def token_command(settings: Settings) -> TokenCommand | None:
     """Return the command that prints tokens, or None if no such command is set.
 
-    Raises `BadUsage` if the setting is not a valid command line, or if other settings contradict this
-    setting.
+    Raises `BadUsage` if the text is not a valid command line, or if other settings contradict the token
+    command.
     """
     effective = settings.effective
     if not effective.get(TOKEN_COMMAND):
@@ -75,9 +75,9 @@ def has_no_token(reason: str) -> bool:
 
 
 def explain_login(settings: Settings, command: TokenCommand | None, reason: str) -> tuple[str, str]:
-    """Return why a login failed, and advice.
+    """Return the reason why a login failed, and advice about what to check.
 
-    If the client could not get a token, the texts name the token's endpoint or command.
+    If the client could not get a token, the reason or the advice names the token's endpoint or command.
     """
     if mechanism(settings.effective) != OAUTH and command is None:
         return reason, "check sasl.username, sasl.password and security.protocol (--show-config)"
@@ -89,7 +89,7 @@ def explain_login(settings: Settings, command: TokenCommand | None, reason: str)
 
 
 def explain_silence(settings: Settings) -> str | None:
-    """Return what to check if no broker was contacted and the client does not report an error.
+    """Return advice for the case that no broker was contacted and the client does not report an error.
 
     In two cases, librdkafka does not report an error. If a token endpoint returns an internal error,
     librdkafka repeats the request for minutes. If no source of tokens is configured, librdkafka waits.

@@ -1,8 +1,8 @@
-"""Read a range of offsets from the partitions of topics, between positions such as ``-10`` or ``@time``.
+"""Read a range of offsets from topics; the range lies between two positions, such as ``-10`` or ``@time``.
 
-The end of each partition is looked up once, at the start. A partition is finished when its last offset has
-been read, or when the client reports the end of the partition. The client's report is needed because, after
-transactions or compaction, the last offsets do not always belong to records.
+The end offset of each partition is looked up once, at the start. A partition is finished when its last offset
+has been read, or when the client reports the end of the partition. The client's report is needed because the
+last offsets do not always belong to records, for example after a transaction or a compaction.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BATCH_SECONDS: Final = 0.1  # the time to collect a batch, and the longest dela
 
 
 class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """The type of command-line parameters whose value is a `Position`.
+    """The type of command-line parameters whose value is a `Position` in a partition.
 
     The position ``stored`` is allowed only if the argument ``stored`` is True.
     """
@@ -50,7 +50,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
         self._stored = stored
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Position:
-        """Return the position that a text denotes."""
+        """Return the position that a text such as ``-10`` denotes."""
         if isinstance(value, Position):
             return value
         try:
@@ -64,7 +64,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
         param: click.Parameter,  # noqa: ARG002  # the same
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return completions with the names of positions; numbers and times have no completions."""
+        """Return the names of positions that complete a text; numbers and times have no completions."""
         return [CompletionItem(name) for name in NAMED[: 2 + self._stored] if name.startswith(incomplete)]
 
 
@@ -77,7 +77,7 @@ def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[s
 
 
 def partitions_option(help: str) -> Callable[[_Command], _Command]:
-    """Return the decorator for the option -p, whose value is a list of partition numbers."""
+    """Return the decorator that adds the option -p, whose value is a list of partition numbers."""
     return click.option(
         "-p", "--partitions", multiple=True, callback=_parse_partitions, metavar="N,…", help=help
     )
@@ -112,11 +112,11 @@ def consumer_settings(settings: Settings, command: str, group: str | None) -> Se
 def resolve_offset(position: Position, watermarks: tuple[int, int], known: int | None) -> int:
     """Return the offset of a position in a partition, limited to the partition's watermarks.
 
-    The watermarks are the first offset, and the offset after the last record. If the position is a time,
-    ``known`` is the offset that the broker has found for this time. If all records are older than the
-    position's time, ``known`` is None, and the result is the end of the partition. If the position is the
-    offset of a group, ``known`` is the offset that the group has committed. If the group has not committed an
-    offset, ``known`` is None, and the result is the start of the partition.
+    The watermarks are the first offset of the partition, and the offset after its last record. If the
+    position is a time, ``known`` is the offset that the broker has found for this time. If all records are
+    older than the position's time, ``known`` is None, and the result is the end of the partition. If the
+    position is the offset of a group, ``known`` is the offset that the group has committed. If the group has
+    not committed an offset, ``known`` is None, and the result is the start of the partition.
     """
     low, high = watermarks
     offset = {
@@ -143,11 +143,12 @@ def check_partitions(topic: str, wanted: Iterable[int], existing: Sequence[int])
 
 
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The topics and the partitions to read, and the positions at which reading starts and ends.
+    """The topics and partitions to read, and the positions at which reading starts and ends.
 
-    Without partitions, all partitions are read. Without ``begin``, reading starts at the offsets of the
-    group; without a group, reading starts at the start of each partition. ``topics`` may contain globs. In
-    addition, all topics whose names match ``topic_pattern`` are read.
+    Without ``partitions``, all partitions of the topics are read. Without ``begin``, reading starts at the
+    offsets that the group has committed. Without a group, reading starts at the first offset of each
+    partition. ``topics`` may contain globs. In addition, all topics whose names match ``topic_pattern`` are
+    read.
     """
 
     topics: tuple[str, ...]
@@ -171,7 +172,7 @@ def check_request(request: ReadRequest) -> None:
 
 
 class RangeReader:
-    """A reader that returns the records of a request in batches."""
+    """Reads the records that a `ReadRequest` asks for, and returns the records in batches."""
 
     def __init__(self, consumer: Consumer, session: BrokerSession, request: ReadRequest) -> None:
         self._consumer = consumer
@@ -187,7 +188,7 @@ class RangeReader:
         """The topics that are read; `start` sets them."""
 
     def start(self) -> None:
-        """Look up the offsets at which to start and end, and assign the partitions."""
+        """Look up the offsets at which reading starts and ends, and assign the partitions to the client."""
         self.topics, partitions = self._choose()
         with self._session.client_errors():
             watermarks = {partition: self._watermarks(partition) for partition in partitions}
@@ -230,7 +231,7 @@ class RangeReader:
         return topics, chosen
 
     def batches(self) -> Iterator[list[Record]]:
-        """Yield batches of records until all ranges are read.
+        """Yield batches of records until the range of each partition has been read.
 
         With ``follow``, yield batches forever; a batch is empty if no record has arrived for a short time.
         Raises `BrokerFailure` if the broker does not answer within the timeout, and `Interrupted` after a
@@ -311,8 +312,8 @@ class RangeReader:
         """Return the start offset for reading the last ``number`` records of each partition.
 
         Some offsets do not belong to a record, because of transaction markers, aborted transactions or
-        compaction. So the method counts the records of the last offsets, and then the records of earlier
-        offsets, until there are enough records.
+        compaction. The method therefore counts the records at the last offsets, and then the records at
+        earlier offsets, until there are enough records.
         """
         counts = Counter[Partition]()
         stops = {one: high for one, (_, high) in watermarks.items()}

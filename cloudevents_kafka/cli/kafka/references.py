@@ -1,7 +1,7 @@
 """Settings as users write them, with references to files or variables in place of secrets.
 
 In TOML (profiles and options files), a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and a text that
-may be a secret is refused. In properties files, and with ``-X``, a reference is ``name@=file``.
+may be a secret is refused. In properties files, and with the option ``-X``, a reference is ``name@=file``.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ class Reference(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, value: object) -> Reference | None:
-        """Return the reference that a TOML table describes; None for other values."""
+        """Return the reference that a TOML table describes, or None for other values."""
         if isinstance(value, dict) and value.keys() in ({"file"}, {"env"}):
             return next(cls(kind, str(name)) for kind, name in value.items())
         return None
 
     def read(self, shown: str, where: str, environment: Mapping[str, str]) -> str:
-        """Return the text in the file or in the variable.
+        """Return the text in the file, or in the environment variable, to which this object refers.
 
-        An error message contains ``shown`` in place of the name of the file or variable.
+        In place of the name of the file or variable, an error message contains the text ``shown``.
         """
         if self.kind == "file":
             return read_value(self.name, f"{where}: {shown}")
@@ -88,7 +88,7 @@ def read_settings(settings: Written, where: str, environment: Mapping[str, str])
 def settings_of_table(
     table: Mapping[str, Any], where: str, prefix: str = ""
 ) -> Iterator[tuple[str, str | Reference]]:
-    """Yield the settings in a table and in its nested tables.
+    """Yield the settings in a TOML table and in its nested tables.
 
     In TOML, a dotted name is a nested table. Raises `BadUsage` for a wrong setting.
     """
@@ -111,7 +111,7 @@ def settings_of_table(
 
 
 def settings_of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str | Reference]:
-    """Return the settings in pairs of a text and its source; a text is ``name=value`` or ``name@=file``."""
+    """Return settings from pairs: a text, ``name=value`` or ``name@=file``, and the source of the text."""
     settings: dict[str, str | Reference] = {}
     for pair, where in pairs:
         name, equals, value = (part.strip() for part in pair.partition("="))
@@ -147,8 +147,8 @@ def check_name(name: str, where: str) -> None:
 def read_toml(path: str, failure: str) -> dict[str, Any]:
     """Return the content of a TOML file.
 
-    Raises `BadUsage` if the file cannot be read, with a message that starts with ``failure``, or if the file
-    is not TOML.
+    Raises `BadUsage` if the file cannot be read, with a message that starts with the text ``failure``. Also
+    raises `BadUsage` if the file is not TOML.
     """
     try:
         return tomllib.loads(read_file(path, failure))
@@ -159,7 +159,7 @@ def read_toml(path: str, failure: str) -> dict[str, Any]:
 
 
 def read_value(path: str, where: str) -> str:
-    """Return the content of a file without its final line end."""
+    """Return the content of a file, without the line end at the end of the file."""
     advice = (
         "; the name is not shown, since it may be the secret; to set a value directly, leave out @ or _FILE"
     )

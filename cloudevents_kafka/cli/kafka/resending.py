@@ -1,15 +1,15 @@
-"""Send records, some of which may be bad: each good record is sent once, and each bad record is reported.
+"""Send records, some of which may be bad. Each good record is sent once, and each bad record is reported.
 
 The rules:
 
 1. A record is refused if its topic has an impossible name or does not exist, or if the user is not allowed to
    write to the topic. A record is also refused if the client or the broker does not accept the record when it
    is sent alone. A broker refuses a whole batch because of one record, and does not write any record of the
-   batch. So all records of the batch are sent again, one at a time.
+   batch. Therefore, all records of the batch are then sent again, one at a time.
 2. A refused record is reported once, stays in the topic from which it was read, and does not delay other
    records.
-3. All other failures, such as a broker that does not answer, may be temporary. A temporary failure ends the
-   sending, and the caller receives the records that were not delivered.
+3. All other failures of sending, such as a broker that does not answer, may be temporary. A temporary failure
+   ends the sending. The caller then receives the records that were not delivered.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ OnOutcome = Callable[[str, str], None]
 
 @dataclass
 class _Letter:
-    """A record to send, the original record that it was made from, and the outcome of sending."""
+    """A record to send, the original record from which it was made, and the outcome of sending it."""
 
     origin: Record
     record: Record
@@ -56,7 +56,10 @@ class _Letter:
 
 
 class Resender:
-    """Sends records; ``refused`` counts refused records, and ``failure`` is the error that ended sending."""
+    """Sends records.
+
+    ``refused`` is the number of refused records; ``failure`` is the error that ended sending.
+    """
 
     def __init__(self, sender: TopicSender, report: OnOutcome) -> None:
         """``report`` is called with the position of a record that is not sent, and with the reason."""
@@ -65,10 +68,10 @@ class Resender:
         self.failure: BrokerFailure | None = None
 
     def send(self, records: Iterable[tuple[Record, Record]]) -> list[Record]:
-        """Send the second record of each pair.
+        """Send the second record of each pair of records.
 
-        Return the first record of each pair whose second record was neither delivered nor refused. These
-        pairs may be sent later, and ``failure`` says why they were not sent.
+        Return the first record of each pair whose second record was neither delivered nor refused. The
+        records of the returned pairs may be sent later; ``failure`` says why sending has ended.
         """
         letters = [_Letter(origin, record) for origin, record in records]
         try:

@@ -38,10 +38,10 @@ _WAIT_SECONDS: Final = 0.2  # the maximum time of a client's call, which a signa
 
 
 def producer_settings(settings: Settings, command: str, defaults: Mapping[str, str]) -> Settings:
-    """Return the settings for a command's producer, with defaults that the user's settings override.
+    """Return the settings of a command's producer, with defaults that the settings of the user override.
 
     By default, the client preserves the order of records, and a retry does not write a record twice. The
-    user's settings can turn off both the order and the protection against repeated records.
+    user's settings can turn off the order of records, and the protection against repeated records.
     """
     chosen = settings.effective
     limited = chosen.keys() & _IDEMPOTENT
@@ -51,12 +51,12 @@ def producer_settings(settings: Settings, command: str, defaults: Mapping[str, s
 
 
 class TopicSender:
-    """A sender of records through a producer, with the counts ``sent``, ``delivered`` and ``failed``.
+    """Sends records through a producer, and counts how many were ``sent``, ``delivered`` and ``failed``.
 
-    ``report`` is called with the origin (file and line) of each undelivered record and the reason.
-    ``on_delivered`` is called with the position of each delivered record, such as ``orders[0]@17``. If one of
-    these functions raises an `OSError`, neither function is called again. The methods `send` and `poll` then
-    raise this `OSError`, and `flush` raises it after waiting for the answers.
+    ``report`` is called for each undelivered record, with the origin of the record (file and line) and the
+    reason. ``on_delivered`` is called with the position of each delivered record, such as ``orders[0]@17``.
+    If ``report`` or ``on_delivered`` raises an `OSError`, neither function is called again. The methods
+    `send` and `poll` then raise this `OSError`, and `flush` raises it after waiting for the answers.
     """
 
     def __init__(
@@ -80,17 +80,17 @@ class TopicSender:
 
     @property
     def unanswered(self) -> int:
-        """The number of records for which the broker has not sent an answer yet."""
+        """The number of sent records for which no answer of the broker has arrived yet."""
         return self.sent - self.delivered - self.failed
 
     @property
     def advice(self) -> str:
-        """A semicolon and advice about the records that were not delivered, or an empty text."""
+        """A semicolon and advice about undelivered records, or an empty text without such records."""
         known = [advice for name, advice in _ADVICE.items() if name in self._errors]
         return "".join(f"; {advice}" for advice in dict.fromkeys(known))
 
     def check_topic(self, topic: str, partition: int | None = None) -> None:
-        """Raise an error for a topic or a partition to which a record cannot be sent.
+        """Raise an error if a record cannot be sent to a topic or a partition.
 
         Raises `BadUsage` if the topic or the partition is invalid or does not exist, and `BrokerFailure` if
         the broker refuses the topic. Each topic is looked up only once. If the user is not allowed to
@@ -117,10 +117,10 @@ class TopicSender:
     ) -> None:
         """Send a record to its topic; if the client's queue is full, wait.
 
-        If ``on_answer`` is passed, it is called with the error of the record, or with None after the
-        delivery. If ``on_answer`` is passed, ``report`` is not called for the record. Raises `BadUsage` if
-        the topic or the partition does not exist, and `BrokerFailure` if no broker answers within the
-        timeout.
+        If ``on_answer`` is passed, it is called after the broker's answer, with the error of the record, or
+        with None if the record was delivered. If ``on_answer`` is passed, ``report`` is not called for the
+        record. Raises `BadUsage` if the topic or the partition does not exist, and `BrokerFailure` if no
+        broker answers within the timeout.
         """
         self.check_topic(record.topic or "", record.partition)
 
@@ -170,7 +170,7 @@ class TopicSender:
                 return
 
     def poll(self) -> bool:
-        """Report the answers that have arrived; return whether answers are still missing."""
+        """Process the answers of the broker that have arrived; return whether answers are still missing."""
         self._producer.poll(0)
         self._check_printed()
         return self.unanswered > 0

@@ -1,4 +1,4 @@
-"""The checks of ``doctor`` that a broker and a schema registry answer."""
+"""The checks of the command ``doctor`` that find out whether a broker and a schema registry answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ANSWER_LIMIT = 1 << 24  # bytes of the list of subjects
 
 
 def ask_broker(settings: Settings, timeout: float) -> str:
-    """Return a text with the address of a cluster, and how many brokers and topics it has.
+    """Return a text with the address of a cluster, its number of brokers, and its number of topics.
 
     Raises `BrokerFailure` if no broker of the cluster answers within ``timeout`` seconds.
     """

@@ -1,8 +1,8 @@
-"""A session with a cluster: confluent-kafka's clients, their errors, and a limit for waiting.
+"""A session with a cluster: the clients of confluent-kafka, their errors, and a time limit for answers.
 
-The clients do not print their logs, and pass their errors to a callback. The session combines the errors into
-one message with the broker's address, the cause and advice about what to check. The reason why a connection
-was closed is only in the client's log, so the session reads the log.
+The clients do not print their logs, and pass their errors to a callback. The session combines errors into one
+message, which contains the broker's address, the cause, and advice about what to check. Only the client's log
+says why a connection was closed, so the session reads this log.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ CREATE_TOPICS: Final = "allow.auto.create.topics"
 
 
 class ConnectionsRefused(BrokerFailure):
-    """No process listens at the addresses of the brokers."""
+    """No process listens at the addresses of the brokers that the settings name."""
 
 
 class TopicNotAllowed(BrokerFailure):
@@ -76,7 +76,7 @@ class _Log:
         self.reason = ""
 
     def log(self, level: int, format: str, kind: str, client: str, text: str) -> None:  # noqa: ARG002
-        """Read an entry that the client passes to a logger."""
+        """Read an entry that the client writes to its log."""
         if kind == "FAIL":
             self.reason = _THREAD.sub("", text)
 
@@ -84,10 +84,10 @@ class _Log:
 class BrokerSession:
     """The settings, the timeout, the signals and the last error of one cluster.
 
-    No request of the session's clients creates a topic, unless ``allow.auto.create.topics`` is set.
+    The session's clients create no topic, unless the setting ``allow.auto.create.topics`` is set.
 
-    ``address`` contains the addresses of the brokers, without credentials. ``on_lost`` is called once when
-    all brokers become unreachable; after `mark_connected`, it may be called again. Raises `BadUsage` if the
+    ``address`` contains the addresses of the brokers, without credentials. ``on_lost`` is called when all
+    brokers become unreachable. It is called again only after `mark_connected`. Raises `BadUsage` if the
     address is missing.
     """
 
@@ -113,7 +113,7 @@ class BrokerSession:
     def create(self, client: Callable[[dict[str, Any]], _Client]) -> _Client:
         """Return a consumer or a producer.
 
-        Raises `BadUsage` for settings that the client refuses, and `BrokerFailure` if the token command does
+        Raises `BadUsage` if the client refuses the settings, and `BrokerFailure` if the token command does
         not print a token.
         """
         from confluent_kafka import KafkaException
@@ -132,9 +132,9 @@ class BrokerSession:
         raise BadUsage(f"the client does not accept these settings: {self._settings.redact(reason)}")
 
     def _check_token(self) -> None:
-        """Run the token command once, and raise its error.
+        """Run the token command once, so that an error of the command is raised.
 
-        Without this check, the client would wait and would not report the error.
+        Without this check, the client would wait for a token and would not report the error.
         """
         if self._tokens is None:
             return
@@ -160,7 +160,7 @@ class BrokerSession:
 
     @property
     def _is_refused(self) -> bool:
-        """Whether nothing listens at the addresses, or all their host names are unknown."""
+        """Whether nothing listens at the brokers' addresses, or the host names of all brokers are unknown."""
         error = self._last_error
         if error is None or not self._lost or self._connected:
             return False
@@ -173,7 +173,7 @@ class BrokerSession:
 
     @property
     def connected(self) -> bool:
-        """Whether a broker was reached before."""
+        """Whether a broker was reached since the session began."""
         return self._connected
 
     def mark_connected(self) -> None:
@@ -182,14 +182,14 @@ class BrokerSession:
         self._lost = False
 
     def check(self) -> None:
-        """Raise `Interrupted` after a signal, and `BrokerFailure` after a permanent error."""
+        """Raise `Interrupted` after a signal, and `BrokerFailure` after an error that does not go away."""
         self._interrupts.check()
         if self._permanent_error is not None:
             raise self.failure("refuses", self._permanent_error)
 
     @contextmanager
     def client_errors(self) -> Iterator[None]:
-        """Return a context manager that converts the client's exceptions to `BrokerFailure`."""
+        """Return a context manager that converts exceptions of the client to `BrokerFailure`."""
         from confluent_kafka import KafkaException
 
         try:
@@ -274,7 +274,10 @@ class BrokerSession:
         return refusal
 
     def poll_until_timeout(self, client: AdminClient | Consumer | Producer) -> Iterator[None]:
-        """Yield repeatedly until the timeout; between two yields, poll for errors and check for signals."""
+        """Yield repeatedly until the timeout.
+
+        Between two yields, poll the client for errors, and check for signals.
+        """
         started = time.monotonic()
         announced = not sys.stderr.isatty()
         while time.monotonic() - started < self.timeout:
@@ -288,7 +291,7 @@ class BrokerSession:
                 announced = True
 
     def ask(self, client: Consumer, call: Callable[..., _Answer]) -> _Answer:
-        """Return the result of ``call``, a function of the client with the parameter ``timeout``.
+        """Call ``call``, a function of the client with the parameter ``timeout``, and return its result.
 
         The call is repeated until the broker answers. The time limit of each call is twice the limit of the
         previous call, since a broker may be slow. Between two calls, the method checks for signals. Raises
@@ -309,7 +312,7 @@ class BrokerSession:
         raise self.no_answer()
 
     def metadata(self, client: Any, topic: str | None = None) -> Any:
-        """Return the metadata of one topic or of all topics of a cluster; None if no broker answers."""
+        """Return the metadata of one topic, or of all topics of a cluster, or None if no broker answers."""
         from confluent_kafka import KafkaException
 
         try:

@@ -24,7 +24,7 @@ COMMANDS: Final = {"reset": "Change the committed offsets of a group."}
 
 @contextmanager
 def connected(settings: Settings, timeout: float) -> Iterator[ClusterView]:
-    """Return a context manager for the cluster that settings name; a signal ends the block immediately."""
+    """Return a context manager for the cluster that settings name; a signal ends its block immediately."""
     with Interrupts() as interrupts, interrupts.waiting():
         defaults = settings.with_defaults("defaults of groups", {})
         yield ClusterView(BrokerSession(defaults, timeout, interrupts))
@@ -48,7 +48,7 @@ def command(
     """List consumer groups: members, offsets, lag.
 
     Prints one line for each group, or one line for each partition of the groups that are named. The lag is
-    the number of offsets between the committed offset and the end.
+    the number of offsets between the committed offset and the end of the partition.
 
     \b
     cloudevents-kafka groups -b localhost:9092
@@ -84,7 +84,7 @@ def _owners(group: Group) -> dict[Partition, Any]:
 
 
 def _rows(group: Group) -> Iterator[list[object]]:
-    """Yield a row for each partition in which a group has committed an offset, or which a member reads."""
+    """Yield a row for each partition that a group reads, or in which it has committed an offset."""
     owners = _owners(group)
     for one in sorted({*group.lags, *owners}):
         owner, lag = owners.get(one), group.lags.get(one)

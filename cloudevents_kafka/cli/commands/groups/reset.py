@@ -89,7 +89,7 @@ def command(
 def _starts(
     session: BrokerSession, request: ReadRequest, partitions: list[Partition]
 ) -> dict[Partition, int]:
-    """Return the offset at which `consume` would start in each partition."""
+    """Return the offset at which the command `consume` would start in each partition."""
     from confluent_kafka import Consumer
 
     with closing(session.create(Consumer)) as consumer:

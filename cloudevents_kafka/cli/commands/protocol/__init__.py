@@ -1,4 +1,4 @@
-"""``protocol``: the commands that inspect the Kafka protocol; there is one module for each command.
+"""``protocol``: the commands that inspect the Kafka protocol. Each command has its own module.
 
 The commands `decode` and `grammar` do not need a broker. The modules `api_versions`, `fetch` and `produce`
 connect to a broker; the module `_connection` contains their options and creates the client.

@@ -1,6 +1,6 @@
-"""The connection to a broker: its options, the capture file, and the errors of the client.
+"""The connection to a broker: the command's options for it, the capture file, and the errors of the client.
 
-The module `_login` reads the login.
+The module `_login` reads the settings of the login.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connection_options(command: _Decorated) -> _Decorated:
-    """Return a command that has the connection options, and receives them as the argument ``connection``."""
+    """Return a command with the options of a connection, which it receives as the argument ``connection``."""
 
     @wraps(command)
     def with_connection(*, trace: str | None, timeout: float, show_config: bool, **options: Any) -> Any:
@@ -55,7 +55,7 @@ def connection_options(command: _Decorated) -> _Decorated:
 
 @contextmanager
 def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
-    """Return a context manager for a client; an error of the client ends the command."""
+    """Return a context manager for a client of the protocol; an error of the client ends the command."""
     login = read_login(options.settings, options.timeout)
     with ExitStack() as stack:
         trace = None if options.trace is None else stack.enter_context(_open_capture(options.trace))
@@ -74,12 +74,13 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
 
 
 def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic: str) -> list[int]:
-    """Return the partitions of a topic.
+    """Return the partitions of a topic, without creating the topic.
 
     Raises `BadUsage` if the topic does not exist, and `TopicNotAllowed` if the user is not allowed to
-    describe the topic. This function does not create the topic. The function requests the list of all topics.
-    If the list does not contain the topic, the function requests the topic with ``create=False``. Some
-    brokers do not support a request with ``create=False``.
+    describe the topic. If the topic does not exist, this function does not create the topic. First, the
+    function requests the list of all topics. If this list does not contain the topic, the function requests
+    the topic with the argument ``create=False``. Some brokers do not support a request for metadata with
+    ``create=False``.
     """
     topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
     if topic not in topics:
@@ -91,7 +92,7 @@ def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic:
 
 
 def _check_allowed(found: MetadataResponse, options: ConnectionOptions) -> None:
-    """Raise `TopicNotAllowed` if the broker does not allow the user to describe a topic."""
+    """Raise `TopicNotAllowed` if the broker does not allow the user to describe the topic."""
     for topic in found.topics:
         if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             error = protocol.BrokerError(topic.error_code, f"topic {topic.name}")
@@ -99,7 +100,7 @@ def _check_allowed(found: MetadataResponse, options: ConnectionOptions) -> None:
 
 
 def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> CommandError:
-    """Return the error that ends the command, with advice about what to check."""
+    """Return the error that ends the command, with advice for the user about what to check."""
     cause = error.__cause__ if isinstance(error.__cause__, protocol.BrokerError) else error
     text = f"broker {options.broker}: {error}"
     if isinstance(cause, protocol.BrokerError) and cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -119,7 +120,7 @@ def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> 
 
 
 def _needs_package(error: BaseException | None) -> bool:
-    """Return whether a missing package caused an error; the error's message says what to install."""
+    """Return whether a missing package is the cause of an error; the error's message says what to install."""
     return error is not None and (isinstance(error, ImportError) or _needs_package(error.__cause__))
 
 

@@ -33,7 +33,7 @@ _SHOWN_BYTES: Final = 256
 
 
 class Frame(NamedTuple):
-    """An explained frame, its position in the input, and the other members of its line in a capture."""
+    """An explained frame, its position in the input, and the other members of its line in a capture file."""
 
     where: str
     capture: dict[str, Any]
@@ -42,14 +42,17 @@ class Frame(NamedTuple):
 
 @dataclass
 class Allowance:
-    """How many characters may still be printed for frames with problems, and how many frames were skipped."""
+    """The number of characters that may still be printed for bad frames, and the number of skipped frames."""
 
     left: int = 1 << 20
     refused: int = 0
 
 
 def print_frame(frame: Frame, form: Form, allowance: Allowance) -> None:
-    """Print a frame on stdout; shorten a frame with problems, or skip it if ``allowance`` is used up."""
+    """Print a frame on stdout.
+
+    A frame with problems is shortened, or is skipped if ``allowance`` is used up.
+    """
     if not frame.explained.problems:
         _print(_lines(frame, form), form)
     elif allowance.left > 0:
@@ -80,7 +83,7 @@ def _lines(frame: Frame, form: Form) -> Iterator[str]:
 
 
 def _abridged(frame: explain.ExplainedFrame) -> explain.ExplainedFrame:
-    """Return a shortened frame: its first and last fields, first problems, and the first bytes of fields."""
+    """Return a shortened frame: its first and last fields, first problems, and each field's first bytes."""
     fields, problems = frame.fields, frame.problems
     if len(omitted := fields[_SHOWN:-_SHOWN]) > 1:
         first, last, count = omitted[0], omitted[-1], len(omitted)
@@ -98,7 +101,7 @@ def _shortened(field: explain.Field) -> explain.Field:
 
 
 def heading(frame: explain.ExplainedFrame) -> str:
-    """Return the name and the size of a frame: ``Metadata request, version 1, 41 bytes``."""
+    """Return a text with the name and the size of a frame: ``Metadata request, version 1, 41 bytes``."""
     version = "" if frame.version is None else f", version {frame.version}"
     return f"{frame.api} {frame.kind}{version}, {pluralize(frame.size, 'byte')}"
 
@@ -146,7 +149,7 @@ def _row(field: explain.Field, path_width: int, type_width: int) -> str:
 
 
 class _Node(NamedTuple):
-    """A line of a tree: a field, or a heading for a structure, for an element or for decompressed bytes."""
+    """A line of the printed tree: a field, or a heading for a structure, an element or decompressed bytes."""
 
     depth: int
     name: str
@@ -154,7 +157,7 @@ class _Node(NamedTuple):
 
 
 class _Widths(NamedTuple):
-    """The widths of three columns: indented names, types, and values."""
+    """The widths of three columns of the printed tree: indented names, types, and values."""
 
     name: int
     type: int
@@ -162,7 +165,7 @@ class _Widths(NamedTuple):
 
     @classmethod
     def fitted(cls, nodes: Sequence[_Node], width: int) -> _Widths:
-        """Return widths with which all three columns fit into ``width``."""
+        """Return widths with which the three columns of the tree together fit into ``width``."""
         free = width - _AT - 6
         longest = max((2 * node.depth + columns(node.name) for node in nodes), default=0)
         types = max((len(node.field.type) for node in nodes if node.field), default=0)
@@ -172,7 +175,7 @@ class _Widths(NamedTuple):
 
 
 def _tree(frame: explain.ExplainedFrame, where: str, width: int) -> Iterator[str]:
-    """Yield lines of at most ``width`` columns for a frame: position, name, type and value."""
+    """Yield the lines of a frame: position, name, type and value, with at most ``width`` columns."""
     title = heading(frame)
     place = fit(escape(where), max(0, width - len(title) - 2))
     yield styled(place, "dim") + styled(fit(f"{'  ' * bool(place)}{title}", width), "heading")
@@ -188,7 +191,7 @@ def _tree(frame: explain.ExplainedFrame, where: str, width: int) -> Iterator[str
 
 
 def _nodes(frame: explain.ExplainedFrame) -> Iterator[_Node]:
-    """Yield the fields of a frame, and a heading before the first field of each structure."""
+    """Yield the fields of a frame; before the first field of each structure, yield a heading."""
     open_: list[str] = []
     within = ""
     for field in frame.fields:
@@ -228,7 +231,7 @@ _UNITS: Final = {"unread": "byte", "partial": "byte", "omitted": "field"}
 
 
 def _value_text(field: explain.Field) -> str:
-    """Return a value on one line, cut to `_MAX_TEXT` characters."""
+    """Return the text of a value on one line, cut to `_MAX_TEXT` characters."""
     value = field.value
     if isinstance(value, bytes):
         value = bytes_to_json(value)

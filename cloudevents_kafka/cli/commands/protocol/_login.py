@@ -1,8 +1,9 @@
-"""The login of the protocol commands, from the settings of the other commands (`cli.kafka.settings`).
+"""The login of the protocol commands, which is read from the settings of the Kafka client.
 
-This library's client reads the settings in `_READ`. Other connection settings are refused, so that no setting
-is ignored by mistake. Settings for other commands have no effect. The client does not fetch tokens, so this
-module fetches tokens with client credentials (RFC 6749 4.4).
+The tuple `_READ` names the settings that this library's client reads. Settings of a connection that this
+client does not read are refused, so that no setting is ignored by mistake. Settings that only other commands
+use have no effect. The client does not fetch tokens, so this module fetches tokens with client credentials
+(RFC 6749 4.4).
 """
 
 from __future__ import annotations
@@ -63,14 +64,14 @@ _SHOWN: Final = 300  # characters of an endpoint's error in a message
 
 
 class Login(NamedTuple):
-    """The arguments for TLS and SASL that are passed to this library's client."""
+    """The arguments for TLS and SASL that this library's client receives."""
 
     tls: ssl.SSLContext | bool
     sasl: protocol.Plain | protocol.Scram | protocol.OAuthBearer | None
 
 
 def read_login(settings: Settings, timeout: float) -> Login:
-    """Return the login that settings describe. Raises `BadUsage` for wrong settings.
+    """Return the login that the settings of the user describe. Raises `BadUsage` for wrong settings.
 
     ``timeout`` is the timeout of a request for a token, in seconds.
     """
@@ -84,7 +85,7 @@ def read_login(settings: Settings, timeout: float) -> Login:
 
 
 def explain_refusal(settings: Settings, reason: str) -> str:
-    """Return what to check if a broker refuses the login with this reason."""
+    """Return the settings to check if a broker refuses the login with this reason."""
     effective = settings.effective
     if _mechanism(effective) != OAUTH:
         return "check sasl.mechanism, sasl.username and sasl.password (--show-config)"
@@ -108,7 +109,7 @@ def _is_refused(name: str, value: str) -> bool:
 
 
 def _trusted(effective: Mapping[str, str], name: str) -> ssl.SSLContext | None:
-    """Return a TLS context for the certificate file that a setting names; None if the setting is missing."""
+    """Return a TLS context for the certificate file in a setting, or None if the setting is missing."""
     if not (path := effective.get(name)):
         return None
     try:
@@ -119,9 +120,10 @@ def _trusted(effective: Mapping[str, str], name: str) -> ssl.SSLContext | None:
 
 
 def _mechanism(effective: Mapping[str, str]) -> str:
-    """Return the SASL mechanism that is set.
+    """Return the SASL mechanism that the settings name.
 
-    If no mechanism is set, return OAUTHBEARER if a token command is set, and otherwise an empty text.
+    If the settings do not name a mechanism, return OAUTHBEARER if a token command is set, and otherwise an
+    empty text.
     """
     return mechanism(effective).upper() or (OAUTH if effective.get(TOKEN_COMMAND) else "")
 
@@ -182,7 +184,7 @@ def _fetch_token(url: str, **request: Any) -> str:
 
 
 def _fields(answer: bytes) -> dict[str, Any]:
-    """Return the members of an answer, or an empty mapping if the answer is not a JSON object."""
+    """Return the members of a server's answer, or an empty mapping if the answer is not a JSON object."""
     try:
         return msgspec.json.decode(answer, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -48,7 +48,7 @@ def command(connection: ConnectionOptions, output: str) -> None:
 
 
 def _rows(broker: Mapping[int, Versions]) -> list[dict[str, Any]]:
-    """Return a row for each API: the versions of the broker and of this library; ``""`` means no version."""
+    """Return a row for each API: the versions of the broker and of this library (``""`` means none)."""
 
     def row(key: int) -> dict[str, Any]:
         of_broker, of_client = broker.get(key), CLIENT_VERSIONS.get(key)
@@ -66,7 +66,7 @@ def _rows(broker: Mapping[int, Versions]) -> list[dict[str, Any]]:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    """Return the rows as aligned text."""
+    """Return the rows of the table as aligned text."""
     cells = [["-" if value in {None, ""} else str(value) for value in row.values()] for row in rows]
     lines = [list(rows[0]), *cells]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

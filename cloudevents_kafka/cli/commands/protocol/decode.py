@@ -66,16 +66,16 @@ def command(
     not fit the width ends with "…". If stdout is not a terminal, the fields are printed as a table with full
     paths.
 
-    FILE or stdin contains one frame on each line, in hexadecimal digits, with or without the size field. The
-    character # starts a comment. FILE may also be a capture that --trace or Client(trace=…) wrote. Each
-    response in a capture is decoded in the version of its request. If a response is not in a capture, its API
-    is unknown: set --response, --api and --version. With --v07, set --response and --api.
+    FILE or stdin contains one frame on each line, in hexadecimal digits, with or without the size field of
+    the frame. The character # starts a comment. FILE may also be a capture that --trace or Client(trace=…)
+    wrote. Each response in a capture is decoded in the version of its request. The API of a response that is
+    not in a capture is unknown: set --response, --api and --version. With --v07, set --response and --api.
 
-    Compressed records are decompressed; their positions count from the start of the decompressed bytes. If a
-    frame is malformed, its readable fields are printed, then the position and the reason of the error. If a
-    frame is malformed, the exit code is 1. If a malformed frame has many fields, the fields in the middle are
-    left out. Long fields are cut to 256 bytes. After 1 MiB of output for malformed frames, further malformed
-    frames are left out.
+    Compressed records are decompressed, and their positions count from the start of the decompressed bytes.
+    If a frame is malformed, its readable fields are printed, followed by the position and the reason of the
+    error. If a frame is malformed, the exit code is 1. If a malformed frame has many fields, only its first
+    and last fields are printed. Long fields are cut to 256 bytes. After 1 MiB of output for malformed frames,
+    further malformed frames are left out.
 
     \b
     cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
@@ -112,7 +112,7 @@ def command(
 
 
 def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
-    """Print an error or a frame's first problem on stderr; return whether an error or a problem exists."""
+    """Print an error, or the first problem of a frame, on stderr; return whether there was one."""
     if isinstance(frame, BadData):
         if not quiet:
             frame.show()
@@ -129,7 +129,7 @@ def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
 
 
 def _frames(lines: Iterable[InputLine], explain_frame: Explain) -> Iterator[Frame | BadData]:
-    """Yield the explanation of each frame, or the error of a line that is not a frame."""
+    """Yield the explanation of each frame, or an error for each line that is not a frame."""
     captured = explain.CaptureExplainer()
     for line in lines:
         text = line.text.decode("utf-8", "replace").strip()

@@ -57,8 +57,8 @@ def command(
 ) -> None:
     """Read records with the pure-Python client.
 
-    Reads one PARTITION of TOPIC, or all partitions, up to the current end. Joins no group, and commits
-    nothing. Records are printed without decoding events.
+    Reads one PARTITION of TOPIC, or all its partitions, up to their current end. The command joins no
+    consumer group, and commits no offsets. Records are printed without decoding events.
 
     \b
     cloudevents-kafka protocol fetch -b localhost:9092 orders --from earliest -n 3
@@ -76,7 +76,7 @@ def command(
 def _read(
     client: Client, connection: ConnectionOptions, topic: str, partition: int | None, begin: Position
 ) -> Iterator[Record]:
-    """Yield the records of the partitions, from the position ``begin`` to each partition's current end."""
+    """Yield the records of partitions from the position ``begin`` to the current end of each partition."""
     partitions = _partitions(client, connection, topic, partition)
     with closing(client.consumer(reset="error", auto_commit=None)) as consumer:
         starts, ends = {}, {}
@@ -93,7 +93,7 @@ def _read(
 def _read_until(
     consumer: Consumer, connection: ConnectionOptions, topic: str, ends: dict[int, int]
 ) -> Iterator[Record]:
-    """Yield records until each partition has been read up to its end offset."""
+    """Yield the records of partitions until each partition has been read up to its end offset."""
     last_answer, reached = time.monotonic(), dict[int, int]()
     while ends:
         message = consumer.poll(_POLL_SECONDS)
@@ -119,7 +119,7 @@ def _read_until(
 def _partitions(
     client: Client, connection: ConnectionOptions, topic: str, partition: int | None
 ) -> list[int]:
-    """Return the partitions to read."""
+    """Return the partitions of the topic that the command reads."""
     existing = topic_partitions(client, connection, topic)
     if partition is None:
         return existing

@@ -23,8 +23,8 @@ def command(name: str | None, versions: tuple[str, ...]) -> None:
     """Print the grammar of a message, in the notation of the 0.8 guide.
 
     NAME is a message, such as MetadataResponse, or an API. For an API, its request and its response are
-    printed. Without NAME, all names are listed. VERSIONS are numbers or ranges, such as 0 or 3-5. By default,
-    all versions are printed; versions with equal grammars are grouped.
+    printed. Without NAME, all names are listed. VERSIONS are version numbers or ranges of versions, such as 0
+    or 3-5. By default, all versions are printed; versions with equal grammars are grouped.
 
     \b
     cloudevents-kafka protocol grammar MetadataRequest 0
@@ -38,7 +38,7 @@ def command(name: str | None, versions: tuple[str, ...]) -> None:
 
 
 def _grammars(message: type[Structure], ranges: Sequence[Versions]) -> Iterator[str]:
-    """Yield the grammar of a message for each range of versions that have the same grammar."""
+    """Yield the grammar of a message, once for each range of versions that have the same grammar."""
     runs: list[tuple[Versions, str]] = []
     for version in _selected(message, ranges):
         grammar = grammar_text(message, version)
@@ -61,7 +61,7 @@ def _selected(message: type[Structure], ranges: Sequence[Versions]) -> list[int]
 
 
 def _find(name: str) -> list[type[Structure]]:
-    """Return the message with a name, or the request and the response of an API; case is ignored."""
+    """Return the message with this name, or the request and the response of an API; ignore case."""
     messages = {known.lower(): message for known, message in _messages().items()}
     lower = name.lower()
     if lower in messages:
@@ -74,7 +74,7 @@ def _find(name: str) -> list[type[Structure]]:
 
 
 def _messages() -> dict[str, type[Structure]]:
-    """Return the classes of messages by name; for ``MessageSet``, return the class of its entries."""
+    """Return the classes of messages as a dictionary by name; ``MessageSet`` has the class of its entries."""
     messages = [message for api in APIS.values() for message in (api.request, api.response)]
     messages += [RequestHeader, ResponseHeader]
     return {message.__name__: message for message in messages} | {"MessageSet": MessageSetEntry}

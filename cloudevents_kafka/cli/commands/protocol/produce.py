@@ -55,8 +55,8 @@ def command(
 ) -> None:
     """Send a record with the pure-Python client.
 
-    VALUE is text. Without VALUE, or with -, the value is all bytes of stdin. Prints the topic, partition and
-    offset of the record when the broker has stored it.
+    VALUE is text. Without VALUE, or if VALUE is "-", the value of the record is all bytes of stdin. Prints
+    the topic, partition and offset of the record when the broker has stored it.
 
     \b
     cloudevents-kafka protocol produce -b localhost:9092 orders --key c-7 hello
@@ -78,10 +78,11 @@ def command(
 def _deliver(
     client: Client, connection: ConnectionOptions, topic: str, compression: str, record: dict[str, Any]
 ) -> Message:
-    """Send a record and return the delivery report.
+    """Send one record to a partition, and return the delivery report.
 
     Raises `BadUsage` if the topic or the partition does not exist, and `BrokerFailure` if sending fails. If
-    the user is not allowed to describe the topic, the record is sent without a check of topic and partition.
+    the user is not allowed to describe the topic, the record is sent although it is unknown whether the topic
+    and the partition exist.
     """
     with suppress(TopicNotAllowed):
         _check_place(client, connection, topic, record["partition"])

@@ -1,4 +1,4 @@
-"""``table``: maintain the tables that ``pipeline`` writes; there is one module for each command.
+"""``table``: maintain the tables that ``pipeline`` writes. Each command has its own module.
 
 The commands `optimize` and `vacuum` use the options in `_options`; the command `replay` defines its own
 options.
@@ -23,6 +23,6 @@ COMMANDS: Final = {
 def command() -> None:
     """Maintain the tables that the pipeline writes.
 
-    Each batch adds files to tables of Delta and Iceberg, and each commit adds a version. Run
-    "optimize" and "vacuum" regularly, for example once a day.
+    Each batch of the pipeline adds files to Delta and Iceberg tables, and each commit adds a version of the
+    table. Run "optimize" and "vacuum" regularly, for example once a day.
     """

@@ -45,7 +45,7 @@ table_options = option_group(
 
 
 def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, Any]) -> None:
-    """Run an action on the tables that the options name, and print a line for each table."""
+    """Run an action on the tables that the options of the command name, and print a line for each table."""
     require("table", packages("spark"), java, *_formats(options))
     if options["folder"] is None and not options["names"]:
         raise BadUsage("a table is missing: pass --out DIR or --table CATALOG.SCHEMA.NAME")
@@ -56,7 +56,7 @@ def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, An
 
 @contextmanager
 def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
-    """Return a context manager that yields Spark settings from ``-X``, and converts errors to exit codes."""
+    """Return a context manager that yields Spark settings from ``-X`` and converts errors to exit codes."""
     from cloudevents_kafka.spark import pipeline
     from cloudevents_kafka.spark.table_formats import NoTableFormat
 
@@ -81,9 +81,9 @@ def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
 
 
 def _formats(options: dict[str, Any]) -> Iterator[Check]:
-    """Yield a check for each table format that is needed.
+    """Yield the check for each table format that the chosen tables have.
 
-    The function ignores a wrong folder, because the command's action reports the folder later.
+    A wrong folder is ignored here, because the action of the command reports it later.
     """
     from cloudevents_kafka.spark.pipeline import WrongTable
     from cloudevents_kafka.spark.pipeline.maintenance import needed_formats

@@ -21,8 +21,8 @@ def command(sort_by: str | None, **options: Any) -> None:
     """Join the small files of Delta and Iceberg tables into larger files.
 
     Runs the format's own procedure: OPTIMIZE for Delta, rewrite_data_files and rewrite_manifests for Iceberg.
-    Prints the number of files of each table before and after. The old files stay for readers of older
-    versions until "table vacuum" deletes the old files.
+    Prints the number of files of each table before and after. The old files stay until "table vacuum" deletes
+    them, because queries may still read older versions.
 
     A pipeline may write to the tables at the same time. If a table is in a local folder, the pipeline waits
     with its commit until the table is optimized, but at most 5 minutes.

@@ -48,16 +48,17 @@ def command(
 ) -> None:
     """Read records of the quarantine again, and write each record that is now an event to its table.
 
-    A record is chosen if it matches all options from --verdict to --where. The function that --mend names may
-    change the record. This version of the library then reads the changed record. If the function returns
-    None, the record stays in the quarantine. The module of the function may be in the working directory. Data
-    is decoded with the schemas that --schema names, or else with the schemas of the pipeline's last batch.
+    A record is chosen if it matches all options from --verdict to --where. The option --mend names a function
+    that may change the record. This version of the library then reads the changed record. If the function
+    returns None, the record stays in the quarantine. The module of the function may be in the working
+    directory. Data is decoded with the schemas that --schema names. By default, the schemas of the pipeline's
+    last batch are used.
 
     Without --apply, the command only counts, by verdict and reason, the records that would be written to
     tables. With --apply, each event is written once to its table, with the topic, partition, offset and
-    timestamp of the record. OUT/quarantine_replays contains the outcome of each record. The next replay skips
-    the records that an earlier replay has written to tables, and tries all other records again. If the
-    command was killed, run it again: it first finishes the replay that was killed.
+    timestamp of the record. The table OUT/quarantine_replays contains the outcome of each record. The next
+    replay skips records that are already in the tables, and tries all other records again. If the command was
+    killed, run it again: it first finishes the replay that was interrupted.
 
     A pipeline for Delta or Iceberg may run at the same time as this command, but a pipeline for Parquet may
     not.
@@ -81,7 +82,7 @@ def command(
 
 
 def _load(name: str) -> Mend:
-    """Return the function that ``MODULE:FUNCTION`` names."""
+    """Return the function of Python that the text ``MODULE:FUNCTION`` names."""
     module, colon, function = name.partition(":")
     if not (module and colon and function):
         raise BadUsage(f"--mend must be MODULE:FUNCTION, such as fixes:mend, got {name!r}")
