@@ -1,7 +1,7 @@
-"""The requirements of commands beyond the package itself: extras, Java, jars and ports.
+"""What commands need in addition to this package: extras, Java, jars and ports.
 
-A command calls `require` before it starts other work; ``doctor`` prints the results of the same checks for
-all commands.
+A command calls the function `require` before other work. The command ``doctor`` prints the results of the
+same checks for all commands.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from cloudevents_kafka.primitives.plural import pluralize
 
 
 class Finding(NamedTuple):
-    """The result of a check.
+    """The result of a check for a part that a command needs.
 
     ``found`` describes the part that was checked, and ``problem`` says what is missing and what to do. Both
-    texts are empty if the part depends on another part that is missing. If ``later`` is True, the first
-    command that needs this part downloads the part.
+    texts are empty if the check was not possible because another part is missing. If ``later`` is True, the
+    part is missing, but the first command that needs the part downloads it.
     """
 
     found: str = ""
@@ -59,7 +59,7 @@ _DISTRIBUTIONS: Final = {"google.protobuf": "protobuf", "opentelemetry.trace": "
 
 
 def packages(extra: str) -> Check:
-    """Return a function that checks the packages of an extra without importing them."""
+    """Return a function that checks the packages of an extra, without importing these packages."""
 
     def check(_fetch: bool) -> Finding:  # noqa: FBT001
         states = [_package(name, oldest) for name, oldest in EXTRAS[extra].items()]
@@ -71,7 +71,7 @@ def packages(extra: str) -> Check:
 
 
 def _package(name: str, oldest: tuple[int, ...]) -> Finding:
-    """Return the version of a package, or a problem, without importing the package."""
+    """Return the version of a package, or the problem that it is missing or too old, without importing it."""
     distribution = _DISTRIBUTIONS.get(name, name)
     try:
         found = version(distribution) if find_spec(name) else None
@@ -102,7 +102,7 @@ def java(_fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
-    """Check for the jars of the local broker, and return the result."""
+    """Check whether the jars of the local broker are in the cache, and return the result."""
     from cloudevents_kafka.jvm import resolve
     from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 
@@ -111,7 +111,7 @@ def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def connector(fetch: bool) -> Finding:  # noqa: FBT001
-    """Check for the jars of the Kafka connector that fits the installed PySpark, and return the result."""
+    """Check whether the jars of the Kafka connector for the installed PySpark are in the cache."""
     from cloudevents_kafka.jvm import CacheNotWritable, cache_folder, check_cache
     from cloudevents_kafka.spark.connector import IN_PYSPARK, connector_jars, kafka_package
 
@@ -127,7 +127,7 @@ def connector(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
-    """Check for the archive of Spark's classes, with which Spark starts faster, and return the result."""
+    """Check whether the archive of Spark's classes exists; with this archive, Spark starts faster."""
     from cloudevents_kafka.jvm import NoJava, find_java
 
     if _no_pyspark():
@@ -147,7 +147,10 @@ def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def table_format(name: str) -> Check:
-    """Return a function that checks for the jars of a table format that fit the installed PySpark."""
+    """Return a function that checks whether the cache contains the jars of a table format.
+
+    The jars fit the installed PySpark.
+    """
 
     def check(fetch: bool) -> Finding:  # noqa: FBT001
         from cloudevents_kafka.spark import table_formats as formats
@@ -201,7 +204,10 @@ def port(number: int) -> Check:
 
 
 def require(feature: str, *checks: Check) -> None:
-    """Run all checks of a feature, and fetch missing jars; raise one `BadUsage` that lists all problems."""
+    """Run all checks of a feature, and download missing jars.
+
+    Raises one `BadUsage` that lists all problems.
+    """
     problems = [finding.problem for check in checks if (finding := check(True)).problem]
     if len(problems) == 1:
         raise BadUsage(f"{feature} needs {problems[0]}")
@@ -210,5 +216,5 @@ def require(feature: str, *checks: Check) -> None:
 
 
 def as_list(texts: list[str]) -> str:
-    """Return texts as items of a list; in each text, the lines after the first one are indented."""
+    """Return texts as the items of a list; in each item, all lines after the first line are indented."""
     return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)

@@ -1,9 +1,9 @@
 """Options files, which are TOML files with the options of a command under their Python names.
 
-The table ``settings`` contains the settings that ``-X`` sets on the command line. Any single value may be a
-reference (see `references`); a secret must be a reference. Names of files to read, such as a schema or the
-file of a reference, are relative to the folder of the options file. All other values have the same meaning as
-on the command line.
+The table ``settings`` contains the settings that ``-X`` sets on the command line. Any value that is not a
+list or a table may be a reference (see `references`); a secret must be a reference. Names of files that are
+read, such as a schema or the file of a reference, are relative to the folder of the options file. All other
+values mean the same as on the command line.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _BOOLEANS: Final = {"true": True, "false": False}
 
 
 def read_options(path: str, fields: Sequence[Field], removed: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options in a file by field name; raise `BadUsage` for an option that is wrong.
+    """Return the options in a file, as a dictionary by field name; raise `BadUsage` for a wrong option.
 
-    ``removed`` maps the names of options of earlier versions to a text that says what to use instead.
+    ``removed`` maps the name of an option of an earlier version to a text that says what to use instead.
     """
     known = {field.name: field for field in fields if not field.option.of_settings}
     found: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _in_folder(value: Any, field: Field, folder: Path) -> Any:
-    """Return a value in which each name of a file to read begins with the path of ``folder``."""
+    """Return the value of an option; if it is the name of a file to read, the name begins with ``folder``."""
     if isinstance(value, Reference):
         return _moved(value, folder)
     if field.option.path != "reads":
@@ -138,7 +138,7 @@ def _join(folder: Path, name: str) -> str:
 def resolve(
     values: Mapping[str, Any], fields: Iterable[Field], path: str, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the values of fields, without the settings; replace each reference by the text that it names."""
+    """Return the values of options, without the settings; replace references by the texts they name."""
     return {
         field.name: _resolved(field, values[field.name], path, environment)
         for field in fields
@@ -162,7 +162,7 @@ def _resolved(field: Field, value: Any, path: str, environment: Mapping[str, str
 
 
 def to_toml(values: Mapping[str, Any], fields: Iterable[Field]) -> str:
-    """Return an options file with these values; raise `BadUsage` for values that may be secrets."""
+    """Return the text of an options file; raise `BadUsage` for values that may be secrets."""
     import tomlkit
 
     document = tomlkit.document()
@@ -182,7 +182,7 @@ def to_toml(values: Mapping[str, Any], fields: Iterable[Field]) -> str:
 
 
 def _inline(value: Any) -> Any:
-    """Return a value for TOML in which a reference is written on one line."""
+    """Return a value for TOML; a reference is written on one line."""
     if not isinstance(value, Reference):
         return value
     from tomlkit import inline_table

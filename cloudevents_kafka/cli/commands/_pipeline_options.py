@@ -127,7 +127,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         return text
 
     def _place(self, error: str) -> str:
-        """Return an error text; if the wrong option is in the options file, the text names the file."""
+        """Return the text of an error; for a wrong option of the options file, the text names the file."""
         name = re.match(r"\w*", error)
         is_of_file = name is not None and name[0] in self.file.keys() - self.line.keys()
         return f"{self.path}: {error}" if is_of_file else error

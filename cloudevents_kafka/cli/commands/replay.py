@@ -226,7 +226,10 @@ class _Replay:
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def print_passed(self, group: str) -> None:
-        """Print how many records did not match; a later run with the group does not read them again."""
+        """Print how many dead letters did not match.
+
+        A later run with the group does not read these dead letters again.
+        """
         if self._others:
             records = pluralize(self._others, "record does", "records do")
             print_message(
@@ -235,7 +238,7 @@ class _Replay:
             )
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if a matching record was refused, has no destination, or has lost its value."""
+        """Raise `BadData` if a matching dead letter was refused, or has no destination or no value."""
         if texts := [*self._stayed(group)]:
             raise BadData("\n".join(texts))
 

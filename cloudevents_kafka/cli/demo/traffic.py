@@ -62,7 +62,7 @@ _WEIGHTS: Final = (6, 2, 2)  # how often each encoding is used
 
 
 class InvalidRecord(msgspec.Struct, frozen=True):
-    """A record that is not a valid event, with a name and with the verdict that the reader must return."""
+    """A record that is not a valid event, with the verdict that the reader must return for it."""
 
     name: str
     verdict: str
@@ -124,7 +124,7 @@ def shop_traffic(seed: int, count: int) -> Iterator[Item]:
 
 
 def file_traffic(name: str, lines: Iterable[bytes]) -> Iterator[Item | InvalidLine]:
-    """Yield the event of each JSON line with the next encoding, or an `InvalidLine` for other lines."""
+    """Yield the event in each JSON line, with an encoding; yield `InvalidLine` for other lines."""
     headers: Headers = [("content-type", content_type_of("json"))]
     turn = 0
     for number, line in enumerate(map(bytes.strip, lines), 1):
@@ -155,7 +155,7 @@ def _next_encoding(event: Event, turn: int) -> Encoding:
 def send_traffic(
     servers: str, topic: str, items: Iterable[Item], on_progress: OnProgress = lambda _: None
 ) -> TrafficCounts:
-    """Send events with `EventProducer`, and invalid records with the Kafka client; return the counts.
+    """Send events with `EventProducer`, and invalid records with the Kafka client; count all of them.
 
     The key of an event's record is the event's partition key. Raises `DeliveryError` unless all records are
     delivered.

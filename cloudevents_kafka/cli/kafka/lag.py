@@ -26,7 +26,7 @@ class Lag(NamedTuple):
 
 
 def committed(consumer: Consumer, session: BrokerSession, topic: str) -> dict[tuple[str, int], int]:
-    """Return the offsets that the consumer's group has committed in a topic; -1001 stands for no offset."""
+    """Return the committed offsets of the consumer's group in a topic; -1001 means no offset."""
     from confluent_kafka import TopicPartition
 
     partitions = [TopicPartition(topic, number) for number in session.partitions(consumer, topic)]
@@ -37,7 +37,10 @@ def committed(consumer: Consumer, session: BrokerSession, topic: str) -> dict[tu
 
 
 def lags(consumer: Consumer, session: BrokerSession, positions: Mapping[tuple[str, int], int]) -> list[Lag]:
-    """Return the lag of each partition; a missing next offset counts as the start of the partition."""
+    """Return the lag of each partition.
+
+    Without a next offset, the lag counts from the start of the partition.
+    """
     from confluent_kafka import TopicPartition
 
     found = []

@@ -110,7 +110,7 @@ def consumer_settings(settings: Settings, command: str, group: str | None) -> Se
 
 
 def resolve_offset(position: Position, watermarks: tuple[int, int], known: int | None) -> int:
-    """Return the offset of a position in a partition, limited to the partition's watermarks.
+    """Return the offset to which a position refers, limited to the partition's watermarks.
 
     The watermarks are the first offset of the partition, and the offset after its last record. If the
     position is a time, ``known`` is the offset that the broker has found for this time. If all records are
@@ -161,7 +161,7 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_request(request: ReadRequest) -> None:
-    """Raise `BadUsage` if ``stored`` has no group, ``follow`` has an end, or the end is before the start."""
+    """Raise `BadUsage` for ``stored`` without a group, ``follow`` with an end, or an end before the start."""
     begin, end = request.begin, request.end
     if request.follow and end is not None:
         raise BadUsage("--follow and --until exclude each other")
@@ -201,7 +201,7 @@ class RangeReader:
             self._consumer.assign([_to_client(one, starts[one]) for one in self._stops])
 
     def assign_added(self) -> None:
-        """Look for new partitions from time to time, and read the new partitions from their start."""
+        """From time to time, look for new partitions of the topics, and read them from their start."""
         if self._request.partitions or time.monotonic() - self._looked_up < _LOOK_UP_SECONDS:
             return
         self._looked_up = time.monotonic()
@@ -252,7 +252,7 @@ class RangeReader:
                 raise self._session.no_answer()
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
-        """Commit the next offset of each partition for the group, and wait for the broker's answer."""
+        """Commit the next offset of each partition for the group; wait for the broker's answer."""
         if not offsets:  # the client would try to commit offsets that it has stored, and fail
             return
         with self._session.client_errors():
@@ -263,7 +263,7 @@ class RangeReader:
                     raise self._session.failure(what, partition.error)
 
     def _record(self, message: Any) -> Record | None:
-        """Return the record in a message; None if the message is an error or the record is out of range."""
+        """Return the record in a message, or None if it is an error or its offset is out of range."""
         error = message.error()
         partition, offset = (message.topic(), message.partition()), message.offset()
         if error is not None:
@@ -337,7 +337,7 @@ class RangeReader:
     def _places(
         self, starts: Mapping[Partition, int], stops: Mapping[Partition, int]
     ) -> Iterator[tuple[Partition, int]]:
-        """Yield the partition and offset of each record between the offsets in ``starts`` and ``stops``."""
+        """Yield the partition and offset of each record from ``starts`` up to ``stops``."""
         self._stops = dict(stops)
         self._consumer.assign([_to_client(one, starts[one]) for one in stops])
         for batch in self.batches():
@@ -345,7 +345,7 @@ class RangeReader:
         self._consumer.resume([_to_client(one) for one in stops])  # a partition that is read is paused
 
     def _look_up(self, position: Position, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Return the offsets for a time, or the group's offsets; leave out partitions without an offset."""
+        """Return the offsets for a time, or the group's committed offsets; omit partitions without one."""
         if position.kind == "time":
             times = [_to_client(partition, position.number) for partition in partitions]
             look_up = partial(self._consumer.offsets_for_times, times)

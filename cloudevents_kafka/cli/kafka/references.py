@@ -1,4 +1,4 @@
-"""Settings as users write them, with references to files or variables in place of secrets.
+"""Settings as users write them; a reference to a file or a variable may replace a secret.
 
 In TOML (profiles and options files), a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and a text that
 may be a secret is refused. In properties files, and with the option ``-X``, a reference is ``name@=file``.
@@ -47,7 +47,7 @@ _CONTAINER: Final = re.compile(r"\b(?:abfs|wasb)s?://[a-z0-9$-]{1,63}@")
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The file or environment variable with the text of a value; a final line end of a file is left out."""
+    """The file or environment variable that contains a value; the file's last line end is removed."""
 
     kind: Literal["file", "env"]
     name: str

@@ -62,7 +62,7 @@ class Resender:
     """
 
     def __init__(self, sender: TopicSender, report: OnOutcome) -> None:
-        """``report`` is called with the position of a record that is not sent, and with the reason."""
+        """``report`` is called with the position of each record that is not sent, and the reason."""
         self._sender, self._report = sender, report
         self.refused = 0
         self.failure: BrokerFailure | None = None

@@ -176,7 +176,12 @@ class TopicSender:
         return self.unanswered > 0
 
     def flush(self) -> None:
-        """Wait for the answers to all records. Raises `BrokerFailure` after the timeout."""
+        """Wait until the broker has answered for all sent records.
+
+        Raises `BrokerFailure` after the timeout.
+
+        Raises `BrokerFailure` after the timeout.
+        """
         try:
             with self._session.client_errors():
                 while self._producer.flush(_WAIT_SECONDS):

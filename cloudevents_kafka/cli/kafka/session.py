@@ -70,7 +70,7 @@ class TopicNotAllowed(BrokerFailure):
 
 
 class _Log:
-    """The client's log; ``reason`` says why the last connection failed, or is empty."""
+    """The client's log; ``reason`` says why the last connection failed, or is an empty text."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -324,6 +324,6 @@ class BrokerSession:
 
 
 def is_transient(error: KafkaError) -> bool:
-    """Return whether an error may be temporary: a topic is being created, or a broker cannot be reached."""
+    """Return whether an error may be temporary: a topic is not created yet, or a broker is unreachable."""
     names = ("LEADER_NOT_AVAILABLE", "_WAIT_CACHE", *_UNREACHABLE)
     return not error.fatal() and (error.retriable() or error.name() in names)

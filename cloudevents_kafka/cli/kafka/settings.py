@@ -2,15 +2,15 @@
 
 Any librdkafka setting is accepted under its own name. Later sources override earlier ones:
 
-1. ``--profile name`` (or ``CE_KAFKA_PROFILE``): a table in the file ``profiles.toml`` in the user's
-   configuration folder, or in the file that ``CE_KAFKA_PROFILES`` names; secrets in the table are written as
-   references (see `references`);
-2. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): lines of
-   ``name=value``; a line that starts with ``#`` or ``!`` is a comment;
-3. the environment: ``CE_KAFKA_`` and the name in capitals, with underscores for dots, such as
-   ``CE_KAFKA_BOOTSTRAP_SERVERS``;
-4. for ``pipeline``, the options file that ``--options`` names;
-5. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
+1. ``--profile name`` (or ``CE_KAFKA_PROFILE``): the table ``name`` of the file ``profiles.toml`` in the
+   user's configuration folder, or of the file that ``CE_KAFKA_PROFILES`` names. In the table, secrets are
+   written as references (see `references`);
+2. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): each line of the file is
+   ``name=value``. A line that starts with ``#`` or ``!`` is a comment;
+3. the environment: environment variables: ``CE_KAFKA_`` and the name of a setting in capitals, with
+   underscores for dots, such as ``CE_KAFKA_BOOTSTRAP_SERVERS``;
+4. for the command ``pipeline``, the options file that ``--options`` names;
+5. the command line: ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
 
 In addition, the setting ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
 
@@ -74,7 +74,7 @@ _WITH_UNDERSCORE: Final = {"log.level": "log_level"}
 
 
 class SettingFiles(msgspec.Struct, frozen=True):
-    """The files with settings; the environment and the command line override these settings."""
+    """The files that contain settings; the environment and the command line override them."""
 
     config: Annotated[
         str | None,
@@ -92,7 +92,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def effective(self) -> dict[str, str]:
-        """The effective settings, as a dictionary by name."""
+        """The settings in effect, as a dictionary by name."""
         merged: dict[str, str] = {}
         for _, settings in self.sources:
             merged |= settings
@@ -102,7 +102,7 @@ class Settings(msgspec.Struct, frozen=True):
     def bootstrap_servers(self) -> str:
         """The checked addresses of the bootstrap brokers.
 
-        Raises `BadUsage` if addresses are missing or wrong.
+        Raises `BadUsage` if the addresses are missing or wrong.
         """
         servers = self.named_servers
         if not servers:
@@ -124,14 +124,16 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def named_servers(self) -> str | None:
-        """The unchecked addresses of the bootstrap brokers; None if no addresses are set."""
+        """The addresses of the bootstrap brokers without a check, or None if no addresses are set."""
         return self.effective.get("bootstrap.servers") or self.effective.get("metadata.broker.list")
 
     def check(self, *, show: bool, broker: bool = True, **missing: object) -> None:
-        """Raise one `BadUsage` for all missing options; by default, a missing broker is an error, too.
+        """Raise one `BadUsage` for all missing options.
 
-        With ``show``, print the effective settings and end the command. In this case, missing options are not
-        an error.
+        By default, a missing address of a broker is an error, too.
+
+        With ``show``, print the settings in effect, and end the command. With ``show``, missing options are
+        not an error.
         """
         if show:
             click.echo(self.to_text(), nl=False)
@@ -145,7 +147,7 @@ class Settings(msgspec.Struct, frozen=True):
     def with_defaults(self, name: str, settings: Mapping[str, str]) -> Settings:
         """Return settings with an additional source, which all other sources override.
 
-        The client's log is turned off unless ``debug`` is set.
+        The Kafka client then writes no log, unless the setting ``debug`` is set.
         """
         quiet = {} if "debug" in self.effective else {"log_level": "0"}
         return Settings(((name, {**quiet, **settings}), *self.sources))
@@ -174,7 +176,7 @@ class Settings(msgspec.Struct, frozen=True):
         return rest, {name.removeprefix(prefix): value for name, value in own.items()}
 
     def to_text(self) -> str:
-        """Return the effective settings as lines, grouped by source; possible secrets are masked."""
+        """Return the settings in effect as lines, grouped by source; possible secrets are masked."""
         winner = {name: number for number, (_, settings) in enumerate(self.sources) for name in settings}
         text = ""
         for number, (source, settings) in enumerate(self.sources):
@@ -204,7 +206,7 @@ def load_settings(
 ) -> Settings:
     """Return the settings of all sources. Raises `BadUsage`.
 
-    ``file`` contains the name and the settings of an options file.
+    ``file`` contains the name of an options file and the settings in this file.
     """
     path, profile = config or environment.get(_CONFIG_VARIABLE), profile or environment.get(_PROFILE_VARIABLE)
     sources = [(f"profile {profile}", _from_profile(profile, environment))] if profile else []
@@ -238,7 +240,7 @@ def _profiles(path: str) -> dict[str, Any]:
 
 
 def _profile_names() -> Iterable[str]:
-    """Return the names of the profiles; return an empty list if the file cannot be read."""
+    """Return the names of the profiles, or an empty list if the file of profiles cannot be read."""
     with suppress(BadUsage):
         return _profiles(_profiles_file(os.environ))
     return ()
@@ -305,7 +307,7 @@ kafka_options: Final = option_group(
 
 
 def pop_settings(options: dict[str, Any]) -> Settings:
-    """Remove the values of `kafka_options` from a command's options; return the settings of all sources."""
+    """Remove the options that `kafka_options` has added to a command; return the settings of all sources."""
     brokers = options.pop("bootstrap_servers")
     config, pairs, profile = (options.pop(name) for name in ("config", "options", "profile"))
     return load_settings(config, os.environ, pairs or (), brokers, profile)

@@ -1,4 +1,4 @@
-"""The options that name topics, the topics that these options select, and completion of names in a shell."""
+"""The options for topic names, the topics that these options select, and shell completion of names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VALID: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 
 
 def check_topic_name(topic: str) -> None:
-    """Raise `BadUsage` for an invalid topic name; with some of the invalid names, a client would fail."""
+    """Raise `BadUsage` for an invalid topic name, because some invalid names make a Kafka client fail."""
     if not _VALID.fullmatch(topic):
         rule = "a topic name must have 1 to 249 letters, digits, '.', '_' and '-' only"
         raise BadUsage(f"{rule}, got {topic[:100]!r}")
@@ -37,10 +37,10 @@ def check_topic_name(topic: str) -> None:
 def choose_topics(
     session: BrokerSession, client: Consumer, names: Iterable[str], pattern: re.Pattern[str] | None = None
 ) -> list[str]:
-    """Return the topics that names, globs or ``pattern`` select; ``pattern`` must match the whole name.
+    """Return the topics that names, globs or ``pattern`` select; the pattern must match the whole topic name.
 
     Each topic is returned once. A glob or pattern matches Kafka's internal topics only if the glob or pattern
-    begins with ``__``. Raises `BadUsage` if a glob or the pattern matches no topic.
+    begins with ``__``. Raises `BadUsage` if no topic matches a glob or the pattern.
     """
     patterns = {name: re.compile(translate(name)) for name in names if _GLOB.search(name)}
     if pattern is not None:
@@ -94,7 +94,7 @@ def _complete(ctx: click.Context, incomplete: str, ask: Callable[[ClusterView], 
 
 
 def topic_option(help: str) -> Callable[[_Command], _Command]:
-    """Return the decorator for the option -t, whose value is the name of a topic."""
+    """Return the decorator that adds the option -t, whose value is the name of a topic."""
     options: dict[str, Any] = {"metavar": "TOPIC", "help": help, "shell_complete": complete_topics}
     return click.option("-t", "--topic", multiple=True, callback=only, **options)
 
@@ -116,9 +116,9 @@ topics_options: Final = option_group(
 
 
 def group_option(help: str, *arguments: str, repeatable: bool = False) -> Callable[[_Command], _Command]:
-    """Return the decorator for the option --group, whose value is the name of a consumer group.
+    """Return the decorator that adds the option --group, whose value is the name of a consumer group.
 
-    With ``repeatable``, the value is a list of names.
+    With ``repeatable``, the option can be repeated, and its value is a list of names.
     """
     options: dict[str, Any] = {"metavar": "NAME", "help": help, "shell_complete": complete_groups}
     return click.option(

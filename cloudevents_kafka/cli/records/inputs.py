@@ -32,7 +32,7 @@ _WAIT_SECONDS: Final = 0.02  # for input, between two calls of ``while_waiting``
 
 
 class InputLine(msgspec.Struct, frozen=True):
-    """A line of input and its position, such as ``stdin:3``."""
+    """A line of the input, and its position, such as ``stdin:3``."""
 
     where: str
     text: bytes
@@ -45,7 +45,7 @@ def read_lines(
     expected: str = "JSON lines",
     while_waiting: Callable[[], bool] = lambda: False,
 ) -> Iterator[InputLine]:
-    """Yield the non-empty lines of files, or of stdin for ``-``; a signal ends a wait for input.
+    """Yield the non-empty lines of files, or of stdin if the name is ``-``; a signal ends a wait for input.
 
     While the command waits for input, the function ``while_waiting`` is called repeatedly until the function
     returns False.
@@ -86,7 +86,7 @@ def _lines(
 
 
 def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
-    """Wait a short time for input, and return whether the stream can be read.
+    """Wait a short time for input, and return whether the input stream can be read.
 
     The result is also True if the stream has ended, or if waiting is not possible.
     """
@@ -98,7 +98,7 @@ def _has_input(stream: BufferedIOBase, interrupts: Interrupts) -> bool:
 
 
 def _refuse_utf16(text: bytes, name: str) -> None:
-    """Raise a single `BadData` for a whole file in UTF-16, such as a file that PowerShell wrote."""
+    """If a file is in UTF-16, such as a file of PowerShell, raise one `BadData` for the whole file."""
     if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise BadData(
             f"{name}:1: the file must be UTF-8, got UTF-16; save it as UTF-8, or convert it by iconv"
@@ -106,7 +106,7 @@ def _refuse_utf16(text: bytes, name: str) -> None:
 
 
 def _refuse_long_document(text: bytes, name: str, path: str) -> None:
-    """Raise a single `BadData` for a whole JSON document of several lines."""
+    """If a file is one JSON document of several lines, raise one `BadData` for the whole file."""
     start = text.strip()
     if start[:1] in (b"{", b"[") and start[-1:] in (b"{", b"[", b",") and not is_json(start):
         each = ".[]" if start[:1] == b"[" else "."
@@ -154,7 +154,10 @@ def event_from_options(
     extensions: Sequence[tuple[str, str]] = (),
     **attributes: str,
 ) -> Event:
-    """Return the event that options describe. Raises `BadUsage` with all rules that the event breaks."""
+    """Return the event that the options of a command describe.
+
+    Raises `BadUsage`, which lists all rules that the event breaks.
+    """
     if data is not None and data_file is not None:
         raise BadUsage("--data and --data-file exclude each other")
     if core := [name for name, _ in extensions if name in CORE]:
@@ -191,7 +194,7 @@ def _with_option(problem: Problem) -> Problem:
 
 
 def _data_from_text(text: str, content_type: str | None) -> Any:
-    """Return the data in --data: JSON text unchanged, or other text in the charset of the content type."""
+    """Return the value of --data: JSON text unchanged, or other text in the charset of the content type."""
     if content_type is not None and not media_type(content_type).is_json:
         try:
             return encode_text(text, content_type)
@@ -207,7 +210,7 @@ def _data_from_text(text: str, content_type: str | None) -> Any:
 
 
 def _read_data_file(path: str, content_type: str | None) -> Any:
-    """Return the bytes of a file; without a content type, a file with JSON text becomes JSON data."""
+    """Return the bytes of a file as data; without a content type, JSON text becomes JSON data."""
     with read_errors(f"--data-file {path}"):
         raw = read_stdin("the data") if path == _STDIN else Path(path).read_bytes()
     return msgspec.Raw(raw) if content_type is None and is_json(raw) else raw

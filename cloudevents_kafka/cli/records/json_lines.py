@@ -13,31 +13,32 @@ r"""JSON lines: the format that `consume` writes and `produce` reads, one JSON o
      "value": "{\"total\": 12.50}"}
 
 ``key``, ``headers`` and ``value`` represent the exact record. Bytes are written as text if they are UTF-8
-without NUL, and otherwise as ``{"base64": …}``. Null is written as null: a tombstone has the value null, and
-an empty value is ``""``. ``headers`` contains all headers in order, with repeats. ``timestamp`` is in
-milliseconds since the epoch, or null.
+without NUL; all other bytes are written as ``{"base64": …}``. Null is written as null: a tombstone has the
+value null, and an empty value is ``""``. ``headers`` contains all headers in order, with repeats.
+``timestamp`` is in milliseconds since the epoch, or null.
 
 ``mode``, ``format`` and ``event`` represent the decoded event. The mode is ``binary`` or ``structured``;
-``format`` is present if the mode is ``structured``. ``event`` is in the JSON event format; the text of its
-``data`` is unchanged, except that line ends between tokens become spaces. JSON data that parsers refuse,
-because of a lone surrogate or deep nesting, is written as ``data_base64``. With --lenient, ``tolerated``
-lists the problems that were tolerated. ``left_out`` lists, in order, the names and the complete values of
-attributes that were left out of the event. A value in ``left_out`` is text, or ``{"base64": …}`` if the value
-is not UTF-8. For a record that is not an event, the line contains ``error`` instead of these members::
+``format`` is present if the mode is ``structured``. ``event`` is in the JSON event format. The text of the
+event's ``data`` is unchanged, except that line ends between tokens become spaces. JSON data that parsers
+refuse, because of a lone surrogate or deep nesting, is written as ``data_base64``. With --lenient,
+``tolerated`` lists the problems that were tolerated. ``left_out`` lists, in order, the names and the complete
+values of attributes that were left out of the event. A value in ``left_out`` is text, or ``{"base64": …}`` if
+the value is not UTF-8. For a record that is not an event, the line contains ``error`` instead of ``mode``,
+``format`` and ``event``::
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
 
-If the data has a schema id, --schema-registry adds one of two members to the line: ``decoded`` is the data as
-decoded with the registry's schema, and ``decode_error`` is the reason why the data cannot be decoded.
+If the data has a schema id, --schema-registry adds one of two members to the line: ``decoded`` is the data
+after decoding with the registry's schema. ``decode_error`` is the reason why the data cannot be decoded.
 
-The command `produce` sends the same bytes again, for any record. If the ``event`` of a line differs from the
-line's record, the event was edited. An edited event is sent with the mode, the key and the other headers of
-the record. Tools such as jq convert numbers to doubles; this conversion alone does not count as an edit. A
-line without ``value`` does not contain an exact record: its ``event`` is encoded, with ``headers`` as
-additional headers.
+For each record, the command `produce` sends the same bytes again. If the ``event`` of a line differs from
+the line's record, the event was edited. An edited event is sent with the mode, the key and the other headers
+of the record. Tools such as jq convert numbers to doubles; this conversion alone does not count as an edit. A
+line without ``value`` does not describe an exact record: the ``event`` in the line is encoded, and
+``headers`` are added to the headers of the event.
 
-The command `produce` also accepts a plain event in the JSON event format, an object with ``specversion``. All
-lines are safe to print: control characters are escaped.
+The command `produce` also accepts lines that are events in the JSON event format, that is, objects with
+``specversion``. All lines are safe to print, because control characters are escaped.
 """
 
 from __future__ import annotations
@@ -84,13 +85,13 @@ _NOT_AN_OBJECT: Final = "the line must be a JSON object"
 
 
 def write_line(item: Decoded | Undecodable, more: Mapping[str, Any] = MappingProxyType({})) -> bytes:
-    """Return the line for a record, whether or not it is an event, with additional members and a line end."""
+    """Return the line for a record, which may be an event or not, with additional members and a line end."""
     decoded = _event_members(item) if isinstance(item, Decoded) else {"error": error_object(item.error)}
     return encode_json(record_object(item.record, {**decoded, **more})) + b"\n"
 
 
 def record_object(record: Record, decoded: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """Return a record as a JSON object; the members of ``decoded`` come after the key."""
+    """Return a record as a JSON object, in which the members of ``decoded`` follow the key."""
     return {
         "topic": record.topic,
         "partition": record.partition,
@@ -130,7 +131,7 @@ def _whole(problem: Problem) -> str:
 
 
 def value_to_json(value: str | bytes | None) -> str | dict[str, str] | None:
-    """Return a text unchanged, and bytes as `bytes_to_json` returns them."""
+    """Return a text unchanged; for bytes, return the result of `bytes_to_json`."""
     return bytes_to_json(value) if isinstance(value, bytes) else value
 
 
@@ -148,7 +149,7 @@ def event_json(event: Event) -> msgspec.Raw:
 
 
 def restore_json_data(event: Event) -> Event:
-    """Return the event in a line after decoding the JSON data that `event_json` encoded as base64."""
+    """Return the event in a line; JSON data that `event_json` encoded as base64 is decoded."""
     payload = event.payload
     if payload is None or event.kind is not DataKind.BYTES or not implies_utf8_json(event.datacontenttype):
         return event
@@ -157,7 +158,7 @@ def restore_json_data(event: Event) -> Event:
 
 
 def _is_for_tools(payload: bytes) -> bool:
-    """Return whether JSON data has a Python value and is not nested deeper than other parsers allow."""
+    """Return whether JSON data has a Python value, and is not nested too deeply for other parsers."""
     if not is_parsable(payload):
         return False
     if payload.count(b"[") + payload.count(b"{") <= _MAX_DEPTH:
@@ -167,7 +168,10 @@ def _is_for_tools(payload: bytes) -> bool:
 
 
 def _with_data(event: Event, payload: bytes | None) -> Event:
-    """Return an event with JSON as data; do not validate the event, since lenient events may break rules."""
+    """Return an event with JSON as data.
+
+    The event is not validated, since events from lenient reading may break rules.
+    """
     return unchecked_event(dict(raw_parts(event)[0]), payload, DataKind.JSON)
 
 
@@ -193,14 +197,14 @@ def bytes_to_json(value: bytes | None) -> str | dict[str, str] | None:
 
 
 class BadLine(CloudEventsKafkaError, ValueError):
-    """The line is neither an event nor a record."""
+    """A line is neither an event nor a record."""
 
 
 class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a line: a record, an event, or both (see the docstring of this module).
 
-    If ``exact`` is False, ``record`` contains only the key and the headers to send with the event.
-    ``event_text`` is the event as text in the JSON event format; this text was not yet checked.
+    If ``exact`` is False, ``record`` contains only the key and the headers that are sent with the event.
+    ``event_text`` is the event in the JSON event format, as a text that was not checked yet.
     """
 
     record: Record
@@ -214,7 +218,7 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.event_text is None else restore_json_data(_event_format.decode(self.event_text))
 
     def has_text_of(self, event: Event) -> bool:
-        """Return whether the line's event and ``event`` have the same text.
+        """Return whether the event in the line and ``event`` have the same text.
 
         Equal events may have different texts.
         """
@@ -222,7 +226,10 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_line(text: bytes) -> JsonLine:
-    """Return the content of a line. Raises `BadLine` if the line is neither a record nor an event."""
+    """Return the record, the event or both that a line contains.
+
+    Raises `BadLine` if the line is neither a record nor an event.
+    """
     members = _members(text.strip())
     if "specversion" in members:
         return JsonLine(record=Record(), event_text=text.strip())
@@ -255,7 +262,7 @@ def read_record(text: bytes) -> Record:
 
 
 def _members(text: bytes) -> dict[str, Any]:
-    """Return the text of each member of a line, even if parsers refuse the data of the line's event."""
+    """Return the text of each member of a line, even if parsers refuse the data in the line."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -304,9 +311,10 @@ def _integer(members: dict[str, Any], name: str, *, bits: int) -> int | None:
 
 
 def bytes_from_json(value: Any, name: str) -> bytes | None:
-    """Return the bytes that JSON represents.
+    """Return the bytes that a JSON value represents.
 
-    The JSON is a result of `bytes_to_json`, or has the form ``{"hex": …}``. Raises `BadLine` for other JSON.
+    The JSON value is a result of `bytes_to_json`, or has the form ``{"hex": …}``. Raises `BadLine` for other
+    JSON values.
     """
     if value is None:
         return None

@@ -1,7 +1,7 @@
 """The output of records as text for people, as JSON lines, or as bare values.
 
-Text output shows first the attributes of an event and then other headers, in aligned columns. Text from
-records is escaped when a line is built.
+Text output first shows the attributes of an event and then the other headers of the record, in aligned
+columns. Text from records is escaped when an output line is built.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAME_WIDTH: Final = len("datacontenttype")
 
 
 def item_lines(item: Decoded | Undecodable, data: Callable[[Decoded], str]) -> list[str]:
-    """Return the lines for one record, with the text of the record's data, and an empty line at the end."""
+    """Return the output lines for one record and the text of its data, with an empty line at the end."""
     heading, record = record_heading(item.record), item.record
     if isinstance(item, Undecodable):
         reason = row(item.error.verdict, styled(escape(item.error.reason), "error"))
@@ -57,7 +57,7 @@ def content_lines(record: Record) -> list[str]:
 
 
 def mode_text(mode: str, format: str | None) -> str:
-    """Return the content mode and the event format: ``binary``, ``structured json``."""
+    """Return the content mode and the event format of a record: ``binary``, ``structured json``."""
     return mode if format is None else f"{mode} {format}"
 
 
@@ -88,7 +88,7 @@ def data_text(event: Event) -> str:
 
 
 def header_lines(record: Record, *, extra_only: bool) -> list[str]:
-    """Return lines for a record's headers; with ``extra_only``, leave out headers that carry attributes."""
+    """Return lines for the headers of a record; with ``extra_only``, omit headers that carry attributes."""
     return [
         row("header", styled(escape(name), "header") + styled(" is null" if value is None else " = ", "dim"))
         + ("" if value is None else bytes_text(value))
@@ -123,7 +123,7 @@ def print_listing(
     objects: Iterable[dict[str, Any]],
     output: str | None,
 ) -> None:
-    """Print a table, or print objects as JSON lines; by default, print a table only on a terminal."""
+    """Print objects as a table or as JSON lines; by default, print a table only on a terminal."""
     if is_listed_as_json(output):
         sys.stdout.write("".join(f"{encode_json(each).decode()}\n" for each in objects))
         return
@@ -132,7 +132,7 @@ def print_listing(
 
 
 def is_pipe_closed() -> bool:
-    """Return whether stdout is a pipe whose reader has closed the pipe; if this is unknown, return False."""
+    """Return whether stdout is a pipe whose reader has closed it; if this is not known, return False."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)  # an empty mask: poll() reports errors anyway

@@ -16,7 +16,7 @@ def read(record: Record, *, lenient: bool = False, by_registry: bool = False) ->
     """Return the result of `decode`, or a `BrokenData` if the data does not match its content type.
 
     JSON that a parser cannot convert to a Python value, such as a lone surrogate, is valid. With
-    ``by_registry``, data that a schema registry's serializer may have written is not checked.
+    ``by_registry``, data is not checked if a schema registry's serializer may have written it.
     """
     item = decode(record, lenient=lenient)
     if not isinstance(item, Decoded) or (by_registry and _is_framed(item.event)):
@@ -44,7 +44,7 @@ def _is_json(event: Event) -> bool:
 
 
 def event_of(item: Decoded | Undecodable) -> Event | None:
-    """Return a record's event, even if the event's data is broken; None if the record is not an event."""
+    """Return the event of a record, even if its data is broken, or None if the record is not an event."""
     if isinstance(item, Decoded):
         return item.event
     return item.error.event if isinstance(item.error, BrokenData) else None

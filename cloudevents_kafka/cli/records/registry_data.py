@@ -36,7 +36,7 @@ class RegistryData:
     """Decodes data with the schemas of a registry; each schema is fetched once."""
 
     def __init__(self, url: str, settings: Mapping[str, str], interrupts: Interrupts) -> None:
-        """Raise `BadUsage` for settings that the client refuses, or if the client is not installed.
+        """Raise `BadUsage` if the registry's client refuses the settings, or is not installed.
 
         A signal that arrives while a schema is fetched raises `Interrupted`.
         """
@@ -51,7 +51,7 @@ class RegistryData:
         self._readers: dict[str, _Read] = {}
 
     def __call__(self, item: Decoded) -> dict[str, Any]:
-        """Return a member ``decoded`` with the data as JSON, or a member ``decode_error``.
+        """Return data as JSON in a member ``decoded``, or the error in a member ``decode_error``.
 
         For data without a schema id, return {}.
         """
@@ -79,7 +79,7 @@ class RegistryData:
         self._client.close()
 
     def _reader(self, name: str) -> _Read:
-        """Return the reader for data with the schema that an id or a GUID identifies."""
+        """Return the function that reads data with the schema that an id or a GUID identifies."""
         return self._readers.get(name) or remember(self._readers, name, self._fetch(name))
 
     def _fetch(self, name: str) -> _Read:
@@ -104,7 +104,7 @@ class RegistryData:
 
 
 def _with_names(value: Any) -> Any:
-    """Return data in which the names of Avro's JSON replace NaN and infinities, which are not JSON."""
+    """Return data in which NaN and infinities, which are not JSON, are replaced by their names in Avro."""
     if isinstance(value, float):
         return _NAMES.get(str(value), value)
     if isinstance(value, dict):

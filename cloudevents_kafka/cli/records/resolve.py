@@ -1,4 +1,4 @@
-"""Finds the record to send for a JSON line: the exact record, or the record of an edited event."""
+"""Finds the record to send for a JSON line: the line's record, or the record of an edited event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_DOUBLE: Final = sys.float_info.max
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a command that override the content of a line."""
+    """Options of the command that override the content of a JSON line."""
 
     mode: ContentMode | None = None
     format: str | None = None
@@ -30,10 +30,10 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve_line(line: JsonLine, overrides: Overrides) -> Record:
-    """Return the record to send for a line.
+    """Return the record that is sent for a JSON line.
 
-    The line's event is encoded if the line does not contain an exact record, if the event was edited, or if
-    another mode or format is requested. If none of these conditions is true, the result is the exact record,
+    The event in the line is encoded in three cases: the line does not contain an exact record; the event was
+    edited; or an option requests another mode or format. In all other cases, the result is the exact record,
     with the key and the additional headers of ``overrides``. If the record is not an event, only the key and
     the headers can be overridden. Raises `EncodeError` if the event cannot be encoded, and `InvalidEvent` if
     the line's event breaks a rule.
@@ -57,7 +57,7 @@ def _decode_event(record: Record, *, lenient: bool) -> Event | None:
 
 
 def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
-    """Return whether the line's event differs from both decoded events (strict and lenient)."""
+    """Return whether a line's event differs from both strict and lenient reading of its record."""
     if any(event is not None and line.has_text_of(event) for event in decoded):
         return False
     # Lenient: problems that --lenient tolerated in the record are in the line's event, too.
@@ -69,7 +69,10 @@ def _was_edited(line: JsonLine, *decoded: Event | None) -> bool:
 
 
 def encode_event(event: Event | None, line: JsonLine, overrides: Overrides) -> Record:
-    """Return the record of an event, encoded like the line's record unless ``overrides`` says otherwise."""
+    """Return the record of an event.
+
+    It is encoded like the record of the line, unless ``overrides`` says otherwise.
+    """
     record = line.record
     if event is None:
         # K-07: null is an event "with no data", too, so a missing value is not read as null.
@@ -106,7 +109,7 @@ def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) 
 
 
 def _equal_events(first: Event, second: Event) -> bool:
-    """Return whether two events are equal when the numbers in their JSON data are read as doubles."""
+    """Return whether two events are equal if the numbers in their JSON data are converted to doubles."""
     texts, second_texts = ({name: event.text(name) for name in event} for event in (first, second))
     if texts != second_texts:
         return False
@@ -128,5 +131,5 @@ def _comparable_data(event: Event) -> Any:
 
 
 def _double(text: str) -> float:
-    """Return a number as jq reads it: as a double, with the largest double in place of infinity."""
+    """Return a number as the program jq reads it: as a double, with the largest double for infinity."""
     return max(-_MAX_DOUBLE, min(_MAX_DOUBLE, float(text)))

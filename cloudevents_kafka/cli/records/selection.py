@@ -41,7 +41,10 @@ _OF_RECORDS: Final = {
 
 
 class AttributeType(PairType):
-    """The type of parameters ``name=value`` for attributes; the error for a wrong name suggests an option."""
+    """The type of parameters ``name=value`` for attributes.
+
+    The error for a wrong attribute name suggests an option.
+    """
 
     def __init__(self) -> None:
         super().__init__(TEXT)
@@ -49,7 +52,7 @@ class AttributeType(PairType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, Any]:
-        """Return the name and the value."""
+        """Return the name and the value of the attribute."""
         name, text = super().convert(value, param, ctx)
         if not is_name(name) or name in _OF_RECORDS:
             problem = f"NAME must be an attribute of events, got {name!r}; {_advice(name, text)}"
@@ -58,7 +61,7 @@ class AttributeType(PairType):
 
 
 def _advice(name: str, text: str) -> str:
-    """Return the option to use for a name that is not an attribute name."""
+    """Return the option to use instead, for a name that is not the name of an attribute."""
     first = re.split(r"[.\[]", name, maxsplit=1)[0]
     attribute = name.lower().removeprefix("ce_").removeprefix("ce-")
     if first in _OF_RECORDS or first != name:  # a path, such as one into the data
@@ -112,13 +115,13 @@ filter_options: Final = option_group(
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter: a record must meet all conditions.
+    """The conditions of a filter; a record must meet all of these conditions.
 
-    The options in `filter_options` have the same names as the fields of this class. ``types``, ``sources``,
-    ``subjects``, ``keys`` and ``values`` are lists of globs. In each list that is not empty, at least one
-    glob must match. ``where`` contains pairs of an attribute name and the attribute's exact text. ``headers``
-    contains pairs of a header name and a value, where None matches any value. ``verdicts`` contains some of
-    `VERDICTS`. If ``verdicts`` is not empty, the record must have one of these verdicts.
+    The fields of this class have the same names as the options in `filter_options`. ``types``, ``sources``,
+    ``subjects``, ``keys`` and ``values`` are lists of globs. At least one glob of each non-empty list must
+    match. ``where`` contains pairs: the name of an attribute, and the exact text of its value. ``headers``
+    contains pairs: the name of a header, and its value; None stands for any value. ``verdicts`` contains some
+    of the names in `VERDICTS`. If ``verdicts`` is not empty, the record must have one of these verdicts.
     """
 
     types: Sequence[str] = ()
@@ -132,11 +135,11 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needs_event(self) -> bool:
-        """Whether only events can match, because a condition applies to attributes."""
+        """Whether only events can match the filter, because a condition applies to attributes."""
         return bool(self.types or self.sources or self.subjects or self.where)
 
     def matches(self, item: Decoded | Undecodable) -> bool:
-        """Return whether a record meets all conditions."""
+        """Return whether a record meets all conditions of the filter."""
         verdict = ("event",) if isinstance(item, Decoded) else ("any-error", item.error.verdict)
         if self.verdicts and not set(verdict) & set(self.verdicts):
             return False
@@ -158,7 +161,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _matches_bytes(value: bytes | None, globs: Sequence[str]) -> bool:
-    """Return whether a key or a value matches one of the globs; null does not match any glob."""
+    """Return whether a key or a value matches one of the globs; a null key or value matches no glob."""
     if not globs or value is None:
         return not globs
     text = value.decode("utf-8", "surrogateescape")
@@ -166,7 +169,7 @@ def _matches_bytes(value: bytes | None, globs: Sequence[str]) -> bool:
 
 
 class RecordWriter:
-    """Writes up to ``count`` records that match a filter; ``written`` is the number of written records.
+    """Writes up to ``count`` records that match a filter; ``written`` says how many records were written.
 
     With ``strict``, writing ends at the first record that is not an event or has broken data.
     """
@@ -185,7 +188,7 @@ class RecordWriter:
         self.written = 0
 
     def write(self, batches: Iterator[list[Record]]) -> Iterator[Mapping[tuple[str, int], int]]:
-        """Write each batch, flush the output, and yield the next offset of each partition in the batch."""
+        """Write each batch of records, flush the output, and yield the next offset of each partition."""
         for batch in batches:
             offsets: dict[tuple[str, int], int] = {}
             for record in batch:
@@ -199,7 +202,7 @@ class RecordWriter:
                 return
 
     def _write_item(self, item: Decoded | Undecodable) -> bool:
-        """Write a record if it matches, and return whether the command continues with the next record."""
+        """Write a record if it matches the filter; return whether the command continues."""
         if isinstance(item, Undecodable):
             if self._strict:
                 self._error = BadData(f"{item.error}; to read on, leave out --strict")
@@ -213,7 +216,10 @@ class RecordWriter:
         return True
 
     def finish(self) -> None:
-        """Report skipped records, and records that --lenient would read; with ``strict``, raise the error."""
+        """Report how many records were skipped, and how many --lenient would read.
+
+        With ``strict``, raise the error of the record at which writing has ended.
+        """
         if self._readable:
             refused = pluralize(self._refused, "record that is not an event", "records that are not events")
             print_message(f"--lenient would read {self._readable:,} of {refused}")

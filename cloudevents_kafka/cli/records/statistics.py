@@ -1,4 +1,4 @@
-"""Counts of the records in a topic, as a JSON object and as text with bars."""
+"""Counts of the records in a topic, as a JSON object, and as text with bars."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def count_records(
     lenient: bool,
     filter: Filter = _ALL,
 ) -> None:
-    """Count the matching records by topic; stop after ``most`` records."""
+    """Count the matching records of each topic; ``most`` limits their number."""
     items = (read(record, lenient=lenient) for record in chain.from_iterable(batches))
     matching = (item for item in items if filter.matches(item))
     for done, item in enumerate(islice(matching, most), 1):
@@ -55,7 +55,10 @@ def _labels(counts: RecordCounts) -> Iterator[tuple[str, Labels[str]]]:
 
 
 def statistics(topic: str, counts: RecordCounts) -> str:
-    """Return counts as JSON; each part lists the most frequent names, and counts all other names together."""
+    """Return counts as JSON.
+
+    Each part lists the most frequent names, and counts the records with all other names together.
+    """
     parts = {name: labels.most_common(_LISTED) for name, labels in _labels(counts)}
     window = counts.times.window(_LISTED)
     times = {"width_ms": window.width, "from": dict(_times(window)), "before": window.before}

@@ -1,9 +1,10 @@
-"""Templates for the lines of records, in Python's format syntax, such as ``{offset:>8} {type} {data}``.
+"""Templates for lines about records, in Python's format syntax, such as ``{offset:>8} {type} {data}``.
 
 A field is one of `FIELDS`, a core attribute, or ``ce_`` followed by the name of any attribute, as in the name
 of a header. Fields are looked up only by name: a template is not a program, and cannot access attributes of
-Python objects. A format after a colon, as in ``{offset:>8}``, must not contain another field, and its width
-and precision are limited. So a line is not much longer than the template and the values.
+Python objects. The format after the colon in ``{offset:>8}`` must not contain another field, and its width
+and precision are limited. Therefore, a line is not much longer than the template and the values of the
+fields.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ _SAMPLE: Final = Record(topic="orders", partition=0, offset=0)
 
 
 class Template:
-    """A template; the function ``data`` returns the text of an event's data.
+    """A template for lines; the function ``data`` returns the text of an event's data.
 
     Raises `BadUsage` for an invalid template.
     """
@@ -131,7 +132,7 @@ def _check_format(name: str, spec: str, value: object) -> None:
 
 
 class _Values(dict[str, Any]):
-    """The values of a record's fields, computed on demand: numbers, or escaped text."""
+    """The values of a record's fields, which are computed when they are used: numbers, or escaped text."""
 
     def __init__(self, item: Item, data: Callable[[Decoded], str]) -> None:
         super().__init__()

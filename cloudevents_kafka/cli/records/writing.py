@@ -1,4 +1,4 @@
-"""The output of `consume`: text, JSON lines, one line for each record, a template, or bare values."""
+"""The output of `consume`: text, JSON lines, one line per record, a template, or bare values."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ OUTPUT_FORMATS: Final = ("json", "text", "line", "raw")
 class Output:
     """The output of `consume`: `write` adds a record, and `flush` writes the added records to stdout.
 
-    The default format is text on a terminal, and JSON lines elsewhere. ``line`` writes one line for each
-    record, cut to the width of a terminal; ``template`` is the user's own format for such lines. ``raw``
-    writes the value of each record and a line end; for a null value, it writes an empty line. On a terminal,
-    control characters are escaped. ``registry`` decodes data with the schemas of a schema registry.
+    The default format is text on a terminal, and JSON lines elsewhere. The format ``line`` writes one line
+    for each record, cut to the width of a terminal. ``template`` is the user's own format for such lines. The
+    format ``raw`` writes the value of each record and a line end. For a null value, it writes an empty line.
+    On a terminal, control characters are escaped. ``registry`` decodes data with the schemas of a schema
+    registry.
     """
 
     def __init__(

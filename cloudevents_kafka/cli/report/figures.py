@@ -1,4 +1,4 @@
-"""Bar charts from pygal as SVG, without pygal's scripts and styles; the page sets the colors."""
+"""Bar charts as SVG from the package pygal, without its scripts and styles; the page sets the colors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML as a tree in which text is never markup; text from records is masked, escaped and shortened."""
+"""HTML as a tree of elements, in which text is never markup; text from records is masked, escaped and cut."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """Mask secrets in text from records, escape it as for a terminal, and cut it; return the result."""
+    """Return text from records with masked secrets, escaped as for a terminal, and cut."""
     was_cut = len(text) == MAX_KEY_LENGTH or text.endswith(CUT)
     text = escape(mask_text(text.removesuffix(CUT) + CUT if was_cut else text))
     more = "more" if was_cut else f"{len(text) - longest:,} more"
@@ -34,7 +34,7 @@ def shown(text: str, longest: int = 120) -> str:
 
 
 def document(title: str, style: str, *body: ET.Element) -> str:
-    """Return a page that loads and runs nothing: its content security policy allows only ``style``."""
+    """Return an HTML page that loads and runs nothing: its content security policy allows only ``style``."""
     digest = b64encode(sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     head = h(

@@ -47,7 +47,7 @@ class PageContents(NamedTuple):
 
 
 def to_html(report: PageContents) -> str:
-    """Return the page for a report."""
+    """Return the HTML page for the contents of a report."""
     style = files("cloudevents_kafka.cli.report").joinpath("page.css").read_text("utf-8")
     facts = (*report.facts, ("records", report.records))
     about = _facts([(shown(name), shown(text)) for name, text in facts])
@@ -66,7 +66,7 @@ def _section(
     note: str,
     drawing: ET.Element | Literal["rows", "columns"] | None = None,
 ) -> ET.Element:
-    """Return a section with a table, and with a drawing unless ``drawing`` is None.
+    """Return a section of the page with a table; unless ``drawing`` is None, also with a drawing.
 
     If ``drawing`` is "rows" or "columns", each bar of the drawing shows the last cell of a row.
     """

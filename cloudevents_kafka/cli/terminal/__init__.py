@@ -1,5 +1,5 @@
-"""The terminal: exit codes, text that is safe to print, parameter types, signals and progress lines.
+"""What the commands need for a terminal: exit codes, safe text, parameter types, signals and progress lines.
 
-Read `errors` first: it defines the exit codes, and the exceptions that end a command with these codes. Then
-read `text`, `parameters`, `options`, `completion`, `help`, `signals` and `streams`.
+First read the module `errors`: it defines the exit codes, and the exceptions that end a command with an exit
+code. Then read the modules `text`, `parameters`, `options`, `completion`, `help`, `signals` and `streams`.
 """

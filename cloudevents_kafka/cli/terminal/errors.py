@@ -2,11 +2,12 @@
 
 * 0: all records were read or delivered.
 * 1, bad data: a record or an input line is invalid.
-* 2, bad usage: the command line, a setting or a topic name is wrong, a part that the command needs (a
-  package, Java, jars, a port) is missing, or stdout cannot be written.
+* 2, bad usage: the command line, a setting or a topic name is wrong; or a package, Java, a jar or a port is
+  missing; or stdout cannot be written.
 * 3: the broker cannot be reached, refuses a request, or did not accept a record.
 * 4: a threshold of the pipeline has ended its run.
-* 130: Ctrl-C; 143: SIGTERM; 141: the reader of stdout has closed the pipe, as ``head`` does.
+* 130: Ctrl-C; 143: the signal SIGTERM; 141: the reader of stdout has closed the pipe, as the program ``head``
+  does.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ class CommandError(click.ClickException):
     exit_code = BAD_DATA
 
     def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
-        """Print the message on stderr, with control characters escaped."""
+        """Print the message of the error on stderr, with control characters escaped."""
         print_message(self.format_message())
 
 
 class _RedactedError(CommandError):
-    """An error whose message may quote URLs with credentials, or settings such as ``sasl.password=…``."""
+    """An error whose message may contain URLs with credentials, or settings such as ``sasl.password=…``."""
 
     def format_message(self) -> str:
-        """Return the message with credentials and secret settings masked."""
+        """Return the message of the error, in which credentials and secret settings are masked."""
         return mask_credentials(mask_assignments(self.message))
 
 
@@ -66,7 +67,7 @@ class BadUsage(_RedactedError):
 class BrokerFailure(_RedactedError):
     """The broker cannot be reached, or refuses a request.
 
-    ``is_of_topic`` is true if the broker refuses a topic.
+    ``is_of_topic`` is true if the broker refuses only a topic.
     """
 
     exit_code = BROKER_FAILURE
@@ -74,13 +75,13 @@ class BrokerFailure(_RedactedError):
 
 
 class ThresholdEnd(CommandError):
-    """A threshold has ended the run of the pipeline."""
+    """The run of the pipeline has ended because it has reached a threshold."""
 
     exit_code = THRESHOLD
 
 
 def from_click(error: click.UsageError) -> click.ClickException:
-    """Return an error of click as a `BadUsage`, without the words that click quotes from the command line.
+    """Return an error of click as a `BadUsage`, without the words of the command line that click quotes.
 
     A quoted word may be a secret: in ``-X sasl.password hunter2``, the last word is an unexpected argument.
     """

@@ -15,14 +15,14 @@ class HelpContext(click.Context):
     """The context of a command, with a formatter that does not break words."""
 
     class formatter_class(click.HelpFormatter):  # noqa: N801  # click's name
-        """Writes help in which a word with hyphens stays on one line."""
+        """Writes the help of a command; a word with hyphens stays on one line."""
 
         def write_text(self, text: str) -> None:
             """Write a text."""
             super().write_text(text.translate(_WHOLE))
 
         def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-            """Write names and their descriptions."""
+            """Write names and their descriptions in two columns."""
             whole = [(name, text.translate(_WHOLE)) for name, text in rows]
             super().write_dl(whole, col_max, col_spacing)
 

@@ -1,8 +1,8 @@
 """The options of a command that are derived from a struct: flags, help, types and defaults.
 
-Each field with the type ``Annotated[type, Option(…)]`` defines one option (`primitives.options`). The options
-of a command line and the options in a file are two dictionaries by field name. `struct_values` converts a
-dictionary by field name to the values of the struct.
+Each field with the type ``Annotated[type, Option(…)]`` defines one option (`primitives.options`). There are
+two dictionaries of options by field name: for the command line, and for an options file. `struct_values`
+converts such a dictionary to the values of the struct.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NONE: Final[Mapping[str, Any]] = {}
 
 
 class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no generic one
-    """The choices of a field; the error for a choice that was removed says what to use instead."""
+    """The type of a field with choices. For a choice that was removed, the error says what to use instead."""
 
     def __init__(self, field: Field) -> None:
         super().__init__(field.choices)
@@ -42,7 +42,7 @@ class _Switch(click.Option):
     """A flag whose opposite flag can override an options file; the help does not show the opposite flag."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the names of the flag and its help text."""
+        """Return the flag and its help text."""
         record = super().get_help_record(ctx)
         return record and (", ".join(sorted(self.opts, key=len)), record[1])
 
@@ -54,11 +54,11 @@ def struct_options(
     complete: Mapping[str, Completer] = _NONE,
     required: bool = False,
 ) -> Callable[[_Command], _Command]:
-    """Return a decorator that adds the options of a struct, in the order of the struct's fields.
+    """Return a decorator that adds the options that a struct defines, in the order of its fields.
 
-    ``after`` maps the name of a field to other options, which follow the option of the field. ``complete``
-    maps the name of a field to the completer of the field's values. With ``required``, a field without a
-    default must be passed on the command line.
+    ``after`` maps the name of a field to further options, which are added after the option of the field.
+    ``complete`` maps the name of a field to a function that completes the field's values in a shell. With
+    ``required``, an option without a default must be passed on the command line.
     """
     options: list[_Decorator] = []
     for field in fields_of(struct):

@@ -1,7 +1,7 @@
 """Types of command-line parameters: seconds, files, bytes, headers, and UTF-8 text.
 
-The operating system passes arguments as bytes. Python decodes bytes that are not UTF-8 to lone
-surrogates, which neither JSON nor a Kafka client accepts. So each parameter is one of the following:
+The operating system passes arguments as bytes. Python decodes bytes that are not UTF-8 to lone surrogates,
+which neither JSON nor a Kafka client accepts. So each parameter of a command has one of the following types:
 
 * text, which must be UTF-8; a parameter that does not declare another type is text (see `require_utf8`);
 * a file name, which may be any bytes (`FILE`);
@@ -32,7 +32,7 @@ class SecondsType(click.FloatRange):
         super().__init__(min=0, max=_MAX_SECONDS, min_open=not allow_zero)
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> float:
-        """Return the number; refuse NaN, which click's range check accepts."""
+        """Return the number; refuse NaN, which the range check of click accepts."""
         seconds = float(super().convert(value, param, ctx))
         if math.isnan(seconds):
             self.fail(f"{seconds} is not a number of seconds.", param, ctx)
@@ -40,7 +40,7 @@ class SecondsType(click.FloatRange):
 
 
 class TextType(click.types.StringParamType):
-    """UTF-8 text; the error for other text does not quote the text, since it may be a secret."""
+    """UTF-8 text. The error for other text does not quote the text, since it may be a secret."""
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> Any:
         """Return the text."""
@@ -51,7 +51,7 @@ class TextType(click.types.StringParamType):
 
 
 class BytesType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """The bytes of an argument, which may be UTF-8 or not."""
+    """The bytes of an argument, which need not be UTF-8."""
 
     name = "text"
 
@@ -75,7 +75,7 @@ class PairType(click.ParamType):  # type: ignore[type-arg]  # older clicks have 
         self._allow_null = allow_null
 
     def convert(self, value: Any, param: _Parameter, ctx: _Context) -> tuple[str, Any]:
-        """Return the name and the value."""
+        """Return the name and the value of the pair."""
         if isinstance(value, tuple):
             return value
         self._value_type.convert(value, param, ctx)
@@ -93,7 +93,7 @@ FILE: Final = click.Path(readable=False)  # the commands report unreadable files
 
 
 def option_group(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
-    """Return a decorator that adds options to a command, in the order of the arguments."""
+    """Return a decorator that adds several options to a command, in the order of the arguments."""
 
     def add(command: _Command) -> _Command:
         for option in reversed(options):
@@ -104,7 +104,10 @@ def option_group(*options: Callable[[Any], Any]) -> Callable[[_Command], _Comman
 
 
 def only(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:  # noqa: ARG001  # click's signature
-    """Return the value of an option, or None; refuse two values, of which click would use the second."""
+    """Return the value of an option, or None.
+
+    Two values are refused, because click would silently use the second.
+    """
     if len(values) > 1:
         got = " and ".join(map(repr, values))
         raise BadUsage(f"{param.opts[0]} must be passed once, got {got}; run the command for each of them")
@@ -145,9 +148,9 @@ def is_utf8(text: str) -> bool:
 
 
 def require_utf8(command: click.Command) -> None:
-    """Make the text parameters of a command refuse text that is not UTF-8.
+    """Make all text parameters of a command refuse text that is not UTF-8.
 
-    Parameters of another type do not change.
+    Parameters that are not text do not change.
     """
     for parameter in command.params:
         if parameter.type is click.STRING:

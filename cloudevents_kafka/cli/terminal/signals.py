@@ -1,7 +1,8 @@
 """Ctrl-C and SIGTERM: a command finishes the record in progress, and then ends.
 
-The first signal only sets a flag, so that each written record is complete. `Interrupted` is raised
-immediately at a second signal, or if a signal arrives in a block that waits for input or for a broker.
+The first signal only sets a flag, so that no record is written in part. `Interrupted` is raised immediately
+at a second signal. It is also raised immediately if a signal arrives in a block that waits for input or for a
+broker.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(BaseException):  # a BaseException as KeyboardInterrupt is
-    """A signal ended the command; ``exit_code`` is 128 plus the number of the signal."""
+    """A signal has ended the command; ``exit_code`` is 128 plus the number of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -34,7 +35,7 @@ class Interrupts:
 
     @property
     def requested(self) -> bool:
-        """Whether a signal has arrived."""
+        """Whether a signal has arrived in the block."""
         return self._number != 0
 
     @contextmanager

@@ -1,11 +1,12 @@
-r"""Standard streams that accept any text, errors of writing to stdout, and a running count on stderr.
+r"""Standard streams that accept any text, errors of writing to stdout, and a count that is updated on stderr.
 
-A character that the encoding of stdout or stderr does not contain is written as an escape such as ``\u2026``.
+If the encoding of stdout or stderr does not contain a character, the character is written as an escape such
+as ``\u2026``.
 
 If the file descriptor of a standard stream is closed at the start, Python sets the stream to None. The next
 file or socket that is opened then receives the descriptor of the closed stream. Therefore, `standard_streams`
-opens such a stream on the null device. Reading stdin and writing to stdout then fail with the error of the
-operating system, and stderr discards its output.
+opens a closed standard stream on the null device. Reading this stdin, or writing to this stdout, then fails
+with the error of the operating system. This stderr discards its output.
 """
 
 from __future__ import annotations
@@ -72,23 +73,23 @@ class _AsciiText(io.TextIOWrapper):
 
 
 class _WholeWriter(io.BufferedWriter):
-    """A binary stream that writes all bytes of each call at once."""
+    """A binary stream that writes all bytes of a call before the call returns."""
 
     def write(self, data: Any) -> int:
-        """Write and flush bytes, and return their number."""
+        """Write and flush bytes, and return the number of bytes."""
         number = super().write(data)
         self.flush()
         return number
 
     def close(self) -> None:
-        """Do nothing, because the program's own stream owns the file."""
+        """Do nothing, because another stream of the program owns the file."""
 
 
 def _writing_all(stream: TextIO) -> TextIO:
-    """Return a stream that writes all of its text, or raises an error.
+    """Return a stream that either writes all of a text or raises an error.
 
-    With ``PYTHONUNBUFFERED``, Python's stream may write only a part of a text and raise no error, if the
-    reader of a pipe leaves or a signal arrives during the write.
+    With ``PYTHONUNBUFFERED``, Python's stream may write only a part of a text without an error, if the reader
+    of a pipe leaves or a signal arrives during the write.
     """
     raw = getattr(stream, "buffer", None)
     if not (isinstance(stream, io.TextIOWrapper) and isinstance(raw, io.RawIOBase)):
@@ -99,7 +100,7 @@ def _writing_all(stream: TextIO) -> TextIO:
 
 
 def _escaping(stream: TextIO) -> TextIO:
-    """Return a stream that escapes all characters outside the stream's encoding."""
+    """Return a stream that escapes all characters that its encoding does not contain."""
     if not isinstance(stream, io.TextIOWrapper):  # a stream of a program that calls the command line
         return stream
     if codecs.lookup(stream.encoding).name == "ascii":
@@ -146,7 +147,7 @@ class Waiting:
             sys.stderr.flush()
 
     def erase(self) -> None:
-        """Erase the line; it is drawn again in the next second."""
+        """Erase the line on stderr; it is drawn again in the next second."""
         if self._enabled and not self._ended.is_set():
             sys.stderr.write("\r\x1b[K")
 
@@ -165,7 +166,7 @@ class Waiting:
 
 
 class Progress:
-    """A line such as ``2,000 records`` that is updated in place and erased at the end."""
+    """A line such as ``2,000 records`` on stderr, which is updated in place and erased at the end."""
 
     def __init__(self, label: str, *, enabled: bool = True) -> None:
         self._label = label
@@ -174,7 +175,7 @@ class Progress:
         self._on_screen = False
 
     def update(self, done: int) -> None:
-        """Show a count, unless the last count was shown very recently."""
+        """Show a count on stderr, unless the last count was shown very recently."""
         now = time.monotonic()
         if self._enabled and now - self._updated >= _INTERVAL:
             sys.stderr.write(f"\r{pluralize(done, self._label.removesuffix('s'), self._label)}")

@@ -40,10 +40,10 @@ def escape_lines(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    """Return a JSON text with the same value, in which characters that are unsafe on stdout are escaped.
+    """Return a JSON text with the same value, in which characters that are unsafe to print are escaped.
 
     Line ends are not escaped, since JSON has line ends only between tokens. If the encoding of stdout is not
-    UTF-8, all characters that are not ASCII are escaped.
+    UTF-8, characters outside ASCII are also escaped.
     """
     return _escape_lines_of(text, _json_escape)
 
@@ -73,7 +73,7 @@ def columns(text: str) -> int:
 
 
 def fit(text: str, width: int) -> str:
-    """Return an escaped text, cut to a number of columns; if the text is cut, it ends with "…"."""
+    """Return an escaped text, cut to a number of columns; a text that was cut ends with "…"."""
     if columns(text) <= width:
         return text
     kept, used = 0, 1
@@ -86,9 +86,10 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_words(text: str, width: int) -> str:
-    """Return a text cut to a width like the result of `fit`, but between two words if possible.
+    """Return a text cut to a width, like `fit`, but between two words if possible.
 
-    The cut is between two words only if the text before the cut fills more than three quarters of the width.
+    The text is cut between two words only if the words before the cut fill more than three quarters of the
+    width.
     """
     fitted = fit(text, width)
     kept = fitted[:-1].rpartition(" ")[0].rstrip()
@@ -102,7 +103,7 @@ def _columns_of(sign: str) -> int:
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return the width of a terminal in columns; None if the stream is not a terminal."""
+    """Return the width of a terminal in columns, or None if the stream is not a terminal."""
     try:
         return (os.get_terminal_size(stream.fileno()).columns or _WIDTH) if stream.isatty() else None
     except (OSError, ValueError):
@@ -110,11 +111,10 @@ def width_of(stream: TextIO) -> int | None:
 
 
 def wrap(line: str, width: int | None) -> str:
-    """Return a styled line, broken between words to fit a width; without a width, return the line itself.
+    """Return a styled line, broken between words to fit a width; without a width, return the line unchanged.
 
-    After a break, text continues below the second column of the line, if the line has a second column.
-    Columns are separated by two spaces or more. Words are not broken, even if a word is longer than the
-    width.
+    If the line has a second column, the text after a break continues below this column. Two columns are
+    separated by two spaces or more. A word is not broken, even if it is longer than the width.
     """
     plain = click.unstyle(line)
     if width is None or columns(plain) <= width:
@@ -154,7 +154,7 @@ def near(name: str, names: Iterable[str]) -> str:
 
 
 def styled(text: str, style: Style) -> str:
-    """Return escaped text with the control sequences of a style."""
+    """Return escaped text between the control sequences of a style."""
     return click.style(text, **_STYLES[style])
 
 

@@ -245,7 +245,7 @@ def _value_text(field: explain.Field) -> str:
 
 
 def _frame_json(frame: explain.ExplainedFrame, where: dict[str, Any]) -> bytes:
-    """Return a JSON line with the members of ``where``, and with the frame's name, fields and problems."""
+    """Return a JSON line with the members of ``where`` and a frame's name, fields and problems."""
     members = where | {name: getattr(frame, name) for name in ("kind", "api", "key", "version", "size")}
     members["fields"] = [_field_object(field) for field in frame.fields]
     members["problems"] = [_without_empty(problem._asdict(), "within") for problem in frame.problems]
