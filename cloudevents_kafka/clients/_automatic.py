@@ -1,16 +1,16 @@
 """`Automatic`: detects a Kafka client that commits offsets automatically; `run` refuses such a client.
 
-While a record is unfinished, the group's committed offset must not be after this record: otherwise, a crash
-would lose the record. A Kafka client that this library made from settings never commits automatically. A
-Kafka client that the user passed may commit automatically if it stores the offsets of the records that it
-returns. A client that the user passed does not show whether it commits, so the group's committed offsets are
-requested while any record is unfinished. If a new committed offset is after an unfinished record, and the
-offset's metadata does not show that a run committed this offset, the group's offset is set back at once. If
+While a record is unfinished, the group's committed offset must not be after this record, because the record
+would be lost if the process crashed. A Kafka client that this library has created from settings never commits
+automatically. A Kafka client that the user has passed may commit automatically if it stores the offsets of
+the records that it returns. Such a client does not show whether it commits. Therefore, the group's committed
+offsets are requested while any record is unfinished. The group's offset is set back at once if a new
+committed offset is after an unfinished record and its metadata does not show that a run has committed it. If
 the group accepts the earlier offset, the partition belongs to this member, and an error is raised. The error
 may be wrong in one case: another member owned the partition for less than a second, and the client was not
-subscribed with this library. A run logs a warning if the client was not subscribed with this library. Before
-the error is raised, the client's partitions are assigned again, so that the client forgets the offsets that
-it would commit next.
+subscribed by this library. A run logs a warning if the client was not subscribed by this library. Before the
+error is raised, the client's partitions are assigned again, so that the client forgets the offsets of its
+next automatic commit.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Automatic:
         """Whether the client may commit offsets automatically."""
 
     def begin(self) -> Steps[None]:
-        """Yield the call that shows whether a client that the user passed may commit automatically."""
+        """Yield the client call that shows whether a client of the user may commit automatically."""
         if self.may_commit:
             self.may_commit = yield Ask("stores_offsets")
 
     def check(self, committed: list[TopicPartition]) -> Steps[None]:
-        """Yield the calls that set the group's offset back if the client has committed an unfinished record.
+        """Yield the client calls that set the group's offset back if an unfinished record was committed.
 
-        Raises `ConsumeError` after the group's offset was set back. If this commit raises an error, the error
-        is passed on to the caller. If the group refuses the commit of a partition, nothing is raised, and the
-        next check repeats the commit.
+        Raises `ConsumeError` after the group's offset was set back. If the commit that sets the offset back
+        raises an error, the caller receives this error. If the group refuses this commit for a partition, no
+        error is raised, and the next check repeats the commit.
         """
         if not self.may_commit:
             return

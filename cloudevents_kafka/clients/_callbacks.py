@@ -1,12 +1,12 @@
-"""`Callbacks`: calls users' functions, one at a time, after the Kafka client has reported a delivery.
+"""`Callbacks`: calls functions of the user, one at a time, after the Kafka client has reported a delivery.
 
 A Kafka client calls its callbacks while one of its methods, such as ``poll``, is running. If a user's
 function called the client from such a callback, the process would end (confluent-kafka stores the state of
-only one call for each thread). So a delivery report only adds functions to a queue, and a thread calls these
-functions after its call of the client has returned. One thread at a time calls the queued functions, in the
-order of the reports. Any thread may call a queued function, so ``sys.exit`` in such a function is logged as
-an error, and does not end the program. A thread that calls queued functions owns no lock that another thread
-needs for its own work.
+only one call for each thread). Therefore, a delivery report only adds functions to a queue. A thread calls
+these functions after its call of the client has returned. One thread at a time calls the queued functions, in
+the order of the reports. Any thread may call a queued function. If such a function calls ``sys.exit``, this
+is logged as an error and does not end the program. A thread that calls queued functions owns no lock that
+another thread needs for its other work.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 
 
 class Callbacks:
-    """A queue of functions to call; any thread may add functions, and any thread may call them."""
+    """A queue of the user's functions; any thread may add functions, and any thread may call them."""
 
     def __init__(self) -> None:
         self.due: deque[Callable[[], object]] = deque()
@@ -31,11 +31,11 @@ class Callbacks:
         self._thread: int | None = None  # the thread that is calling functions
 
     def is_busy(self) -> bool:
-        """Return whether a function is queued, or a thread is calling a function."""
+        """Return whether a function is in the queue, or a thread is calling a function."""
         return bool(self.due) or self._turn.locked()
 
     def serve(self) -> None:
-        """Call the queued functions, unless another thread is calling them; log their errors."""
+        """Call the queued functions, unless another thread is calling them; log errors of the functions."""
         while self.due and self._turn.acquire(blocking=False):
             self._thread = threading.get_ident()
             try:
@@ -46,9 +46,9 @@ class Callbacks:
                 self._turn.release()
 
     def finish(self, deadline: float | None) -> None:
-        """Call the queued functions, or wait up to a deadline for the thread that calls them.
+        """Call the queued functions, or wait until a deadline for the thread that is calling them.
 
-        If a callback calls this method, the method returns without waiting.
+        If a queued function calls this method, the method returns without waiting.
         """
         while self._thread != threading.get_ident():
             self.serve()

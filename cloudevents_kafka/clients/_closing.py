@@ -1,8 +1,8 @@
-"""Set a group's offsets back, so that records are read again, even if the client commits automatically.
+"""Set the offsets of a group back so that records are read again, even if the client commits automatically.
 
-With ``enable.auto.commit``, a client commits the offset after the last record that it has returned from each
-partition. The client commits every few seconds, and when partitions are unassigned. The client does not
-commit offsets of an earlier assignment.
+With ``enable.auto.commit``, a client commits the offset after the last record that it has returned from a
+partition. It commits every few seconds, and when its partitions are unassigned. The client does not commit
+offsets of an earlier assignment.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def close_before(
     *,
     is_away: bool = False,
 ) -> None:
-    """Close a client so that the group continues at the first unread records.
+    """Close a client in such a way that its group continues at the first unread records.
 
-    ``unread`` is a function that returns the offsets of the first unread records. ``sought`` lists the
-    offsets of earlier calls of ``seek``. An offset in ``sought`` is used only if no record of its partition
-    was read after the ``seek``. If ``is_away`` is true, the broker did not answer an earlier request, and the
-    client waits one second instead of five for the next answer.
+    ``unread`` is a function that returns the offset of the first unread record of each partition. ``sought``
+    lists the offsets to which ``seek`` has moved the client. An offset in ``sought`` is used only if no
+    record of its partition was read after the ``seek``. If ``is_away`` is true, the broker has not answered
+    an earlier request. The client then waits only one second for the next answer, instead of five.
     """
     close = leave
     try:
@@ -51,10 +51,12 @@ def _close(client: Any) -> None:
 
 
 def leave(client: Any) -> None:
-    """Make a client leave its group, and close the client; a static member stays in its group.
+    """Make a client leave its group, and close the client.
+
+    A static member does not leave its group.
 
     If a subscribed librdkafka client is closed during a rebalance, the client stays a member of the group
-    until its session times out. Until the timeout, by default for 45 seconds, the client's partitions are not
+    until its session times out. Until then, by default for 45 seconds, the partitions of the client are not
     assigned to another member.
     """
     try:
@@ -84,11 +86,11 @@ def set_back(
     stays: bool = False,
     seconds: float = _COMMITTED_SECONDS,
 ) -> None:
-    """Unassign the client, and set the group's committed offsets back to the unread records.
+    """Unassign a client's partitions, and set the group's committed offsets back to the unread records.
 
     The offset of an unread record is committed only if the group's committed offset is after this record.
-    After this, the client commits nothing automatically. With ``stays``, the client's partitions are assigned
-    again, and the client continues at the offsets of the unread records.
+    After this call, the client commits nothing automatically. With ``stays``, the partitions are then
+    assigned to the client again, and the client continues at the unread records.
     """
     starts = {(place.topic, place.partition): place for place in unread}
     with suppress_client_errors():  # the broker may be away, or the partition revoked
@@ -105,7 +107,7 @@ def set_back(
 
 
 def _either(eager: Callable[[], object], cooperative: Callable[[], object]) -> None:
-    """Call ``eager``, or call ``cooperative`` if the client's group rebalances cooperatively."""
+    """Call ``eager``; if the group of the client rebalances cooperatively, call ``cooperative`` instead."""
     from confluent_kafka import KafkaException
 
     try:

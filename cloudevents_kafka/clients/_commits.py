@@ -1,11 +1,11 @@
 """The commits of `EventConsumer.run`.
 
-Only the answers of the group coordinator show which offsets are committed. Each second, a run requests the
-committed offsets of the partitions in which a commit is necessary or not confirmed yet. A run does not wait
-for a commit: the commit is confirmed when the next answer contains the committed offset. If the answer
-contains another offset, a warning is logged, and the commit is repeated. No commit begins while the broker
-does not answer: if a client has a pending commit, its ``close`` takes 45 seconds longer, or never returns
-(librdkafka 2.16).
+Only the group coordinator's answers show which offsets are committed. Each second, a run requests the
+committed offsets of those partitions in which a commit is needed or not confirmed yet. A run does not wait
+until a commit is finished: the commit is confirmed when a later answer contains the committed offset. If the
+answer contains a different offset, a warning is logged, and the offset is committed again. No commit begins
+while the broker does not answer. With a pending commit, the client's ``close`` would take 45 seconds longer,
+or would never return (librdkafka 2.16).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Commits:
-    """The commits of the records that a run has handled; ``lock`` protects the schedule."""
+    """Commits the records that a run has handled; ``lock`` protects the schedule of the run."""
 
     def __init__(
         self,
@@ -52,18 +52,18 @@ class Commits:
         self._automatic = Automatic(schedule, lock, is_passed=is_passed)
 
     def begin(self) -> Steps[None]:
-        """Yield the call that shows whether the client may commit offsets automatically."""
+        """Yield the client call that shows whether the client may commit offsets automatically."""
         yield from self._automatic.begin()
 
     def look(self, assigned: list[TopicPartition]) -> Steps[None]:
-        """Yield the call that requests the committed offsets of partitions, and store the answer."""
+        """Yield the client call that requests the committed offsets of partitions; store the answer."""
         with suppress_client_errors():  # `commit` requests these offsets again
             committed = yield Ask("committed", assigned, timeout=_ANSWER_SECONDS)
             with self._lock:
                 self._schedule.note(committed)
 
     def commit(self) -> Steps[None]:
-        """Yield the calls that confirm the last commits, and then commit the newly finished records.
+        """Yield the client calls that confirm the last commits, and then commit the records that are done.
 
         Raises `ConsumeError` if the client or other code commits unfinished records.
         """
@@ -96,10 +96,10 @@ class Commits:
                 self._schedule.commit(places, failed=True)
 
     def commit_all(self, seconds: float, names: Collection[PartitionName] | None = None) -> Steps[bool]:
-        """Yield the calls that commit the finished records of some or all partitions.
+        """Yield the client calls that commit the records that are done, in some or all partitions.
 
-        Return whether all commits have succeeded. The calls are repeated for up to ``seconds`` while the
-        members of the group join again.
+        The result says whether all commits have succeeded. While the members of the group join again, the
+        calls are repeated for up to ``seconds``.
         """
         from confluent_kafka import KafkaException
 
@@ -125,7 +125,7 @@ class Commits:
         return not failed
 
     def lose(self, names: Collection[PartitionName]) -> None:
-        """Log the partitions that the group has moved to another member while records were uncommitted."""
+        """Log each partition that the group has moved to another member before its records were committed."""
         with self._lock:
             places = self._schedule.asked(unfinished=False)
         for place in places:
@@ -139,10 +139,10 @@ class Commits:
             self._observers.of_places("committed", places, self._ends, began)
 
     def _commit(self, places: list[TopicPartition], deadline: float) -> Steps[list[TopicPartition] | None]:
-        """Commit offsets; repeat the commit up to a deadline while the members of the group join again.
+        """Commit offsets; while the members of the group join again, repeat the commit until a deadline.
 
-        If a broker refuses the metadata of the offsets because the metadata is too long, the offsets are
-        committed without the list of finished records.
+        If a broker refuses offsets because their metadata is too long, the offsets are committed without the
+        list of finished records.
         """
         from confluent_kafka import KafkaException, TopicPartition
 

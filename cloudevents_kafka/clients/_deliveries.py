@@ -1,8 +1,8 @@
-"""`Deliveries`: the pending and the failed deliveries of a producer, and the callers that wait for them.
+"""`Deliveries`: the pending and failed deliveries of a producer, and the callers that wait for deliveries.
 
-This module does no input or output. `Deliveries` queues messages with a function of the Kafka client; a
-`Shell` provides this function. The shell also waits for deliveries, in threads (`_polling`) or on an event
-loop (`aio`). The client calls a report function for each delivery.
+This module does no input or output. `Deliveries` queues messages by a function of the Kafka client. A `Shell`
+provides this function. The `Shell` also waits for deliveries: in threads (`_polling`), or on an event loop
+(`aio`). The Kafka client calls a report function for each delivery.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Outgoing = tuple[str, tuple[Event[Any] | Record, bytes | None, bytes | None, Hea
 
 
 class Shell(Protocol):
-    """The part of a producer that waits for deliveries or for space in the client's queue."""
+    """The part of a producer that waits until deliveries are done, or until the client's queue has space."""
 
     deliveries: Deliveries[Any]
 
@@ -57,16 +57,16 @@ class Shell(Protocol):
         """Wait until a delivery is done; raise an error if it is not done after ``timeout`` seconds."""
 
     def make_room(self, error: BufferError, /) -> None:
-        """Wait until a client's full queue may have space; raise an error if this shell does not wait."""
+        """Wait until the client's full queue may have space; raise an error if waiting is not possible."""
 
 
 class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     """The delivery of one event, or of one record that `EventProducer.send_record` has sent.
 
-    ``done`` says whether the delivery report has arrived. If the report says that the delivery succeeded,
+    ``done`` says whether the delivery report of the client has arrived. If the event or record was delivered,
     ``partition`` and ``offset`` are set. ``callback_error`` is the error that the function ``on_delivery``
-    has raised for this delivery; the error is also logged. A delivery that failed stores no exception,
-    because an exception would keep the event in memory for longer.
+    has raised for this delivery. The error is also logged. A failed delivery does not store an exception,
+    because the exception would keep the event in memory for longer.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, Record
@@ -113,7 +113,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
 
     @property
     def error(self) -> DeliveryError | None:
-        """A new `DeliveryError` if the delivery has failed or was aborted, otherwise None."""
+        """A new `DeliveryError` if the delivery has failed or was aborted, or None for any other delivery."""
         return None if self._client_error is None else self._failure()
 
     def _failure(self) -> DeliveryError:
@@ -127,7 +127,9 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
         return f"event {sent.id!r} of {sent.source!r}"
 
     def result(self, timeout: float | None = None) -> Self:
-        """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`.
+        """Wait up to ``timeout`` seconds for the delivery report; return the delivery.
+
+        Raises `DeliveryError` if the delivery has failed or is not done in time.
 
         If the event was delivered, but ``on_delivery`` has raised an error, this method raises a
         `DeliveryError` whose cause is the error of ``on_delivery``.
@@ -169,9 +171,9 @@ _OnItsWay = tuple[Delivery[Any], OnDelivery | None, "Sending | None", "Sends | N
 
 
 class Deliveries(Generic[DeliveryT]):
-    """The deliveries that are not reported yet, have failed, or are done and still have waiters.
+    """The deliveries that are not reported yet, or have failed, or are done but still have waiters.
 
-    ``kind`` is the class of the deliveries.
+    ``kind`` is the class of the delivery objects.
     """
 
     def __init__(self, kind: type[DeliveryT]) -> None:
@@ -195,9 +197,12 @@ class Deliveries(Generic[DeliveryT]):
     def send(
         self, shell: Shell, produce: Produce, outgoing: Outgoing, on_delivery: OnDelivery | None = None
     ) -> DeliveryT:
-        """Queue a message with a client's ``produce``, and return its delivery; wait while the queue is full.
+        """Queue a message by the client's ``produce``, and return its delivery.
 
-        If ``produce`` or the shell raises an error, or the producer is closed, the message is not queued.
+        While the queue of the client is full, this method waits.
+
+        If ``produce`` or the `Shell` raises an error, or if the producer is closed, the message is not
+        queued.
         """
         topic, (sent, key, value, headers) = outgoing
         if self.closed or self._forks != forks.number:
@@ -245,12 +250,12 @@ class Deliveries(Generic[DeliveryT]):
         return self._forks != forks.number
 
     def check_process(self) -> None:
-        """Raise `RuntimeError` in a child that was forked after the producer was made."""
+        """Raise `RuntimeError` in a child process that was forked after the producer was made."""
         if self.is_of_parent:
             raise RuntimeError(OTHER_PROCESS)
 
     def report(self, number: int, error: Any, message: PolledMessage | None) -> None:
-        """Process the delivery report of a message, and queue the users' functions for this report."""
+        """Process the delivery report of a message, and queue the user's functions that the report calls."""
         self._noting.add(number)
         found = self.pending.pop(number, None)
         if found is not None:
@@ -280,15 +285,15 @@ class Deliveries(Generic[DeliveryT]):
                 self.awaited.append(delivery)
 
     def is_busy(self) -> bool:
-        """Return whether a sent message waits for its report, or a function must be called with a report."""
+        """Return whether a sent message waits for its report, or a function must still be called."""
         # The order matters: a report moves from the first of these to the last.
         return bool(self.pending or self._noting) or self.callbacks.is_busy()
 
     def find_lost(self, client: Any) -> int:
-        """If a client dropped messages without a delivery report, report them as lost; return their number.
+        """Report the messages that a client has dropped without a report as lost; return their number.
 
-        A client drops messages without a report if it reports only failures, or if it was closed before all
-        messages were reported.
+        A client drops messages without a report in two cases: it reports only failures, or it was closed
+        before all messages were reported.
         """
         if not self.pending or not _why_lost(client):
             return 0
@@ -301,18 +306,19 @@ class Deliveries(Generic[DeliveryT]):
         return len(sent)
 
     def wake(self, most: int) -> None:
-        """Wake the waiters of up to ``most`` finished deliveries."""
+        """Wake the waiters of finished deliveries; ``most`` is the largest number of deliveries."""
         for _ in range(min(len(self.awaited), most)):
             self.awaited.popleft()._wake()
 
     def is_awaited(self) -> bool:
-        """Return whether a thread or task waits for a delivery that is not reported yet."""
+        """Return whether a thread or task waits for a delivery that the client has not reported yet."""
         return any(found[0]._is_awaited() for found in list(self.pending.values()))
 
     def raise_pending(self, timeout: float | None) -> None:
         """Raise `DeliveryError` if messages of this producer are still pending after ``timeout`` seconds.
 
-        The client's own count is not used, because it includes queued errors and other users' messages.
+        The number of messages in the client is not used, because it includes queued errors and messages of
+        other users.
         """
         found = list(self.pending.items())  # before `_noting`, to which a report moves a message
         if pending := len({number for number, _ in found} | self._noting):
@@ -322,7 +328,7 @@ class Deliveries(Generic[DeliveryT]):
             raise DeliveryError(f"{messages} still pending after {timeout} s; {advice}", failed)
 
     def raise_failures(self) -> None:
-        """Raise `DeliveryError` if messages have failed since the last call."""
+        """Raise `DeliveryError` if messages have failed since the last call of this method."""
         if failed := self._take_failed():
             events = pluralize(len(failed), "event was", "events were")
             raise DeliveryError(f"{events} not delivered; the first: {failed[0].error}", failed)
@@ -344,7 +350,7 @@ class DeliveryLost(Exception):
 
 
 def is_closed(client: Any) -> bool:
-    """Return whether a client was closed; return False for a client without ``__len__``."""
+    """Return whether a Kafka client was closed; for a client without ``__len__``, return False."""
     try:
         len(client)
     except RuntimeError:
@@ -355,7 +361,7 @@ def is_closed(client: Any) -> bool:
 
 
 def _why_lost(client: Any) -> str | None:
-    """Return why a client will not report its messages, or None if the client may still contain messages."""
+    """Return why a client will not report its messages, or None if it may still report them."""
     try:
         left = len(client)
     except RuntimeError:
@@ -371,7 +377,7 @@ def _why_lost(client: Any) -> str | None:
 
 
 def _report(deliveries: ReferenceType[Deliveries[Any]], number: int, error: Any, message: Any) -> None:
-    """Process a report and do nothing else, because a method of the client calls this function."""
+    """Process a report and nothing else, because this function is called within a client call."""
     if (found := deliveries()) is not None:
         found.report(number, error, message)
 
@@ -385,9 +391,9 @@ def _call(on_delivery: Callable[[Delivery[Any]], object], delivery: Delivery[Any
 
 
 class DeliveryError(CloudEventsKafkaError):
-    """Events or records were not delivered, or were not delivered in time; ``failed`` lists their deliveries.
+    """Events or records were not delivered, or not in time; ``failed`` lists their deliveries.
 
-    If a delivery in ``failed`` is not ``done``, its delivery report had not arrived yet.
+    If a delivery in ``failed`` is not ``done``, its report has not arrived yet.
 
     Examples:
         >>> from cloudevents_kafka import DeliveryError, Event, EventProducer

@@ -1,9 +1,9 @@
-"""The errors of a Kafka consumer: the errors from which the client recovers by itself, and the final errors.
+"""The errors of a Kafka consumer: errors from which the client recovers automatically, and final errors.
 
-librdkafka returns errors among the records of a poll. Some errors only report what the client is already
-doing: for example, the client looks for a missing topic, connects to a broker again, or joins its group
-again. After an error of this kind, further polls return records. Other errors need an action of the user, who
-must grant a right, change a setting, or seek.
+A poll of librdkafka returns errors among the records. Some errors only report what the client is doing
+already: it looks for a missing topic, connects to a broker again, or joins its group again. After an error of
+this kind, further polls return records. Other errors require that the user does something: the user must
+grant a right, change a setting, or seek.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _HINTS: Final[dict[int | None, str]] = {
 class ConsumeError(CloudEventsKafkaError):
     """The Kafka client failed while polling or committing.
 
-    ``error`` is the client's error. ``where`` names the topic, the partition and the offset, if the client
-    has named them. ``final`` says whether the error is final, because the client does not recover from the
-    error by itself.
+    ``error`` is the client's error. ``where`` names the topic, the partition and the offset, if they are
+    known. ``final`` says whether the error is final, because the client does not recover from it without
+    help.
 
     The client recovers from the following errors. A consumer without ``on_error`` logs such an error and
     continues to read:
 
-    * a topic or partition that does not exist, or does not exist yet: UNKNOWN_TOPIC_OR_PART,
+    * a topic or partition that does not exist, perhaps because it is not created yet: UNKNOWN_TOPIC_OR_PART,
       UNKNOWN_TOPIC_ID, _UNKNOWN_TOPIC, _UNKNOWN_PARTITION;
     * a member that polled too late, or whose group has been rebalanced: _MAX_POLL_EXCEEDED, _ASSIGNMENT_LOST,
       ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED, FENCED_MEMBER_EPOCH,
@@ -95,7 +95,7 @@ class ConsumeError(CloudEventsKafkaError):
 
     @property
     def final(self) -> bool:
-        """Whether the error is final, because the client does not recover from the error by itself."""
+        """Whether the error is final, because the client does not recover from it without help."""
         error = self.error
         if not _is_of_client(error):
             return True
@@ -122,19 +122,19 @@ Examples:
 
 
 class Raised:
-    """The first error that a callback, such as ``stats_cb`` or ``on_assign``, has raised in a client call.
+    """The first error that a callback of the client, such as ``stats_cb`` or ``on_assign``, has raised.
 
     If a callback raises an error while the client polls, confluent-kafka (2.16) raises this error instead of
     returning records. The client's position is then already after these records, so the records would be
-    lost. Therefore, the callbacks that `keeping` returns raise no error. The caller of the client stores the
-    records, and raises the error.
+    lost. Therefore, the functions that `keeping` returns raise no error, but store the error of the callback.
+    The caller of the client first stores the records, and then raises this error.
     """
 
     def __init__(self) -> None:
         self.error: Exception | None = None
 
     def keeping(self, callback: Callable[..., object]) -> Callable[..., object]:
-        """Return a function that calls ``callback``, and stores its error instead of raising the error."""
+        """Return a function that calls ``callback`` and stores its error instead of raising it."""
 
         def call(*arguments: Any) -> object:
             try:
@@ -146,18 +146,18 @@ class Raised:
         return call
 
     def take(self) -> Exception | None:
-        """Return the stored error or None, and forget the error."""
+        """Return the stored error of a callback, or None, and forget the error."""
         error, self.error = self.error, None
         return error
 
     def check(self) -> None:
-        """Raise the error if there is one, and forget the error."""
+        """Raise the stored error of a callback, if there is one, and forget the error."""
         if self.error is not None and (error := self.take()) is not None:
             raise error
 
 
 def is_fatal(error: object) -> bool:
-    """Return whether an error is fatal for the client; only the code shows that a polled error is fatal."""
+    """Return whether an error is fatal for the client; for an error of a poll, only its code shows this."""
     return _is_of_client(error) and (error.fatal() or error.code() == _FATAL)
 
 
@@ -186,11 +186,11 @@ def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
 
 
 def explain_unread(error: SystemError) -> Exception:
-    """Return a `ConsumeError` if instrumentation code could not read the header names of a record in a poll.
+    """Return a `ConsumeError` if instrumentation code could not read the header names of a polled record.
 
-    The instrumentation code fails if a header name is not UTF-8. The poll does not return the record, but the
-    client's position is already after this record. If ``error`` has another cause, ``error`` itself is
-    returned.
+    Such code, which runs within a poll, fails if the name of a header is not UTF-8. In this case, the poll
+    does not return the record, although the client's position is already after it. If ``error`` has another
+    cause, the function returns ``error`` itself.
     """
     if (cause := name_error(error)) is None:
         return error
@@ -202,7 +202,7 @@ def explain_unread(error: SystemError) -> Exception:
 
 
 def poll_interval_of(message: PolledMessage) -> float | None:
-    """Return ``max.poll.interval.ms`` in seconds if a message is the error of a late poll, else None."""
+    """Return ``max.poll.interval.ms`` in seconds if a message is the error of a late poll, otherwise None."""
     error = message.error()
     if error is None or error.code() != _MAX_POLL_EXCEEDED:
         return None
@@ -211,7 +211,7 @@ def poll_interval_of(message: PolledMessage) -> float | None:
 
 
 def _place_of(message: PolledMessage) -> str:
-    """Return the topic of an error, and the partition and offset if the error is about a record."""
+    """Return the topic of an error; if the error is about a record, also its partition and offset."""
     topic, offset = message.topic(), message.offset()
     if topic is None or offset is None or offset < 0:  # the error of a topic has partition 0
         return topic or ""

@@ -1,7 +1,7 @@
-"""`Gathered`: the messages that the Kafka client has returned and that the consumer has not returned yet.
+"""`Gathered`: the messages that the client has returned, before the consumer returns them to the user.
 
-The consumers for threads and for asyncio use `Gathered`. `Gathered` converts messages to records, and knows
-at which offset to continue in each partition. This module does no input or output.
+The consumers for threads and for asyncio use the class `Gathered`. `Gathered` converts messages to records,
+and knows the offset at which each partition continues. This module does no input or output.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _numbers = count(1)  # of consumers
 
 
 class Gathered(Generic[ItemT_co]):
-    """The fetched messages, and a function that converts them; the list ``waiting`` is never replaced."""
+    """The fetched messages, and a function that converts a message; ``waiting`` is never replaced."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Gathered(Generic[ItemT_co]):
             self._batch = reading.batch
 
     def ask_ends_by(self, client: Any) -> None:
-        """Let observers call ``get_watermark_offsets`` of another object to get the ends of partitions."""
+        """Let observers use another object's ``get_watermark_offsets`` to get the ends of partitions."""
         self.ends_by = client
         self.observe(self.observers)
 
@@ -99,7 +99,7 @@ class Gathered(Generic[ItemT_co]):
         self.waiting += messages
 
     def take(self) -> ItemT_co | None:
-        """Return the next record, or None if no record is left."""
+        """Return the next fetched record, or None if there is none."""
         waiting = self.waiting
         while waiting:
             message = waiting.pop(0)
@@ -108,10 +108,10 @@ class Gathered(Generic[ItemT_co]):
         return None
 
     def take_batch(self, max_records: int | None = None, *, keeps_failed: bool = False) -> list[ItemT_co]:
-        """Return the records before the next error; if the error comes first, raise the error.
+        """Return the fetched records before the next error; if the error comes first, raise this error.
 
-        A record that cannot be read is dropped when its error is raised. With ``keeps_failed``, a record that
-        cannot be read stays in ``waiting``.
+        A record that cannot be read is dropped when its error is raised, unless ``keeps_failed`` is true.
+        With ``keeps_failed``, such a record stays in the list ``waiting``.
         """
         with self._batch():
             return self._take_batch(max_records, keeps_failed=keeps_failed)
@@ -138,21 +138,21 @@ class Gathered(Generic[ItemT_co]):
         return batch
 
     def is_record(self, message: PolledMessage) -> bool:
-        """Return whether a message is a record; raise `ConsumeError` if the message is a final error."""
+        """Return whether a message is a record; raise `ConsumeError` if it is a final error instead."""
         self.poll_interval = poll_interval_of(message) or self.poll_interval
         return is_record(message, self._on_error)
 
     def bound_revocation(self, seconds: float | None) -> float:
-        """Return the longest time to wait for records of revoked partitions: at most ``seconds``.
+        """Return how long to wait for the records of revoked partitions: at most ``seconds``.
 
-        The group expels a member that has not polled for ``max.poll.interval.ms``. The client shows this
-        setting only after the member was expelled once.
+        The group expels a member that has not polled for ``max.poll.interval.ms``. The client shows the value
+        of this setting only after the member was expelled once.
         """
         longest = math.inf if self.poll_interval is None else self.poll_interval / 2
         return min(longest if seconds is None else seconds, longest)
 
     def read(self, message: PolledMessage) -> ItemT_co:
-        """Return the record in a message that is not an error."""
+        """Return the record in a message; the message must not be an error."""
         kind, timestamp = message.timestamp()
         return self._read(
             Record(  # as `Record.of` does, but without copying the headers
@@ -167,7 +167,7 @@ class Gathered(Generic[ItemT_co]):
         )
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop the messages of ``partitions``, or all messages if ``partitions`` is None."""
+        """Drop the fetched messages of ``partitions``, or all messages if ``partitions`` is None."""
         names = None if partitions is None else {(each.topic, each.partition) for each in partitions}
         self.waiting[:] = [
             message
@@ -176,10 +176,10 @@ class Gathered(Generic[ItemT_co]):
         ]
 
     def drop_moved(self) -> None:
-        """Drop each message whose partition was revoked, or moved by a seek, after the message was fetched.
+        """Drop each message whose partition was revoked or moved by a seek, after the message was fetched.
 
-        The client's position in a partition shows a seek or a revocation: without these, the position is
-        directly after the messages.
+        The client's position in a partition shows this: without a seek or a revocation, the position is the
+        offset after the last fetched message.
         """
         position = getattr(self._client, "position", None)
         if position is None:  # only the client of confluent-kafka has positions
@@ -194,23 +194,23 @@ class Gathered(Generic[ItemT_co]):
         self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
 
     def starts(self) -> list[TopicPartition]:
-        """Return the offset of the first message of each partition."""
+        """Return the offset of the first fetched message of each partition."""
         messages = [message for message in reversed(self.waiting) if message.error() is None]
         first = {(message.topic(), message.partition()): message for message in messages}
         return [_place_of(message) for message in first.values()]
 
 
 def _place_of(message: PolledMessage, after: int = 0) -> TopicPartition:
-    """Return the topic and partition of a message, and its offset plus ``after``; do not read the headers."""
+    """Return the topic, partition and offset of a message, plus ``after``; do not read its headers."""
     from confluent_kafka import TopicPartition  # not imported without a client
 
     return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + after)
 
 
 class Readable(Generic[ItemT_co]):
-    """The base class of consumers for threads and for asyncio: the messages and the state of a consumer.
+    """The base class of the consumers for threads and for asyncio; it contains the messages and the state.
 
-    The options are the options of `EventConsumer`.
+    The options of this class are the options of `EventConsumer`.
     """
 
     def __init__(
@@ -240,26 +240,26 @@ class Readable(Generic[ItemT_co]):
 
     @property
     def is_passed(self) -> bool:
-        """Whether the user passed a client instead of settings."""
+        """Whether the user passed a client to the consumer, and not settings."""
         return self._settings is None
 
     def check_open(self, what: str, *, goes_on: bool = False) -> None:
         """Raise `RuntimeError` if the consumer is closed.
 
-        With ``goes_on``, this method also raises `RuntimeError` if the consumer was stopped.
+        With ``goes_on``, also raise `RuntimeError` if the consumer was stopped.
         """
         if self._closed or (goes_on and self._stopped):
             state = "closed" if self._closed else "stopped"
             raise RuntimeError(f"{what} needs an open consumer, got a {state} consumer; make a new consumer")
 
     def check_begun(self, client: Any) -> None:
-        """Raise `RuntimeError` if the client was made from settings and is not subscribed to any topic."""
+        """Raise `RuntimeError` if the client was made from settings and has not subscribed to a topic."""
         if not self.has_begun:
             check_begun(client)
             self.has_begun = True
 
     def health(self) -> ConsumerHealth:
-        """Return the state of the consumer at once, without calling the client.
+        """Return the state of the consumer immediately, without a call of the Kafka client.
 
         Any thread may call this method.
 
@@ -274,7 +274,7 @@ class Readable(Generic[ItemT_co]):
     def note_poll(self, client: Any, returned: Iterable[PolledMessage] = ()) -> None:
         """Store the time of a poll; ``returned`` contains the messages that the poll returned.
 
-        The polling thread calls this method.
+        This method is called by the thread that polls.
         """
         gone = self.vitals.note_poll(client)
         if gone is None:
@@ -285,7 +285,7 @@ class Readable(Generic[ItemT_co]):
             self._note_reached(observers, returned)
 
     def _note_reached(self, observers: Observers, returned: Iterable[PolledMessage]) -> None:
-        """Call observers with the position in each partition that has no fetched records left."""
+        """Call observers with the position of each partition that has no more fetched records."""
         ends_by = self._gathered.ends_by
         if (position := getattr(ends_by, "position", None)) is None:  # a client of a user's class
             return
@@ -295,13 +295,13 @@ class Readable(Generic[ItemT_co]):
             observers.of_places("reached", [place for place in places if place.offset >= 0], ends_by)
 
     def note_revoked(self, places: Iterable[TopicPartition]) -> None:
-        """Remember that partitions were revoked, and now belong to another member of the group."""
+        """Remember that partitions were revoked, because they now belong to another member of the group."""
         names = {(place.topic, place.partition) for place in places}
         self.vitals.note_rebalance(names)
         self._note_gone(names)
 
     def note_close(self) -> None:
-        """Remember that the client is closed, and that its partitions are revoked."""
+        """Remember that the client is closed, so that its partitions are revoked."""
         self._note_gone(self.vitals.note_close())
 
     @property
@@ -314,14 +314,14 @@ class Readable(Generic[ItemT_co]):
 
     @property
     def read_item(self) -> Callable[[Record], Any]:
-        """A function that returns the item of a record, according to the options of the consumer."""
+        """A function that returns the item of a record, according to the consumer's options."""
         return self._gathered.read_item
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
-    """Return the ``TopicPartition`` of a record, for a seek; return a ``TopicPartition`` unchanged.
+    """Return the ``TopicPartition`` to which a consumer seeks so that it reads a record again.
 
-    Raises `TypeError` for an object of another type.
+    Raises `TypeError` if the object is not an item, a record or a ``TopicPartition``.
     """
     record = place.record if isinstance(place, Item) else place
     if isinstance(record, Record):
@@ -339,7 +339,7 @@ def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
 def ends_of(done: Item | Record | Iterable[Item | Record]) -> list[TopicPartition]:
     """Return the offset after a record or, for several records, after the last record of each partition.
 
-    Raises `TypeError` for an object of another type.
+    Raises `TypeError` if an object is neither an item nor a record.
     """
     is_one = isinstance(done, Item | Record | Event | str) or not isinstance(done, Iterable)
     several: Iterable[Any] = (done,) if is_one else done  # type: ignore[assignment]
@@ -362,7 +362,7 @@ def _kind_of(value: object) -> str:
 
 
 def check_committed(places: Iterable[TopicPartition]) -> None:
-    """Raise `ConsumeError` if a partition was not committed."""
+    """Raise `ConsumeError` if the offset of a partition was not committed."""
     for place in places:
         if getattr(place, "error", None) is not None:
             raise ConsumeError(place.error, f"{place.topic}[{place.partition}]")

@@ -1,8 +1,8 @@
 """`BatchHandler`: handles the records of a batch in a transaction, and tries failed records again.
 
-When a try fails, its transaction is aborted, together with all messages that were sent in this transaction.
-So the failure of a record is remembered until a transaction that includes the record is committed. The next
-transaction tries the record again, skips the record, or sends the record as a dead letter.
+When a try fails, its transaction is aborted, together with all messages that the handler has sent in it.
+Therefore, the failure of a record is remembered until a transaction that includes the record is committed.
+The next transaction tries the record again, skips the record, or sends the record as a dead letter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cloudevents_kafka.clients.producer import EventProducer
 
 
 class Handled(NamedTuple):
-    """The number of handled records of a batch, and the seconds to wait if the next record has failed."""
+    """The number of records that were handled, and the pause in seconds before a failed record is retried."""
 
     number: int
     is_aborted: bool = False  # whether the failed record has sent something, or is the first record
@@ -29,7 +29,7 @@ class Handled(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """The last failure of a record; ``action`` is None if the record is to be tried again."""
+    """The last failure of a record; ``action`` is None if the record will be tried again."""
 
     attempt: int
     error: Exception
@@ -37,10 +37,10 @@ class Failure(NamedTuple):
 
 
 class BatchHandler:
-    """Calls the user's handler, and remembers the records for which the handler has failed.
+    """Calls the handler of the user, and remembers the records that the handler could not handle.
 
     With ``passes_all``, the handler is also called with records that are not events, and errors of the
-    handler are raised. Raises `ValueError` for `DeadLetters` that do not send with the producer of the
+    handler are raised. Raises `ValueError` if the `DeadLetters` do not send with the producer of the
     processor.
     """
 
@@ -61,9 +61,9 @@ class BatchHandler:
             self._check_letters(policy.on_failure)
 
     def handle(self, batch: Sequence[Item], time: TransactionTime, is_ending: Callable[[], bool]) -> Handled:
-        """Handle records until the time is over or a record fails; return how many were handled.
+        """Handle records until the time is over or a record fails; return the number of handled records.
 
-        At least one record is handled or fails.
+        At least one record of the batch is handled or fails.
         """
         for number, item in enumerate(batch):
             if number and (is_ending() or time.is_over):
@@ -75,7 +75,7 @@ class BatchHandler:
         return Handled(len(batch))
 
     def note_committed(self, batch: Sequence[Item], counts: RunResult) -> None:
-        """Forget the failures of committed records; count and log skipped records and dead letters."""
+        """Forget failures of committed records; count and log skipped records and dead letters."""
         for item in batch:
             failure = self._failures.pop(_place(item), None)
             if failure is not None and failure.action is not None:
@@ -83,7 +83,10 @@ class BatchHandler:
                 self._policy.note_outcome(item, failure.attempt, failure.error, failure.action)
 
     def _handle_one(self, number: int, item: Item) -> Handled | None:
-        """Call the handler for a record; after a failed last try, skip the record or send a dead letter."""
+        """Call the handler with a record.
+
+        If the last try has failed, the record is skipped or sent as a dead letter instead.
+        """
         failure = self._failures.get(_place(item))
         if failure is None or failure.action is None:
             attempt = 1 if failure is None else failure.attempt + 1
@@ -103,7 +106,7 @@ class BatchHandler:
         return None
 
     def _try(self, item: Item, attempt: int, sends: Sends) -> Exception | None:
-        """Return the error of a record, or None if the record was handled."""
+        """Call the handler with a record; return the error of the record, or None if it was handled."""
         item = self._policy.read_again(item) if attempt > 1 else item
         if isinstance(item, Undecodable) and not self._passes_all:
             return item.error

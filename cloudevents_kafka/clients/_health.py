@@ -1,8 +1,8 @@
 """`ConsumerHealth`, the state of a consumer for a health check, and `Vitals`, which collects this state.
 
 The polling thread writes to `Vitals`. Any thread may read `Vitals`. The values in `Vitals` are replaced as a
-whole, or copied in one step. Therefore, a thread that reads `Vitals` waits neither for a lock nor for a call
-of the client.
+whole, or are copied in one step. Therefore, a thread that reads `Vitals` waits neither for a lock nor for a
+call of the client.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ASK_SECONDS: Final = 1.0  # between two requests for the assigned partitions
 class ConsumerHealth:
     """The state of a consumer, as `EventConsumer.health` returns it.
 
-    ``seconds_since_poll`` is the time since the client was last polled, or since the consumer was created.
-    ``records_in_work`` is the number of records that handlers of `run` or of a processor are handling.
-    ``seconds_in_work`` is the time since a handler received the first of the records that are being handled,
-    or 0.0 if no record is being handled. ``assignment`` lists the topic and the number of each assigned
-    partition. The list is as old as the last poll, or up to a second older.
+    ``seconds_since_poll`` is the time since the last poll of the client, or since the creation of the
+    consumer if there was no poll. ``records_in_work`` is the number of records that the handlers of `run` or
+    of a processor are handling now. ``seconds_in_work`` is the time since the oldest of these records was
+    passed to its handler, or 0.0 if no record is being handled. ``assignment`` lists the topic and the number
+    of each assigned partition. The list of partitions is as old as the last poll, or up to a second older.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer
@@ -45,7 +45,7 @@ class ConsumerHealth:
 
 
 class Vitals:
-    """The times and partitions that a loop stores; ``in_work`` maps a record to its handler's start time."""
+    """The times and partitions that a loop stores; ``in_work`` maps a record to the start of its handler."""
 
     def __init__(self) -> None:
         self.in_work: dict[Any, float] = {}
@@ -65,11 +65,11 @@ class Vitals:
 
     @property
     def assigned(self) -> frozenset[PartitionName]:
-        """The partitions that were assigned to the client when the client was last asked for them."""
+        """The partitions that the client had when it was last asked for its assigned partitions."""
         return self._assigned
 
     def note_poll(self, client: Any) -> frozenset[PartitionName] | None:
-        """Remember that the client was polled; return the partitions that the client has lost.
+        """Remember that the client was polled; return the partitions that were taken from it.
 
         The result is None if the client was asked for its partitions less than a second ago.
         """
@@ -86,18 +86,18 @@ class Vitals:
         return before - self._assigned
 
     def note_rebalance(self, gone: Iterable[PartitionName] = ()) -> None:
-        """Drop revoked partitions, and ask the client for its assigned partitions after the next poll."""
+        """Drop revoked partitions; after the next poll, ask the client for its partitions again."""
         self._assigned -= frozenset(gone)
         self._asked = -math.inf
 
     def note_close(self) -> frozenset[PartitionName]:
-        """Remember that the client is closed, and return the partitions that were assigned to it."""
+        """Remember that the client is closed; return the partitions that it had."""
         gone, self._assigned = self._assigned, frozenset()
         return gone
 
     @contextmanager
     def working(self, records: int) -> Iterator[None]:
-        """Count this number of records as being handled until the block ends. Yields once."""
+        """Until the block ends, count ``records`` records as being handled. Yields once."""
         self.in_work = dict.fromkeys(range(records), time.monotonic())
         try:
             yield

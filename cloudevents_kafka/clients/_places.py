@@ -33,7 +33,7 @@ def offset_of(item: Item) -> int:
 
 
 def size_of(item: Item) -> int:
-    """Return how many bytes of ``max_bytes`` a waiting record uses."""
+    """Return how many bytes of the limit ``max_bytes`` a waiting record uses."""
     record = item.record
     headers = sum(len(value) for _, value in record.headers if value)
     return _OBJECTS + len(record.key or b"") + len(record.value or b"") + headers
@@ -47,12 +47,12 @@ def places_of(names: Iterable[PartitionName]) -> list[TopicPartition]:
 
 
 def mark_of(bits: int) -> str:
-    """Return the metadata to commit with an offset; the first bit belongs to the record at the offset."""
+    """Return the metadata of a committed offset; the first bit stands for the record at the offset."""
     return MARK + (b64encode(bits.to_bytes(bits.bit_length() // 8 + 1, "little")).decode() if bits else "")
 
 
 def bits_of(metadata: str | None) -> int:
-    """Return the bits of finished records in a run's metadata for an offset, or 0 for other metadata."""
+    """Return the bits of finished records in the metadata of an offset, or 0 for other metadata."""
     if metadata is None or not metadata.startswith(MARK):
         return 0
     try:

@@ -1,7 +1,7 @@
-"""The policy of a run: how often a record is tried, and the action after the last try has failed.
+"""The policy of a run: how often a record is tried, and what happens after the last try has failed.
 
 `Policy` decides what to do after a failure. The loops for threads and for asyncio, and `EventProcessor`, call
-the handler and do what `Policy` has decided.
+the handler. After a failure, they do what `Policy` decides.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class Policy(msgspec.Struct, kw_only=True):
-    """Decides what to do after failures; `EventConsumer.run` describes the options.
+    """Decides what to do after a handler has failed; `EventConsumer.run` describes the options.
 
     Raises `ValueError` or `TypeError` for a wrong option.
     """
@@ -120,23 +120,23 @@ class Policy(msgspec.Struct, kw_only=True):
         self.observed = add_observers(self.observed, self.observers)
 
     def handling(self, item: Item) -> AbstractContextManager[object]:
-        """Return the context manager in which the handler of a record is called."""
+        """Return a context manager; the handler of a record is called in its block."""
         return nullcontext() if self.observed is None else self.observed.handling(item)
 
     def note_outcome(
         self, item: Item, attempt: int, error: Exception, action: Action, seconds: float | None = None
     ) -> None:
-        """Call observers with a record that was skipped or became a dead letter; see `log_outcome`."""
+        """Call observers with a record that was skipped or sent as a dead letter; see `log_outcome`."""
         if self.observed is not None:
             name = "skipped" if action == "skip" else "dead_lettered"
             self.observed.of_item(name, item, error=error, attempt=attempt, seconds=seconds)
 
     def next_try(self, item: Item, attempt: int, error: Exception) -> float | None:
-        """If another try follows, log the failed try, and return the seconds until then; else return None.
+        """Log a failed try, and return the pause in seconds before the next try, or None if no try follows.
 
-        The first pause lasts between half of ``backoff`` seconds and ``backoff`` seconds. The pause doubles
-        with each further try, up to 30 seconds. The length of the pause is random, so that records that
-        failed together are not retried together.
+        The pause before the second try lasts between half of ``backoff`` seconds and ``backoff`` seconds. The
+        pause doubles with each further try, up to 30 seconds. Within its limits, the length of a pause is
+        random, so that records that failed together are not retried together.
         """
         if attempt >= self.tries or not self._may_pass(error):
             return None
@@ -154,15 +154,18 @@ class Policy(msgspec.Struct, kw_only=True):
         return not isinstance(error, _LASTING) or find_passing(error) is not None
 
     def read_again(self, item: Item) -> Item:
-        """Read a record again for another try, and return the new item, with the original data of the record.
+        """Read a record again for another try, and return the new item, whose data is unchanged.
 
-        A handler may have changed the data in place, and data that could not be read before may be readable
-        now.
+        An earlier try of a handler may have changed the data in place. In addition, data that could not be
+        read before may be readable now.
         """
         return read_or_refuse(partial(self.read, item.record)) or item
 
     def action(self, item: Item, error: Exception) -> Action:
-        """Return what to do with a record whose last try has failed; for "fail", raise the record's error."""
+        """Return what to do with a record whose last try has failed.
+
+        If the action is "fail", the record's error is raised.
+        """
         action = self.on_failure
         if not isinstance(action, str | DeadLetters):
             action = action(item, error)
@@ -171,7 +174,7 @@ class Policy(msgspec.Struct, kw_only=True):
         raise error
 
     def check_topics(self, assigned: list[TopicPartition]) -> None:
-        """Raise `ValueError` if the consumer reads its own dead letters, which would make an endless loop."""
+        """Raise `ValueError` if the consumer reads its own dead letters, because it would then never end."""
         topic = self.on_failure.topic if isinstance(self.on_failure, DeadLetters) else None
         if any(place.topic == topic for place in assigned):
             raise ValueError(
@@ -181,7 +184,7 @@ class Policy(msgspec.Struct, kw_only=True):
 
 
 class RunPolicy(Policy, kw_only=True):
-    """The policy and the limits of a run; `EventConsumer.run` describes the options.
+    """What a run does after failures, and its limits; `EventConsumer.run` describes the options.
 
     Raises `ValueError` or `TypeError` for a wrong option.
     """
@@ -196,7 +199,7 @@ class RunPolicy(Policy, kw_only=True):
     idle_timeout: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the values; the group must not expel the member during ``revoke_timeout``."""
+        """Check the values of the options; the group must not expel the member during ``revoke_timeout``."""
         super().__post_init__()
         _check_numbers(self, _LEAST)
         for option, least in _LEAST.items():
@@ -213,7 +216,7 @@ class RunPolicy(Policy, kw_only=True):
 
 
 def _check_numbers(options: object, least: Mapping[str, int]) -> None:
-    """Raise `TypeError` for an option with a wrong type; the error names the lowest allowed value."""
+    """Raise `TypeError` for an option that is not a number; the error names the lowest allowed value."""
     for name, lowest in least.items():
         value = getattr(options, name)
         is_number = isinstance(value, int if name in _WHOLE else int | float) and not isinstance(value, bool)
@@ -223,7 +226,7 @@ def _check_numbers(options: object, least: Mapping[str, int]) -> None:
 
 
 def log_outcome(item: Item, attempt: int, error: Exception, action: Action, counts: RunResult) -> None:
-    """Count and log a record that was skipped or became a dead letter."""
+    """Count and log a record that was skipped or sent as a dead letter."""
     if action == "skip":
         counts.skipped += 1
     else:
@@ -242,9 +245,9 @@ def fields_of(item: Item, attempt: int, error: Exception | None = None) -> dict[
 
 
 def note_failure(failure: BaseException, item: Item, attempt: int, error: Exception | None = None) -> None:
-    """Add notes to the error that ends a run: the record that was handled, and the error of its handler.
+    """Add notes to the error that ends a run; they name the record that was handled and its handler's error.
 
-    If the handler's error itself ends the run, this error is not added as a note.
+    If the run ends with the error of the handler itself, this error is not repeated in a note.
     """
     failure.add_note(f"while {item.record.where or 'a record'} was handled, try {attempt}")
     if error is not None and failure is not error and not isinstance(failure, DeadLetterError):
@@ -252,14 +255,14 @@ def note_failure(failure: BaseException, item: Item, attempt: int, error: Except
 
 
 def _reason(error: Exception) -> str:
-    """Return the `repr` of an error, but without the topic, partition and offset of the record."""
+    """Return the `repr` of a record's error, without the topic, partition and offset of the record."""
     if isinstance(error, DecodeError):
         return f"{type(error).__name__}({error.reason!r})"
     return text_by(repr, error)
 
 
 def read_or_refuse(read: Callable[[], Item | None]) -> Item | None:
-    """Return the item that a function reads, or an `Undecodable` if the function raises a `DecodeError`."""
+    """Return the item that ``read`` returns, or an `Undecodable` if it raises a `DecodeError`."""
     try:
         return read()
     except DecodeError as error:  # raised by a consumer with `strict`: on_failure decides

@@ -1,17 +1,18 @@
-"""`Polling`: waits for deliveries in programs with threads; a `PollingThread` polls the client meanwhile.
+"""`Polling`: waits for deliveries in programs with threads. Meanwhile, a `PollingThread` polls the client.
 
 The rules:
 
-1. While a message is not reported yet, one thread at a time polls the client. The polling thread owns the
-   lock ``turn``; this thread may be the `PollingThread`, a thread that waits for a delivery, or a thread that
-   sends. The `PollingThread` ends when all messages are reported, and no report has arrived for a moment.
+1. While a message is not reported yet, one thread polls the client, and all other threads wait. The thread
+   that polls has the lock ``turn``. It may be the `PollingThread`, a thread that waits for a delivery, or a
+   thread that sends. The `PollingThread` ends when all messages are reported and no further report has
+   arrived for a moment.
 2. A delivery report marks its delivery as done and wakes the threads that wait for this delivery. The report
-   also queues the users' callbacks, which are called after the client's method has returned; see
+   also queues the callbacks of the user, which are called after the client call has returned; see
    `_callbacks`.
-3. A message that has left the client without a delivery report will never be reported: waiting for its
-   delivery raises an error.
-4. A user's thread makes no client call that may hang. There are three exceptions: ``produce``, short polls,
-   and short calls of the client's ``flush`` during a flush without a time limit.
+3. If a message has left the client without a delivery report, no report will arrive: waiting for its delivery
+   raises an error.
+4. Threads of the user make no client calls that may hang. There are three exceptions: ``produce``, short
+   polls, and short calls of ``flush`` during a flush without a time limit.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 class Polling:
     """Waits for deliveries, while a thread polls the client for their reports.
 
-    ``is_owned`` says whether this library created the client for this object.
+    ``is_owned`` says whether this library has created the client, so that this object must close it.
     """
 
     def __init__(self, client: Producer, *, is_owned: bool) -> None:
@@ -68,11 +69,11 @@ class Polling:
         self._callbacks.serve()
 
     def is_busy(self) -> bool:
-        """Return whether a sent message still waits for its report, or a callback is queued."""
+        """Return whether a sent message waits for its report, or a callback of the user is queued."""
         return bool(self.deliveries.pending or self._callbacks.due)
 
     def sent(self) -> None:
-        """Process the reports that have arrived, and start the thread that polls for further reports."""
+        """Process the delivery reports that have arrived; start the thread that polls for more reports."""
         thread = self.thread
         if not thread.turn.acquire(blocking=False):  # the thread that has the lock processes the reports
             thread.start()
@@ -95,8 +96,8 @@ class Polling:
     def make_room(self, error: BufferError) -> None:
         """Process delivery reports, because each report frees space in the client's queue.
 
-        In a callback of the client, ``error`` is raised, because no reports can be processed before the
-        callback returns.
+        If a callback of the client calls this method, ``error`` is raised, because no report can be processed
+        until the callback has returned.
         """
         if self.thread.holder == get_ident():
             raise error
@@ -110,7 +111,7 @@ class Polling:
         self._callbacks.serve()
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
-        """Wait until a delivery is done, and its callback was called.
+        """Wait until a delivery is done and its callback has returned.
 
         Raises `DeliveryError` if the delivery is not done within ``timeout`` seconds.
         """
@@ -139,7 +140,7 @@ class Polling:
             self._callbacks.serve()
 
     def _check_outside(self, name: str) -> None:
-        """Raise `RuntimeError` in a callback of the client, where a client call would end the process."""
+        """Raise `RuntimeError` if a callback of the client makes this call, which would end the process."""
         if self.thread.holder == get_ident():
             raise RuntimeError(
                 f"{name} must not be called in a callback of the client, such as error_cb; "
@@ -147,7 +148,7 @@ class Polling:
             )
 
     def _await(self, waiter: Waiter, seconds: float) -> None:
-        """Poll if no other thread polls; otherwise, wait until the other thread wakes the current thread."""
+        """Poll the client, or wait until the thread that is polling wakes the current thread."""
         if not self.thread.turn.acquire(blocking=False):
             self.thread.start()
             waiter.wait(seconds)
@@ -166,7 +167,7 @@ class Polling:
             waiter.wait(min(seconds, SHORT_SECONDS))
 
     def drain(self, timeout: float | None) -> bool:
-        """Flush the client for up to ``timeout`` seconds, and return whether its queue is empty."""
+        """Flush the client for up to ``timeout`` seconds, and return whether the client's queue is empty."""
         self.deliveries.check_process()
         self._check_outside("flush")
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -185,7 +186,7 @@ class Polling:
                 return is_empty
 
     def _flush_for(self, seconds: float, *, is_bounded: bool) -> bool:
-        """Flush for at most some seconds, even if the call hangs; return whether the queue is empty."""
+        """Flush the client for a limited time, even if the call hangs; return whether its queue is empty."""
         flush = partial(self._client.flush, seconds)
         try:
             return not (within(seconds + SECONDS, flush) if is_bounded else flush())
@@ -199,7 +200,7 @@ class Polling:
             return not self.deliveries.pending
 
     def release(self) -> None:
-        """Close a client that was made for this object; purge pending messages, and report them as lost."""
+        """Close a client that this object owns; purge its pending messages, and report them as lost."""
         if self._is_owned:
             self._is_owned = False
             close_client(self._client)
@@ -208,7 +209,7 @@ class Polling:
 
 
 class Waiter:
-    """A waiting thread; the methods that wake the thread have the names of a future's methods."""
+    """A waiting thread; the methods that wake it have the same names as the methods of a future."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -229,7 +230,7 @@ class Waiter:
 
 
 def poll_or_log(client: Any, seconds: float) -> int:
-    """Return the result of a client's ``poll``; if ``poll`` raises an error, log the error and return 0."""
+    """Return the result of the client's ``poll``; if ``poll`` raises an error, log the error and return 0."""
     try:
         served: int = client.poll(seconds)
     except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
@@ -239,7 +240,7 @@ def poll_or_log(client: Any, seconds: float) -> int:
 
 
 def log_polling(client: Any, error: BaseException) -> None:
-    """Log an error of a callback of the client, such as ``error_cb``, unless the client is closed."""
+    """Log the error of a client callback, such as ``error_cb``, unless the client is closed."""
     if not is_closed(client):  # `find_lost` reports that a client is closed
         _log.error("polling the Kafka producer has failed: %s", error, exc_info=error)
 
@@ -259,7 +260,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
 
 def close_client(client: Any) -> None:
-    """Purge and close a client; log a warning if the client hangs, and stop waiting for it."""
+    """Purge and close a client; if the client hangs, log a warning and do not wait any longer."""
 
     def close() -> None:
         with suppress(RuntimeError):  # it was closed already

@@ -1,4 +1,4 @@
-"""`PollingThread`: a thread that polls a client, but only while messages are not reported yet."""
+"""`PollingThread`: a thread that polls a client while messages of the client are not reported yet."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ SHORT_SECONDS: Final = 0.002
 
 
 class Polled(Protocol):
-    """An object for which a `PollingThread` polls a client."""
+    """An object whose client is polled by a `PollingThread`."""
 
     def poller(self) -> Callable[[float], int]:
-        """Return a function that waits some seconds for reports, and has no reference to this object."""
+        """Return a function that waits for reports; it must not have a reference to this object."""
 
     def serve(self, error: BaseException | None, *, is_idle: bool) -> None:
-        """Continue after a poll; ``error`` is the error that the poll has raised, or None.
+        """Continue after a poll of the client; ``error`` is the error of the poll, or None.
 
-        ``is_idle`` says whether the poll returned no delivery report.
+        ``is_idle`` says that the poll has returned no delivery report.
         """
 
     def is_busy(self) -> bool:
-        """Return whether a sent message still waits for its report, or a function must still be called."""
+        """Return whether a sent message waits for its report, or a function must still be called."""
 
 
 class PollingThread:
-    """A daemon thread without a reference to the object for which it polls, so the object can be freed."""
+    """A daemon thread that polls a client for an object.
+
+    The thread has no reference to the object, so the object can be freed.
+    """
 
     def __init__(self, polled: Polled, name: str) -> None:
         self._polled: ReferenceType[Polled] = ref(polled)
@@ -49,7 +52,7 @@ class PollingThread:
         """The id of the polling thread; in a callback of the client, this thread must not poll again."""
 
     def start(self) -> None:
-        """Start the thread, unless it is running; this method is called after a message was sent."""
+        """Start the thread, unless it is running already; this method is called after a message was sent."""
         if self.thread is None:
             with self._lock:
                 if self.thread is None:
@@ -57,7 +60,7 @@ class PollingThread:
                     self.thread.start()
 
     def ask(self) -> None:
-        """Start the thread, unless it is running, and let it poll at once, because another thread waits."""
+        """Start the thread if it is not running, and let it poll at once, because another thread waits."""
         self.start()
         self._asked.set()
 
@@ -91,9 +94,9 @@ class PollingThread:
                 time.sleep(SHORT_SECONDS)
 
     def _may_end(self, polled: Polled) -> bool:
-        """Return whether this thread may end, because no message needs the thread any more.
+        """Return whether this thread may end, because all messages are reported.
 
-        If a message was sent in the meantime, this thread or a new thread continues to poll.
+        If another message was sent in the meantime, this thread or a new thread continues to poll.
         """
         if polled.is_busy():
             return False

@@ -1,7 +1,8 @@
 """The methods of a Kafka client that `EventProducer` and `EventConsumer` call, and checks of arguments.
 
 Any object with these methods is accepted: a client of confluent-kafka, a fake from `testing`, or an object of
-a user's class. The methods are checked when the client is passed, not when it is first used.
+a user's class. The methods of a client are checked when the client is passed, not when it is used for the
+first time.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _MOST_RECORDS: Final = 1_000_000  # of one call of confluent-kafka's ``consume``
 
 
 def code_of(error: Any) -> object:
-    """Return the code of an error from any Kafka client, or None for other errors.
+    """Return the code of an error that any Kafka client has raised, or None for other errors.
 
-    The errors of aiokafka have their code in ``errno``. In an `OSError`, ``errno`` is not a code of Kafka.
+    Errors of aiokafka have the code in ``errno``. In an `OSError`, however, ``errno`` is not a code of Kafka.
     """
     code = getattr(error, "code", None)
     if callable(code):
@@ -40,7 +41,7 @@ def code_of(error: Any) -> object:
 
 
 def size_limits(size: int) -> str:
-    """Return a text that says why a record of this size cannot be sent, and what to do."""
+    """Return a text that says why a record with this number of bytes cannot be sent, and what to do."""
     return (
         f"it has {size:,} bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
         "or max_request_size of aiokafka, and max.message.bytes of the topic: increase both limits"
@@ -65,7 +66,7 @@ class Consumer(Protocol):
 
 
 class AnyProducer(Protocol):
-    """A producer client of confluent-kafka or aiokafka, but not the settings of a client."""
+    """A producer client of confluent-kafka or aiokafka; the settings of a client are not accepted."""
 
     @property
     def flush(self) -> Callable[..., Any]: ...
@@ -85,7 +86,7 @@ else:
 
 
 class ClientError(Protocol):
-    """The methods of ``confluent_kafka.KafkaError`` that show what kind of error it is."""
+    """The methods of ``confluent_kafka.KafkaError`` that show the kind of the error."""
 
     def code(self) -> int | None: ...
     def fatal(self) -> bool: ...
@@ -93,7 +94,7 @@ class ClientError(Protocol):
 
 
 class PolledMessage(Protocol):
-    """The methods of ``confluent_kafka.Message``, which is a record, or an error in place of a record."""
+    """The methods of ``confluent_kafka.Message``; a message is a record, or an error in place of a record."""
 
     def error(self) -> ClientError | None: ...
     def topic(self) -> str | None: ...
@@ -107,7 +108,7 @@ class PolledMessage(Protocol):
 
 @contextmanager
 def suppress_client_errors() -> Iterator[None]:
-    """Suppress a ``KafkaException`` that the block raises. Yields once."""
+    """Suppress a ``KafkaException`` that is raised in the block. Yields once."""
     from confluent_kafka import KafkaException
 
     with suppress(KafkaException):
@@ -115,16 +116,16 @@ def suppress_client_errors() -> Iterator[None]:
 
 
 def member_id(client: object) -> object:
-    """Return a client's member id in its group; the id is None or empty until the client has joined.
+    """Return the client's member id in its group; it is None or empty until the client has joined the group.
 
-    With ``assign``, a client joins no group.
+    A client that uses ``assign`` joins no group.
     """
     method = getattr(client, "memberid", None)
     return None if method is None else method()
 
 
 def group_of(settings: Mapping[str, Any] | None, client: object) -> str | None:
-    """Return the group id of a client that no thread uses yet, or None if the client does not show the id."""
+    """Return the group id of a client that is not used yet, or None if the client does not show it."""
     if settings is not None:
         return str(settings.get("group.id", ""))
     found = getattr(client, "_group_id", None)  # aiokafka has no public name for it
@@ -140,7 +141,7 @@ def is_static(client: object) -> bool:
 
 
 def _group_metadata(client: Any) -> list[bytes]:
-    """Return the group id, member id and remaining bytes of a group's metadata, or [] if they are unknown.
+    """Return the group id, member id and remaining bytes in a client's group metadata, or [] if unknown.
 
     The first of the remaining bytes is 0 if the client has a ``group.instance.id``, and otherwise 1.
     """
@@ -152,9 +153,10 @@ def _group_metadata(client: Any) -> list[bytes]:
 
 
 def expels_after(settings: Mapping[str, Any] | None, client: object) -> tuple[str, float] | None:
-    """Return how long a group waits for a client in a rebalance before it expels the client.
+    """Return how long a group waits for a client during a rebalance, before the group expels the client.
 
-    The result is the name of the setting that limits this time, and the value of the setting in seconds.
+    The result consists of the name of the setting that limits this time, and the value of this setting in
+    seconds.
 
     The result is None for a confluent-kafka client that the user passed, because such a client does not show
     the setting.
@@ -175,8 +177,8 @@ def stores_offsets(client: Any) -> bool:
     """Return whether a client stores the offsets of returned records, and thus may commit them automatically.
 
     If a client stores offsets, librdkafka refuses ``store_offsets`` with _INVALID_ARG. If a client does not
-    store offsets, librdkafka answers that the partition does not exist. A client with ``enable.auto.commit``
-    False also stores offsets, for a ``commit`` without arguments.
+    store offsets, librdkafka instead reports that the partition does not exist. If ``enable.auto.commit`` is
+    False, a client may also store offsets, for a ``commit`` without arguments.
     """
     from confluent_kafka import KafkaException, TopicPartition
 
@@ -196,7 +198,7 @@ _CONVERTING = ("SerializingProducer", "DeserializingConsumer")  # of confluent-k
 
 
 def check_client(client: object, protocol: type) -> None:
-    """Raise `TypeError` unless a client has the methods of `Producer` or `Consumer`."""
+    """Raise `TypeError` unless a client has the methods of the protocol `Producer` or `Consumer`."""
     name = protocol.__name__
     needed = [method for method in vars(protocol) if not method.startswith("_")]
     problem = _problem(client, name, needed)
@@ -212,9 +214,9 @@ def check_client(client: object, protocol: type) -> None:
 
 
 def is_awaited(client: object, protocol: type, *methods: str) -> bool:
-    """Return whether these methods of a client are coroutine functions, like the methods of aiokafka.
+    """Return whether ``methods`` of a client are coroutine functions, as they are in aiokafka.
 
-    Raises `TypeError` for a client that has neither these methods as coroutine functions nor the methods of
+    Raises `TypeError` if ``methods`` are not coroutine functions and the client does not have the methods of
     ``protocol``.
     """
     kind = type(client)
@@ -261,7 +263,7 @@ def check_topics(topics: Sequence[str]) -> None:
 
 
 def check_seconds(name: str, seconds: object) -> None:
-    """Raise `TypeError` or `ValueError` unless a time is None, or a number of seconds that is at least 0."""
+    """Raise `TypeError` or `ValueError` unless a value is None, or a number of seconds that is at least 0."""
     if seconds is None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
@@ -272,7 +274,7 @@ def check_seconds(name: str, seconds: object) -> None:
 
 
 def check_max_records(number: object) -> None:
-    """Raise `TypeError` or `ValueError` unless a number of records is from 1 to the limit of ``consume``."""
+    """Raise `TypeError` or `ValueError` unless a number lies between 1 and the limit of ``consume``."""
     if isinstance(number, bool) or not isinstance(number, int):
         got = with_article(type(number).__name__)
         raise TypeError(f"max_records must be an int, got {got}; pass max_records=100")
@@ -283,7 +285,7 @@ def check_max_records(number: object) -> None:
 
 
 def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:
-    """Return the observers of a client together with further observers, or None if there are no observers.
+    """Return the observers of a client and further observers together, or None if there are none.
 
     Raises `TypeError` if ``observers`` is not a sequence, or contains an object that is not an observer.
     """
@@ -297,7 +299,7 @@ def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Ob
 
 
 def check_producer(producer: object, kind: str) -> None:
-    """Raise `TypeError` unless a run's producer is None or an instance of the class named ``kind``."""
+    """Raise `TypeError` unless the producer of a run is None or an instance of the class named ``kind``."""
     names = [each.__name__ for each in type(producer).__mro__]
     if producer is not None and kind not in names:
         raise TypeError(
@@ -332,11 +334,10 @@ def _problem(client: object, name: str, needed: list[str]) -> str | None:
 
 
 class OnlyLoop:
-    """The run or processor that reads from a consumer; ``name`` is None if no loop reads.
+    """The run or processor that reads from a consumer now; ``name`` is None if nothing reads.
 
-    Only one run or processor may read from a consumer at a time. If two loops could read, the first loop
-    would not know about the records that the second loop has read, and would commit offsets after these
-    records.
+    Only one run or processor may read from a consumer at a time. If two of them read, the first would not
+    know the records that the second has read, and would commit offsets after these records.
     """
 
     def __init__(self) -> None:
@@ -347,7 +348,10 @@ class OnlyLoop:
 
     @contextmanager
     def begin(self, name: str) -> Iterator[None]:
-        """Refuse other loops until the block ends; raise `RuntimeError` if a loop runs. Yields once."""
+        """Until the block ends, refuse all other loops; raise `RuntimeError` if a loop runs already.
+
+        Yields once.
+        """
         with self._lock:
             if self.name is not None:
                 self._refuse(name)
@@ -358,7 +362,7 @@ class OnlyLoop:
             self.name = None
 
     def check(self, name: str) -> None:
-        """Raise `RuntimeError` if a loop runs, and the current thread is not the thread of this loop."""
+        """Raise `RuntimeError` if a loop runs in another thread than the current thread."""
         if self.name is not None and threading.get_ident() != self.thread:
             self._refuse(name)
 

@@ -1,7 +1,7 @@
-"""Read records for the consumers: decode records, map their keys, and read their event data.
+"""Read records for the consumers: decode them, map their keys, and read the data of their events.
 
-`item_reader` takes the options of an `EventConsumer` and returns a function. The returned function takes a
-record and returns its item.
+The function `item_reader` takes the options of an `EventConsumer`, and returns a function. This function
+takes a record and returns its item, a `Decoded` or an `Undecodable`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Examples:
 
 
 class ReadOptions(TypedDict, total=False):
-    """The options of a consumer that do not change the types of its items."""
+    """Those options of a consumer that do not change the types of its items."""
 
     lenient: bool
     reverse_key_mapper: ReverseKeyMapper | None
@@ -64,11 +64,11 @@ def item_reader(
     eager_data: bool = False,
     data_type: Any = None,
 ) -> Callable[[Record], Any]:
-    """Return a function that takes a record and returns its item.
+    """Return a function that takes a record and returns its item, a `Decoded` or an `Undecodable`.
 
-    With ``strict``, the function raises the error of a record that cannot be decoded.
+    With ``strict``, this function raises the error of a record that cannot be decoded.
 
-    Raises `TypeError` for a ``data_type`` that is not supported, and for a coroutine function.
+    Raises `TypeError` if ``data_type`` is not supported, or if a callback is a coroutine function.
     """
     check_callbacks(reverse_key_mapper=reverse_key_mapper, data_reader=data_reader)
     hook = None if data_type is None else hook_of(data_type)

@@ -1,10 +1,10 @@
 """The client calls of a run, except the calls that read, for the loops with threads and with asyncio.
 
-`Progress` decides when to commit, which partitions to pause, what to do with new and revoked partitions, and
-what to do at the end of a run. The methods of `Progress` are generators that yield client calls. A loop makes
-the yielded calls (see `_steps`). The loops in `_thread_run` and `aio._task_run` read records and wait. An
-offset is committed when all records before this offset are done. So if a record was unfinished when the
-process ended, the next process handles the record again.
+`Progress` decides four things: when to commit, which partitions to pause, what to do with new and revoked
+partitions, and what to do at the end of a run. The methods of `Progress` are generators that yield calls of
+the client. A loop makes the client calls that the methods yield (see `_steps`). The loops in `_thread_run`
+and `aio._task_run` read records and wait. An offset is committed when all records before this offset are
+done. Therefore, if a record was unfinished when the process ended, the next process handles the record again.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Progress:
-    """Decides which partitions of a run are paused, and commits the handled records of the run.
+    """Decides which partitions a run pauses, and commits the records that the run has handled.
 
-    ``ends`` is an object with the method ``get_watermark_offsets``, which observers call. ``is_passed`` says
-    whether the user passed a client instead of settings.
+    ``ends`` is an object whose method ``get_watermark_offsets`` is called by observers. ``is_passed`` says
+    whether the user has passed a client instead of settings for a client.
     """
 
     def __init__(self, workers: Workers, ends: Any, *, is_subscribed: bool, is_passed: bool) -> None:
@@ -56,7 +56,7 @@ class Progress:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all records that were read are done."""
+        """Whether all records that the run has read are done."""
         return self._schedule.is_idle
 
     def may_read(self) -> bool:
@@ -64,12 +64,12 @@ class Progress:
         return self._schedule.may_read(len(self._assigned))
 
     def is_over(self, now: float) -> bool:
-        """Return whether the run ends because nothing was read or handled for ``idle_timeout`` seconds."""
+        """Return whether the run ends, because for ``idle_timeout`` seconds nothing was read or handled."""
         timeout = self._policy.idle_timeout
         return timeout is not None and self.is_idle and now - self.idle_since >= timeout
 
     def begin(self) -> Steps[None]:
-        """Yield the calls that check the assigned partitions before the first record is read.
+        """Yield the client calls that check the assigned partitions before the first record is read.
 
         Raises `ValueError` if the consumer reads its own dead letters.
         """
@@ -78,12 +78,12 @@ class Progress:
         yield from self._commits.begin()
 
     def look(self) -> Steps[None]:
-        """Yield the calls that a new partition needs before its first record is handled.
+        """Yield the client calls that a new partition needs before its first record is handled.
 
         Raises `ValueError` if the consumer reads its own dead letters.
 
-        When the yielded calls are made, this run has not committed an offset of the partition yet. So the
-        group's offset is from another member, or from an earlier run.
+        At the time of these calls, the run has not committed an offset of the new partition yet. Therefore,
+        the committed offset of the group is from another member, or from an earlier run.
         """
         yield from self._divide()
         yield from self._commits.look(self._assigned)
@@ -112,14 +112,14 @@ class Progress:
                 yield Ask("resume", places_of(less))
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to commit.
+        """Return whether it is time for the next commit.
 
-        If the result is True, the loop also polls, even if no partition may be read.
+        If it is time, the loop also polls, even if no partition may be read.
         """
         return now - self._committed >= _COMMIT_SECONDS
 
     def commit(self, now: float) -> Steps[None]:
-        """Yield the calls that commit the finished records.
+        """Yield the client calls that commit the records that are done.
 
         Raises `ConsumeError` if the client or other code commits unfinished records, and `ValueError` if the
         consumer reads its own dead letters.
@@ -139,14 +139,14 @@ class Progress:
         yield from self._commits.commit()
 
     def close(self, places: Iterable[TopicPartition]) -> set[PartitionName]:
-        """Stop passing records of revoked partitions to the handler; return the names of these partitions."""
+        """Stop passing records of revoked partitions to the handler; return the names of the partitions."""
         names: set[PartitionName] = {(place.topic, place.partition) for place in places}
         with self._workers.lock:
             self._schedule.close(names)
         return names
 
     def is_at_work(self, names: set[PartitionName]) -> bool:
-        """Return whether a record of a partition in ``names`` is being handled."""
+        """Return whether the handler is handling a record of a partition in ``names``."""
         return self._schedule.working(names) > 0
 
     def hand_over(self, names: set[PartitionName], *, lost: bool) -> Steps[None]:
@@ -170,17 +170,18 @@ class Progress:
             self._schedule.keep(assigned)
 
     def commit_last(self, seconds: float) -> Steps[None]:
-        """Yield the calls that commit all finished records.
+        """Yield the client calls that commit all records that are done.
 
-        While the members of a group join again, a broker answers late, so ``seconds`` limits the calls.
+        While the members of a group join again, a broker answers late. Therefore, ``seconds`` limits the time
+        of the calls.
         """
         self.is_away = True
         self.is_away = not (yield from self._commits.commit_all(seconds * 0.8))
 
     def go_back(self) -> Steps[None]:
-        """Yield the calls that seek back to unfinished records, so that they are read again.
+        """Yield the client calls that seek back to unfinished records, so that these records are read again.
 
-        This consumer, or later another member of the group, reads the unfinished records again.
+        The unfinished records are read again by this consumer, or later by another member of the group.
         """
         with self._workers.lock:
             self.left = self._schedule.left()
@@ -193,7 +194,7 @@ class Progress:
 
 
 def still_in_work(number: int) -> RuntimeError:
-    """Return the error of a run that begins before the handlers of an earlier run have returned."""
+    """Return the error for a new run that begins before the handlers of an earlier run have returned."""
     return RuntimeError(
         "the handlers of an earlier run must return before the next run begins, got "
         f"{pluralize(number, 'record')} still being handled; limit the handler's time, or end the process"

@@ -1,30 +1,32 @@
-"""`Schedule`: the unfinished records of a run, their order, and the offsets that may be committed.
+"""`Schedule`: the unfinished records of a run, their order, and the offsets that the run may commit.
 
-The loops for threads and for asyncio use `Schedule`. This module does no input or output, and has no lock and
-no clock: the current time is an argument of each method that depends on it. The rules of `Schedule`:
+The loops for threads and for asyncio use `Schedule`. This module does no input or output, and uses no lock
+and no clock: methods that depend on the current time receive it as an argument. The rules of `Schedule`:
 
-1. A lane consists of the records with one key, or of the records without a key in one partition. The records
-   of a lane are handled in the order in which they were read. All tries of a record end before the next
-   record of its lane is handled.
+1. A lane is a queue of records: all records with one key, or all records without a key in one partition. The
+   records of a lane are handled in the order in which they were read. All tries of a record end before the
+   next record of its lane is handled.
 2. The offset after a record may be committed when this record and all earlier records of its partition are
    done.
 3. In each partition, at most ``max_ahead`` records after the oldest unfinished record are added to lanes.
    Further records wait.
 4. A record that waits for another try does not delay the records of other lanes. Lanes take turns: between
-   two records of a lane, each other lane with a ready record has its turn.
-5. If a partition is revoked, because another member of the group becomes its owner, the partition is closed.
-   No further record of a closed partition is passed to the handler.
-6. The metadata of a committed offset says which records after the offset are done, so that no member handles
-   these records again. A committed offset is committed again when more records after it are done, or when the
-   group answers with another offset. A refused commit is repeated without the list of finished records,
-   because the list may be too long for the broker. The next commits also omit the list of finished records.
-   With each further refusal in a row, the number of commits that omit the list doubles.
-7. A partition becomes full when its unfinished records reach the high mark. The partition stays full until
-   its unfinished records have fallen to the low mark. A full partition is not read. The high mark is
-   ``max_bytes`` divided by the number of partitions. The low mark has two parts: half of the high mark, and
-   half of ``max_ahead`` records. A partition without unfinished records is not full. While every partition is
-   full or has ``max_ahead`` records after its oldest unfinished record, no record is read. So if handlers are
-   slow for all partitions, no partition is paused, and the client drops none of its fetched records.
+   two records of a lane, each other lane with a ready record is served once.
+5. A partition is closed when it is revoked because another member of the group becomes its owner. No further
+   record of a closed partition is passed to the handler.
+6. The metadata of a committed offset says which records after the offset are done, so that no member of the
+   group handles these records again. A committed offset is committed again when more records after it are
+   done. It is also committed again when the group reports a different offset. If a commit is refused, it is
+   repeated without the list of finished records, because the list may be too long for the broker. The next
+   commits also omit the list of finished records. With each further refused commit in a row, the number of
+   commits that omit the list doubles.
+7. A partition becomes full when the bytes of its unfinished records reach the high mark. The partition stays
+   full until its unfinished records have fallen below the low mark. While a partition is full, it is not
+   read. The high mark of a partition is ``max_bytes`` divided by the number of partitions. The low mark has
+   two conditions: half of the bytes of the high mark, and half of ``max_ahead`` records. A partition without
+   unfinished records is never full. No record is read while every partition is full or has ``max_ahead``
+   records after its oldest unfinished record. Therefore, if handlers are slow for all partitions, no
+   partition is paused, and the client drops none of its fetched records.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ class Task(msgspec.Struct, eq=False):
 
 
 class Schedule:
-    """The unfinished records of a run."""
+    """The unfinished records of a run, and the offsets that the run may commit."""
 
     def __init__(self, max_ahead: int, max_bytes: int) -> None:
         self._max_ahead = max_ahead
@@ -117,20 +119,20 @@ class Schedule:
         self._share = self._max_bytes // max(1, partitions)
 
     def may_read(self, partitions: int) -> bool:
-        """Return whether to continue reading, because some partition has not reached its limits."""
+        """Return whether reading continues, because at least one partition has not reached its limits."""
         stopped = self.ahead | self.full if self.full else self.ahead
         return not stopped or len(stopped) < partitions
 
     def is_known(self, item: Item) -> bool:
-        """Return whether this schedule already knows the partition of a record."""
+        """Return whether the schedule already knows the partition of a record."""
         return self.knows(name_of(item))
 
     def knows(self, name: PartitionName) -> bool:
-        """Return whether a record or the group's offset was stored since a partition was assigned."""
+        """Return whether a record or a committed offset was stored since the partition was assigned."""
         return name in self._seen or name in self._partitions
 
     def add(self, item: Item, now: float) -> None:
-        """Add a record that was read; the record must wait if its partition has reached ``max_ahead``."""
+        """Add a record that was read; if its partition has reached ``max_ahead``, the record must wait."""
         name, offset = name_of(item), offset_of(item)
         partition = self._partitions.get(name)
         if partition is not None and offset < _next(partition):  # after a seek, or a new assignment
@@ -178,11 +180,11 @@ class Schedule:
 
     @property
     def is_ready(self) -> bool:
-        """Whether `next` may return a record without waiting for another try."""
+        """Whether a record is ready, so that `next` need not wait for the next try of a failed record."""
         return bool(self._ready)
 
     def next(self, now: float) -> Task | None:
-        """Return a record to handle, or None if no record is ready."""
+        """Return the next record to handle, or None if no record is ready."""
         while self._tries and self._tries[0][0] <= now:
             task = heappop(self._tries)[2]
             if not task.partition.is_closed:
@@ -198,7 +200,7 @@ class Schedule:
         return None
 
     def next_try(self) -> float | None:
-        """Return the time of the next try of a failed record, or None if no record waits for a try."""
+        """Return the time at which a failed record is tried again, or None if no failed record waits."""
         return self._tries[0][0] if self._tries else None
 
     def fail(self, task: Task, error: Exception) -> None:
@@ -208,7 +210,7 @@ class Schedule:
             self._ready.append(task)
 
     def wait(self, task: Task, until: float) -> None:
-        """Let a record wait until the time of its next try."""
+        """Let a failed record wait until the time of its next try."""
         task.error = None
         if self._leave_work(task):
             task.is_waiting = True
@@ -221,8 +223,8 @@ class Schedule:
     def end(self, task: Task, now: float) -> bool:
         """Mark a record as done, so that the next record of its lane becomes ready.
 
-        Records that wait because of ``max_ahead`` are added to their lanes. Return whether the record's
-        partition may be read again.
+        Records that waited because of the limit ``max_ahead`` are added to their lanes. The result says
+        whether the partition of the record may be read again.
         """
         task.is_done = True
         if self._leave_work(task):
@@ -285,22 +287,22 @@ class Schedule:
         return sum(task.is_in_work for partition in found for task in partition.tasks)
 
     def forget(self, names: Iterable[PartitionName]) -> None:
-        """Forget partitions that were closed."""
+        """Forget partitions that are closed."""
         for name in names:
             self._partitions.pop(name, None)
             self._seen.pop(name, None)
 
     def keep(self, assigned: list[TopicPartition]) -> None:
-        """Close and forget partitions that are not assigned."""
+        """Close and forget all partitions that are no longer assigned."""
         names = {(place.topic, place.partition) for place in assigned}
         gone = (self._partitions.keys() | self._seen.keys()) - names
         self.close(gone)
         self.forget(gone)
 
     def find_old(self, before: float) -> Iterator[Task]:
-        """Yield the oldest unfinished record of each partition if it was read before the time ``before``.
+        """Yield the oldest unfinished record of each partition, if it was read before the time ``before``.
 
-        No record is yielded twice.
+        No record is yielded by two calls of this method.
         """
         for partition in self._partitions.values():
             oldest = partition.tasks[0] if partition.tasks else None
@@ -313,16 +315,16 @@ class Schedule:
     ) -> list[TopicPartition]:
         """Return the offsets to commit in the partitions ``names``; if ``names`` is None, in all partitions.
 
-        The result contains the partitions in which records were done after the last `commit`. With ``again``,
-        the result contains all chosen partitions.
+        The result contains only partitions in which further records are done since the last `commit`. With
+        ``again``, the result contains an offset for each partition in ``names``.
         """
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if again or each.is_changed]
 
     def asked(self, *, unfinished: bool) -> list[TopicPartition]:
-        """Return the partitions in which an offset must be committed or confirmed.
+        """Return the partitions whose offset must be committed, or whose last commit must be confirmed.
 
-        With ``unfinished``, the result also contains partitions with unfinished records.
+        With ``unfinished``, the result also contains the partitions that have unfinished records.
         """
         chosen = self._partitions.values()
         return [
@@ -341,9 +343,9 @@ class Schedule:
                     _refuse(partition, place.metadata)
 
     def confirm(self, committed: list[TopicPartition]) -> list[TopicPartition]:
-        """Return the group's offsets that differ from the last commit.
+        """Return the committed offsets of the group that differ from the last commit.
 
-        The method `done` returns the partitions of the returned offsets again.
+        After that, the method `done` returns the partitions of these offsets again.
         """
         refused = []
         for place in committed:
@@ -363,7 +365,7 @@ class Schedule:
         return refused
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
-        """Return the offset of the first unfinished record of each partition in ``names``.
+        """Return the offset of the first unfinished record in each partition of ``names``.
 
         If ``names`` is None, the result contains all partitions with unfinished records.
         """
@@ -371,18 +373,20 @@ class Schedule:
         return [_place(each, _first(each)) for each in chosen if each.tasks]
 
     def note(self, committed: list[TopicPartition]) -> None:
-        """Store the group's committed offsets, which any member may have committed."""
+        """Store the committed offsets of the group; any member of the group may have committed them."""
         self._seen |= {(place.topic, place.partition): (place.offset, place.metadata) for place in committed}
 
     def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
-        """Return an offset that is after an unfinished record and that no run has committed, or None.
+        """Return a foreign offset: it is after an unfinished record, and no run has committed it.
 
-        An offset is foreign if its metadata does not begin with `MARK`, and if the offset has changed since
+        Without a foreign offset, the result is None.
+
+        An offset counts as foreign if its metadata does not begin with `MARK`, and if it has changed since
         the last check. An offset that has not changed is not foreign: an earlier process may have committed
-        this offset before a consumer sought an earlier record. At the first check of a partition, no earlier
-        offset is known for a comparison. After the first check, the method `done` therefore returns the
-        partition, so that the group's offset is set back. If no foreign offset is found, the offsets are
-        stored for the next check.
+        it before a consumer sought back to an earlier record. At the first check of a partition, there is no
+        earlier offset for a comparison. After the first check, the method `done` returns such a partition, so
+        that the group's offset is set back. If no offset is foreign, the offsets are stored for the next
+        check.
         """
         for place in committed:
             name = place.topic, place.partition
@@ -400,7 +404,7 @@ class Schedule:
 
 
 def _refuse(partition: _Partition, metadata: str | None) -> None:
-    """If the refused commit had a list of finished records, omit such lists from the next commits."""
+    """If the refused commit contained a list of finished records, omit this list from the next commits."""
     if metadata != MARK:
         partition.refusals += 1
         partition.plain = 2 ** min(partition.refusals, _MOST_REFUSALS)
@@ -412,7 +416,7 @@ def _first(partition: _Partition) -> int:
 
 
 def _next(partition: _Partition) -> int:
-    """Return the offset after the last record that was read."""
+    """Return the offset after the last record of the partition that was read."""
     return offset_of(partition.held[-1][0]) + 1 if partition.held else partition.end
 
 

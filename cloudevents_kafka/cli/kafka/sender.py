@@ -179,8 +179,6 @@ class TopicSender:
         """Wait until the broker has answered for all sent records.
 
         Raises `BrokerFailure` after the timeout.
-
-        Raises `BrokerFailure` after the timeout.
         """
         try:
             with self._session.client_errors():

@@ -7,7 +7,7 @@ Any librdkafka setting is accepted under its own name. Later sources override ea
    written as references (see `references`);
 2. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): each line of the file is
    ``name=value``. A line that starts with ``#`` or ``!`` is a comment;
-3. the environment: environment variables: ``CE_KAFKA_`` and the name of a setting in capitals, with
+3. the environment: variables whose names are ``CE_KAFKA_`` and the name of a setting in capitals, with
    underscores for dots, such as ``CE_KAFKA_BOOTSTRAP_SERVERS``;
 4. for the command ``pipeline``, the options file that ``--options`` names;
 5. the command line: ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
@@ -165,7 +165,7 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return settings whose names do not begin with ``prefix``, and a dictionary of the other settings.
+        """Return settings without the names that begin with ``prefix``, and a dictionary of the removed ones.
 
         The names in the dictionary do not contain the prefix.
         """

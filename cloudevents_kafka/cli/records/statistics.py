@@ -130,7 +130,10 @@ def _bars(title: str, rows: Sequence[tuple[str, int]], width: int) -> Iterator[s
 
 
 def _bar(number: int, most: int, width: int) -> str:
-    """Return a bar for ``number``, in eighths of a column if possible; ``most`` fills the whole width."""
+    """Return a bar for ``number``, in eighths of a column if possible.
+
+    A bar for ``most`` fills the whole width.
+    """
     eighths = max(1, round(8 * width * number / most)) if number else 0
     if "utf" not in str(sys.stdout.encoding).lower() or os.environ.get("TERM") == "dumb":
         return "#" * max(1, eighths // 8) if number else ""

@@ -1,1 +1,4 @@
-"""The page that ``report`` writes: `page` builds it, `figures` draws charts, and `html` creates elements."""
+"""The HTML page that the command ``report`` writes.
+
+The module `page` builds the page, `figures` draws charts, and `html` creates HTML elements.
+"""

@@ -54,7 +54,7 @@ def bars(
 
 
 def _clean(element: ET.Element) -> ET.Element:
-    """Return the visible parts of an SVG element from pygal; each value becomes an element ``title``."""
+    """Return the visible parts of a pygal SVG element; each value becomes an element ``title``."""
     cleaned = h(element.tag.removeprefix(_SVG), element.text or "")
     cleaned.attrib.update({name: text for name, text in element.items() if name in _KEPT})
     for child in element:

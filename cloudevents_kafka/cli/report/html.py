@@ -13,7 +13,7 @@ from cloudevents_kafka.primitives.visible import escape
 
 
 def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
-    """Return an element; in attribute names, a final ``_`` is removed, and other ``_`` become hyphens."""
+    """Return an HTML element; in attribute names, the last ``_`` is dropped, and others become hyphens."""
     element = ET.Element(tag, {name.rstrip("_").replace("_", "-"): text for name, text in attributes.items()})
     for child in children:
         if not isinstance(child, str):

@@ -1,4 +1,7 @@
-"""The page about records: figures, tables and samples; long lists are cut, so the page has at most 1 MB."""
+"""The HTML page about records: figures, tables and samples.
+
+Long lists are cut, so that the page has at most 1 MB.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class PageContents(NamedTuple):
-    """The contents of a page: the title, the names and texts that describe the source, counts, and lags."""
+    """The contents of the page: title, names and texts that describe the source, counts, and lags."""
 
     title: str
     facts: Sequence[tuple[str, str]]

@@ -1,4 +1,4 @@
-"""Help text whose lines are broken only between words: click would break ``--print-options`` at a hyphen."""
+"""Help text whose lines are broken only between words; click also breaks lines at hyphens."""
 
 from __future__ import annotations
 

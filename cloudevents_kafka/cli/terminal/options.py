@@ -39,7 +39,10 @@ class _Choice(click.Choice):  # type: ignore[type-arg]  # older clicks have no g
 
 
 class _Switch(click.Option):
-    """A flag whose opposite flag can override an options file; the help does not show the opposite flag."""
+    """A flag with an opposite flag, which overrides an options file.
+
+    The help does not show the opposite flag.
+    """
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the flag and its help text."""
@@ -113,7 +116,7 @@ def _passed(field: Field, value: Any) -> Any:
 
 
 def _pairs(field: Field, values: Iterable[str]) -> dict[str, str]:
-    """Return a dictionary from type patterns to texts; these texts must not contain an equals sign."""
+    """Return a dictionary from type patterns to texts; the texts must not contain an equals sign."""
     found: dict[str, str] = {}
     for value in values:
         pattern, equals, text = value.rpartition("=")
@@ -128,7 +131,7 @@ def _pairs(field: Field, values: Iterable[str]) -> dict[str, str]:
 
 
 def struct_values(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the struct's value for each field in ``values``; raise `ValueError` for a wrong value."""
+    """Return the values of a struct's fields; raise `ValueError` for a wrong value."""
     return {field.name: _value(field, values[field.name]) for field in fields if field.name in values}
 
 

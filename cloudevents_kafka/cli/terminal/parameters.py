@@ -66,7 +66,10 @@ class BytesType(click.ParamType):  # type: ignore[type-arg]  # older clicks have
 
 
 class PairType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
-    """A pair ``name=value`` with a type for the value; with ``allow_null``, ``name`` alone means null."""
+    """A pair ``name=value``; the value has a type.
+
+    With ``allow_null``, ``name`` without ``=value`` means a null value.
+    """
 
     name = "pair"
 

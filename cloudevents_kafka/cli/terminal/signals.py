@@ -26,7 +26,10 @@ class Interrupted(BaseException):  # a BaseException as KeyboardInterrupt is
 
 
 class Interrupts:
-    """A context manager that handles signals in its block; it has no effect outside the main thread."""
+    """A context manager that handles signals in its block.
+
+    Outside the main thread, the context manager has no effect.
+    """
 
     def __init__(self) -> None:
         self._number = 0
@@ -49,7 +52,7 @@ class Interrupts:
             self._waiting = False
 
     def check(self, *signals: int) -> None:
-        """Raise `Interrupted` if one of ``signals`` has arrived; by default, if any signal has arrived."""
+        """Raise `Interrupted` if one of ``signals`` has arrived; by default, any signal counts."""
         if self._number and (self._number in signals or not signals):
             raise Interrupted(self._number)
 

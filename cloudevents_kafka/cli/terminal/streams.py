@@ -111,7 +111,7 @@ def _escaping(stream: TextIO) -> TextIO:
 
 
 def _open_null(flags: int, mode: str) -> TextIO:
-    """Open the null device, which receives the closed stream's file descriptor; return the new stream."""
+    """Open the null device with the file descriptor of a closed stream, and return the new stream."""
     return open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]  # it is text
 
 
@@ -133,7 +133,7 @@ def can_redraw() -> bool:
 
 
 class Waiting:
-    """A line such as ``starting Spark … 12 s``, which a thread updates each second until it is cleared."""
+    """A line such as ``starting Spark … 12 s``, which a thread updates each second until it is erased."""
 
     def __init__(self, text: Callable[[], str], *, enabled: bool) -> None:
         self._text = text

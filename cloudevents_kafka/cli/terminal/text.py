@@ -1,4 +1,4 @@
-"""Text for a terminal: escape characters that a terminal would obey or hide, style text, and print it."""
+"""Text for a terminal: functions that escape unsafe characters, style text, and print text."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def escape_json(text: str) -> str:
 
 
 def escape_toml(text: str) -> str:
-    """Return a TOML text in which unsafe characters are escaped; all its strings must be basic strings."""
+    """Return a TOML text in which unsafe characters are escaped.
+
+    All strings of the text must be basic strings.
+    """
     return _escape_lines_of(text, lambda match: f"\\U{ord(match[0]):08X}")
 
 
@@ -147,7 +150,7 @@ def wrap(line: str, width: int | None) -> str:
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """Return a question with similar names, such as ``; did you mean 'orders'?``, or an empty text."""
+    """Return a question with similar names, such as ``; did you mean 'orders'?``, or ``""``."""
     by_lower = {known.lower(): known for known in names}
     found = [repr(by_lower[key]) for key in get_close_matches(name.lower(), by_lower, cutoff=_NEAR)]
     return f"; did you mean {' or '.join(found)}?" if found else ""
