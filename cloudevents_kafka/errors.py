@@ -216,7 +216,7 @@ class UnsupportedBatch(DecodeError):
         ...     from_record(Record(value=b"[]", headers=headers))
         ... except UnsupportedBatch as error:
         ...     print(error.hint)
-        split it before it is produced
+        split the batch before it is produced
     """
 
     verdict = "batch"

@@ -31,10 +31,10 @@ _NANOS: Final = range(10**9)
 _YEARS: Final = range(10000)
 _CALENDAR_YEARS: Final = 400
 EPOCH_SECONDS: Final = range(-62135596800, 253402300800)
-"""The range of seconds since the epoch for instants in the years 1 to 9999."""
+"""The range of seconds since the epoch in which the instants of the years 1 to 9999 lie."""
 _from_iso: Final = datetime.fromisoformat
 utc_text: Final[Callable[[datetime], str]] = msgspec.to_builtins
-"""Return the canonical text of an exact datetime, not of a subclass; its offset must have no seconds."""
+"""Return the canonical text of an exact `datetime` (not of a subclass) without seconds in its offset."""
 _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
 

@@ -41,7 +41,7 @@ _RULED: Final[dict[str, Callable[[str], bool]]] = {
     "datacontenttype": lambda text: media_type(text).valid,
     **{name: accepts for name, kind in CORE_TYPES.items() if (accepts := TYPES[kind].accepts) is not None},
 }
-"""The core attributes that have rules, and functions that check the printable texts of these attributes."""
+"""The core attributes that have rules; each is mapped to a function that checks a printable text."""
 _REQUIRED: Final = frozenset(REQUIRED)
 CORE_CLAUSES: Final = {
     "id": "R-02",  # "MUST be a non-empty string", as R-06; R-07 and R-11 to R-13 apply "If present"

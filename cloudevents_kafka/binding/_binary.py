@@ -32,7 +32,7 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
 HeadersRead = tuple[dict[str, Any], list[Check] | None]
-"""The attributes, and a list of their checks; None replaces the list if no attribute has rules."""
+"""The attributes, and a list of functions that check them; the list is None if no attribute has rules."""
 
 _MISSPELLED: Final = "?"
 _UNKNOWN: Final = "??"

@@ -37,7 +37,7 @@ _NOT_ATTRIBUTES: Final = frozenset({*REQUIRED, "data", "data_base64"})
 _BOM: Final = b"\xef\xbb\xbf"
 _NULL: Final = b"null"
 _BETWEEN: Final = b" \t\n\r,{"
-"""The characters between a member and the name of the next member."""
+"""The characters that may stand between a JSON member and the name of the next member."""
 _DATA_TYPE: Final = "datacontenttype"
 
 

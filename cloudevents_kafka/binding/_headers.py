@@ -23,7 +23,7 @@ OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # prefixes in the bin
 _SHOWN: Final = 3  # values of a header in a message
 
 header_names: Final[dict[str, str]] = {}
-"""A cache of the results of `header_of`."""
+"""A cache that maps the name of a header to the result of `header_of`."""
 
 
 def header_of(attribute: str) -> str:

@@ -15,10 +15,10 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
 KeyMapper = Callable[[Event], str | bytes | None]
-"""A function that returns the key for an event: bytes, a str, or None for no key."""
+"""A function that returns the key of an event's record: bytes, a str, or None for no key."""
 
 ReverseKeyMapper = Callable[[Event, Record], Event]
-"""A function that is called with an event and its record, and returns the event for the receiver."""
+"""A function that takes an event and its record, and returns the event that the consumer returns."""
 
 
 def partition_key(event: Event) -> str | None:

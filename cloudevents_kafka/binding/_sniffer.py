@@ -131,7 +131,7 @@ def decode_error(
             error.problems = tuple(problems)
         return error
     if sniffed.mode == "batch":
-        return UnsupportedBatch(str(sniffed.media_type), record, "split it before it is produced")
+        return UnsupportedBatch(str(sniffed.media_type), record, "split the batch before it is produced")
     # K-10: "MAY still treat the event as binary"
     hint = f"{_unknown_format()}: forward the record unchanged, or register the format"
     return UnsupportedFormat(str(sniffed.media_type), record, hint)

@@ -36,7 +36,7 @@ class _EventTypes(dict[bytes, MediaType | None]):
 
 
 Unread = dict[str, Any] | Envelope | InvalidEvent | None
-"""The readable parts of an invalid record: attributes from headers, members of JSON, or a format's error."""
+"""What could be read of an invalid record: attributes in headers, JSON members, or a format's error."""
 _event_types: Final = _EventTypes()
 
 

@@ -142,7 +142,7 @@ def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
     except CloudEventsKafkaError as error:
         return Finding(problem=f"the archive of Spark's classes: {error}")
     if file is None:
-        return Finding("none: Spark starts without it; --fetch writes it (170 MB) for faster starts")
+        return Finding("none: Spark starts without the archive, but faster with it; --fetch writes it (170 MB)")
     return Finding(f"{file.stat().st_size / 1e6:.0f} MB in {file.parent}")
 
 

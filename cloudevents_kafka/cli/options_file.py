@@ -27,7 +27,7 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.primitives.redaction import mask_name
 
 SETTINGS: Final = "settings"
-"""The name of the table with the settings, in an options file and in the values that the file contains."""
+"""The name of the table that contains settings, in an options file and in its values."""
 
 _WORDS: Final[Mapping[type, str]] = {
     bool: "true or false",

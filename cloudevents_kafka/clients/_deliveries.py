@@ -45,7 +45,7 @@ Produce = Callable[..., Any]
 The arguments of the function are topic, value, key, headers and on_delivery.
 """
 Outgoing = tuple[str, tuple[Event[Any] | Record, bytes | None, bytes | None, Headers]]
-"""A topic, the event or record that is sent to the topic, and the message's key, value and headers."""
+"""The arguments of a message: the topic, the event or record, and the message's key, value and headers."""
 
 
 class Shell(Protocol):
@@ -167,7 +167,7 @@ OnDelivery = Callable[[Delivery[Any]], None]
 
 
 _OnItsWay = tuple[Delivery[Any], OnDelivery | None, "Sending | None", "Sends | None"]
-"""The delivery of a message that is not reported yet, and the functions to call with its delivery report."""
+"""A delivery that is not reported yet, and the functions that are called with its report."""
 
 
 class Deliveries(Generic[DeliveryT]):
@@ -178,7 +178,7 @@ class Deliveries(Generic[DeliveryT]):
 
     def __init__(self, kind: type[DeliveryT]) -> None:
         self.pending: dict[int, _OnItsWay] = {}
-        """The messages that are not reported yet, in order; the key is the number of the message's report."""
+        """The messages that are not reported yet, in order; a key is the number of a message."""
         self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced, as threads add to it
         self.awaited: deque[Delivery[Any]] = deque()  # done; the thread of the reports adds them
         self.callbacks = Callbacks()

@@ -29,7 +29,7 @@ MENDED: Final = frozenset(
         *(-195, -193, -187, -185, -180, -166, 5, 6, 7, 8, 9, 13, 14, 15, 16, 56, 74, 75, 78, 88, 89),
     )
 )
-"""The codes of the errors from which librdkafka recovers by itself; `ConsumeError` lists their names."""
+"""The codes of the errors from which librdkafka recovers without help; `ConsumeError` lists their names."""
 
 PARTITION_EOF: Final = -191
 """The code of librdkafka's message at the end of a partition, which ``enable.partition.eof`` requests."""

@@ -62,7 +62,7 @@ class Gathered(Generic[ItemT_co]):
         self._batch: Callable[[], AbstractContextManager[object]] = nullcontext
         self.observers: Observers | None = None
         self.observers_of_run: Observers | None = None
-        """The observers of the last run and of the consumer."""
+        """The observers of the last run, and the observers of the consumer."""
         self.owner: dict[str, Any] = {"group": group, "consumer": next(_numbers)}
         self._on_error = on_error
         self.poll_interval: float | None = None
@@ -225,7 +225,7 @@ class Readable(Generic[ItemT_co]):
         check_callbacks(on_error=on_error)
         self._settings = settings
         self.has_begun = settings is None
-        """Whether reading may begin; a client made from settings must have topics or partitions first."""
+        """Whether reading may begin; a client made from settings needs topics or partitions before."""
         self._gathered: Gathered[ItemT_co] = Gathered(
             item_reader(**reading), on_error, client, group_of(settings, client)
         )
@@ -234,9 +234,9 @@ class Readable(Generic[ItemT_co]):
         self._closed = False
         self.vitals = Vitals()
         self.only_loop = OnlyLoop()
-        """The run or processor that reads from this consumer; until it ends, other loops are refused."""
+        """The run or processor that reads from this consumer; until it ends, no other may begin."""
         self.is_subscribed = False
-        """Whether `subscribe` was called; otherwise, `run` is not informed about revoked partitions."""
+        """Whether `subscribe` was called; only then, revoked partitions are reported to `run`."""
 
     @property
     def is_passed(self) -> bool:

@@ -15,9 +15,9 @@ Item = Decoded | Undecodable
 """A record that was read: consumers return it, and handlers are called with it."""
 PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
-"""The text at the start of a run's metadata for an offset; the bits of finished records follow this text."""
+"""The start of the metadata that a run commits with an offset; the bits of finished records follow it."""
 MOST_BITS: Final = 12_000
-"""The largest number of bits in a run's metadata (2,000 characters; by default, brokers accept 4,096)."""
+"""The largest number of bits in such metadata: 2,000 characters (by default, brokers accept 4,096)."""
 
 _OBJECTS: Final = 1024  # bytes of a record's Python objects, in addition to its key, value and headers
 

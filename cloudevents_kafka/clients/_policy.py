@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.observing.calls import Observers
 
 Action = Literal["fail", "skip"] | DeadLetters
-"""What to do with a record that failed."""
+"""What to do with a record whose last try has failed."""
 OnFailure = Action | Callable[[Item, Exception], Action]
 """An `Action`, or a function that takes a record and its error and returns an `Action`."""
 
@@ -101,7 +101,7 @@ class Policy(msgspec.Struct, kw_only=True):
     retry_on: type[Exception] | tuple[type[Exception], ...] | None = None
     observers: Sequence[Observer] = ()
     observed: Observers | None = None
-    """The observers of the consumer; the constructor adds the observers in ``observers``."""
+    """The observers of the consumer; the constructor adds the observers of the run."""
 
     def __post_init__(self) -> None:
         """Check the values."""

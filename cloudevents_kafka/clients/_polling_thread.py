@@ -9,11 +9,11 @@ from typing import Final, Protocol
 from weakref import ReferenceType, ref
 
 SECONDS: Final = 0.1
-"""The longest time, in seconds, of a client call that waits."""
+"""The longest time, in seconds, that one client call waits."""
 
 _LOOK_SECONDS: Final = 0.02  # between two checks whether another thread polls
 SHORT_SECONDS: Final = 0.002
-"""The pause, in seconds, between calls of a client that does not wait, such as a fake."""
+"""The pause, in seconds, between two calls of a client that does not wait, such as a fake client."""
 
 
 class Polled(Protocol):
@@ -44,12 +44,12 @@ class PollingThread:
         self._lock = threading.Lock()
         self.thread: threading.Thread | None = None
         self.was_polled = False
-        """Whether another thread has polled, for example in `send`; this thread then waits before a poll."""
+        """Whether another thread has polled; if so, this thread waits before its next poll."""
         self._asked = threading.Event()
         self.turn = threading.Lock()
-        """The lock of the thread that polls: this thread, a waiting thread, or a sending thread."""
+        """The lock of the thread that polls: this thread, a thread that waits, or a thread that sends."""
         self.holder: int | None = None
-        """The id of the polling thread; in a callback of the client, this thread must not poll again."""
+        """The id of the thread that polls; within a callback of the client, this thread must not poll."""
 
     def start(self) -> None:
         """Start the thread, unless it is running already; this method is called after a message was sent."""

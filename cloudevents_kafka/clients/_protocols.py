@@ -1,4 +1,4 @@
-"""The methods of a Kafka client that `EventProducer` and `EventConsumer` call, and checks of arguments.
+"""The methods of a Kafka client that this library calls, and functions that check arguments.
 
 Any object with these methods is accepted: a client of confluent-kafka, a fake from `testing`, or an object of
 a user's class. The methods of a client are checked when the client is passed, not when it is used for the
@@ -174,7 +174,7 @@ _METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes,
 
 
 def stores_offsets(client: Any) -> bool:
-    """Return whether a client stores the offsets of returned records, and thus may commit them automatically.
+    """Return whether a client stores the offsets of returned records, and may commit them automatically.
 
     If a client stores offsets, librdkafka refuses ``store_offsets`` with _INVALID_ARG. If a client does not
     store offsets, librdkafka instead reports that the partition does not exist. If ``enable.auto.commit`` is

@@ -1,4 +1,4 @@
-"""The client calls of a run, except the calls that read, for the loops with threads and with asyncio.
+"""The client calls of a run, except the calls that read, for loops with threads and with asyncio.
 
 `Progress` decides four things: when to commit, which partitions to pause, what to do with new and revoked
 partitions, and what to do at the end of a run. The methods of `Progress` are generators that yield calls of
@@ -48,11 +48,11 @@ class Progress:
         self._has_warned = is_subscribed
         self._committed = 0.0
         self.idle_since = 0.0
-        """The last time at which a record was read, or was still unfinished."""
+        """The last time at which a record was read or was unfinished."""
         self.left: list[TopicPartition] = []
-        """After the run, the offset of the first unfinished record of each partition."""
+        """After the run: the offset of the first unfinished record of each partition."""
         self.is_away = False
-        """Whether the group has not answered the run's last commit."""
+        """Whether the group has not confirmed the last commit of the run."""
 
     @property
     def is_idle(self) -> bool:
@@ -60,7 +60,7 @@ class Progress:
         return self._schedule.is_idle
 
     def may_read(self) -> bool:
-        """Return whether to continue reading, because some partition has not reached its limits."""
+        """Return whether the run continues to read, because some partition has not reached its limits."""
         return self._schedule.may_read(len(self._assigned))
 
     def is_over(self, now: float) -> bool:
@@ -98,7 +98,7 @@ class Progress:
             self._schedule.divide(len(self._assigned))
 
     def pause(self) -> Steps[None]:
-        """Yield the calls that pause full partitions, and resume partitions that are not full any more."""
+        """Yield the client calls that pause full partitions, and resume partitions that are not full."""
         if not self._schedule.full and not self._paused:
             return
         with self._workers.lock:
@@ -150,7 +150,7 @@ class Progress:
         return self._schedule.working(names) > 0
 
     def hand_over(self, names: set[PartitionName], *, lost: bool) -> Steps[None]:
-        """Yield the calls that commit the finished records of closed partitions, and forget the partitions.
+        """Yield the client calls that commit the finished records of closed partitions; forget the latter.
 
         Nothing is committed for partitions that are ``lost``, because another member already has their
         records.
@@ -164,7 +164,7 @@ class Progress:
         yield from self.pause()  # resumes: the client would keep the pause for the next assignment
 
     def keep(self) -> Steps[None]:
-        """Yield the call that requests the assignment; close and forget partitions that are not assigned."""
+        """Yield the client call that requests the assigned partitions; close and forget all others."""
         assigned = yield Ask("assignment")
         with self._workers.lock:
             self._schedule.keep(assigned)

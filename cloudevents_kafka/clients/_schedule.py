@@ -23,8 +23,8 @@ and no clock: methods that depend on the current time receive it as an argument.
 7. A partition becomes full when the bytes of its unfinished records reach the high mark. The partition stays
    full until its unfinished records have fallen below the low mark. While a partition is full, it is not
    read. The high mark of a partition is ``max_bytes`` divided by the number of partitions. The low mark has
-   two conditions: half of the bytes of the high mark, and half of ``max_ahead`` records. A partition without
-   unfinished records is never full. No record is read while every partition is full or has ``max_ahead``
+   two conditions: at most half of the bytes of the high mark, and at most half of ``max_ahead`` records. A
+   partition without unfinished records is never full. No record is read while every partition is full or has ``max_ahead``
    records after its oldest unfinished record. Therefore, if handlers are slow for all partitions, no
    partition is paused, and the client drops none of its fetched records.
 """
@@ -75,7 +75,7 @@ class _Partition(msgspec.Struct, eq=False):
 
 
 class Task(msgspec.Struct, eq=False):
-    """A record that was read; ``error`` is the last try's error, or None if the handler must be called."""
+    """A record that was read; ``error`` is its last error, or None if the handler must be called."""
 
     item: Item
     lane: object
@@ -103,7 +103,7 @@ class Schedule:
         self._tries: list[tuple[float, int, Task]] = []  # a heap by time
         self._number = count()
         self.ahead: set[PartitionName] = set()
-        """Partitions at ``max_ahead``; their further records wait until half of ``max_ahead`` is free."""
+        """Partitions at the limit ``max_ahead``; further records wait until half of the limit is free."""
         self.full: set[PartitionName] = set()
         """Partitions that must not be read: they have reached the high mark, but not yet the low mark."""
         self.in_work: dict[Task, float] = {}
@@ -155,7 +155,7 @@ class Schedule:
             self._read_on(partition)
 
     def _read_on(self, partition: _Partition) -> None:
-        """Let a full partition be read again if its unfinished records have fallen to the low mark."""
+        """Let a full partition be read again if the size of its unfinished records is at the low mark."""
         if partition.name not in self.ahead and partition.size <= self._share // 2:
             self.full.discard(partition.name)
 
@@ -217,7 +217,7 @@ class Schedule:
             heappush(self._tries, (until, next(self._number), task))
 
     def leave(self, task: Task) -> None:
-        """Remember that a handler left a record unfinished; the next records of its lane are not handled."""
+        """Remember that a handler left a record unfinished, so that its lane does not continue."""
         self._leave_work(task)
 
     def end(self, task: Task, now: float) -> bool:
@@ -246,7 +246,7 @@ class Schedule:
         return len(self.ahead) + len(self.full) < stopped
 
     def _leave_work(self, task: Task) -> bool:
-        """Remove a record from ``in_work``; return False if its partition is closed."""
+        """Remove a record from the records in work; return False if its partition is closed."""
         task.is_in_work = False
         del self.in_work[task]
         if task.partition.is_closed:
@@ -313,7 +313,7 @@ class Schedule:
     def done(
         self, names: Collection[PartitionName] | None = None, *, again: bool = False
     ) -> list[TopicPartition]:
-        """Return the offsets to commit in the partitions ``names``; if ``names`` is None, in all partitions.
+        """Return the offsets to commit in the partitions ``names``; None stands for all partitions.
 
         The result contains only partitions in which further records are done since the last `commit`. With
         ``again``, the result contains an offset for each partition in ``names``.
@@ -334,7 +334,7 @@ class Schedule:
         ]
 
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
-        """Remember that offsets are being committed; with ``failed``, remember that their commit failed."""
+        """Remember that offsets are being committed or, with ``failed``, that their commit has failed."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed
@@ -411,7 +411,10 @@ def _refuse(partition: _Partition, metadata: str | None) -> None:
 
 
 def _first(partition: _Partition) -> int:
-    """Return the offset of the oldest unfinished record, or else the offset after the last record."""
+    """Return the offset of the oldest unfinished record, or the offset after the last record.
+
+    The latter is returned if no record is unfinished.
+    """
     return offset_of(partition.tasks[0].item) if partition.tasks else partition.end
 
 

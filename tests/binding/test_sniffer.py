@@ -198,7 +198,7 @@ OUTBOX = 'headers=[*record.headers, ("ce_specversion", b"1.0")]))'
         (WITHOUT_VERSION, NotAnEvent, OUTBOX),
         ([*WITHOUT_VERSION, ("ce_specversion", None)], NotAnEvent, OUTBOX),
         (WITHOUT_VERSION[1:], NotAnEvent, ""),
-        ([BATCH], UnsupportedBatch, "split it before it is produced"),
+        ([BATCH], UnsupportedBatch, "split the batch before it is produced"),
         ([UNKNOWN], UnsupportedFormat, "forward the record unchanged, or register the format"),
     ],
 )

@@ -42,7 +42,7 @@ from cloudevents_kafka.record import Headers, Record
 
 _BEFORE_TYPES: Final = frozenset(('"', " ", "\t"))  # a content type in quotation marks, or after a blank
 Found = tuple[Event, tuple[Problem, ...]]
-"""An event and the accepted problems."""
+"""An event and the problems that lenient reading accepted."""
 
 
 def lenient_mode(headers: Headers) -> ContentMode:

@@ -33,7 +33,7 @@ _VALID: Final = {  # checked in place of accepted invalid values
     "datacontenttype": "a/b",
 }
 _REPEATED: Final = frozenset({*CORE, *DOCUMENTED} - {"time", "expirytime", "recordedtime"})
-"""The attributes whose values are often the same in many records of a producer."""
+"""The attributes whose values often occur again in other records of the same producer."""
 _MOST_TEXTS: Final = 256  # corrections that are cached for an attribute
 
 

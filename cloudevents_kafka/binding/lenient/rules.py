@@ -11,7 +11,7 @@ from cloudevents_kafka.binding._headers import CONTENT_TYPE
 from cloudevents_kafka.errors import LeftOut, Problem
 
 LEFT_OUT: Final = ": left out"
-"""The end of the rule text for an attribute that is left out of the event."""
+"""The end of the rule's text if an attribute is left out of the event."""
 NO_CONTENT_TYPE: Final = ("header is missing: the value was read as a JSON event", "K-09")
 OTHER_CONTENT_TYPE: Final = ("does not name an event format: the value was read as a JSON event", "K-15")
 COPY: Final = ("is in ce_datacontenttype", "K-04")

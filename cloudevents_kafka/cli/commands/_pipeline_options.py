@@ -41,7 +41,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     summary_json: Annotated[
         str | None,
         Option(
-            "Write the summary as JSON to a file after each batch, or with - to stdout at the end.",
+            'Write the summary as JSON: to FILE after each batch, or to stdout at the end if FILE is "-".',
             metavar="FILE",
             path="writes",
         ),

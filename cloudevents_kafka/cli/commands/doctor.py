@@ -57,7 +57,7 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "spark-jar": ("extra spark",),
     "protocol produce --compression": ("extra protocol",),
 }
-"""The parts that commands need; an option that needs more parts has a separate entry."""
+"""The parts that each command needs; an option that needs more parts has its own entry."""
 _BROKER: Final = "broker"
 _OF_BROKER: Final = frozenset(
     {
@@ -65,12 +65,12 @@ _OF_BROKER: Final = frozenset(
         "protocol produce --compression",
     }
 )
-"""The commands that need the broker that -b names."""
+"""The commands that always need the broker that the option -b names."""
 _OF_BROKER_IN_PART: Final = {
     "protocol": "decode and grammar",
     "report": "--out, --table and --summary-json",
 }
-"""What these commands can do without the broker that -b names."""
+"""What a command can do without the broker that the option -b names."""
 _PACKAGES: Final = ("cloudevents", "confluent-kafka", "fastavro", "msgspec", "click")
 
 

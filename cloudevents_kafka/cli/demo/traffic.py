@@ -77,7 +77,7 @@ Item = tuple[Event, Encoding] | InvalidRecord
 """An event with its encoding, or an invalid record."""
 
 OnProgress = Callable[[int], None]
-"""A function that is called with the number of records that were handled so far."""
+"""A function that is called with the number of records that are handled so far."""
 
 
 class TrafficCounts(msgspec.Struct):

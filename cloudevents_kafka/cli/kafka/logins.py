@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.oauth import TokenCommand
 
 TOKEN_COMMAND: Final = "sasl.oauthbearer.token.command"  # noqa: S105  # the name of a setting
-"""The name of the setting whose value is the command that prints a token."""
+"""The name of the setting whose value is a command that prints a token."""
 
 MECHANISMS: Final = ("sasl.mechanism", "sasl.mechanisms")
 """The two names of the setting that selects the SASL mechanism."""
@@ -26,7 +26,7 @@ _NO_TOKEN: Final = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105
 CHECK_ISSUER: Final = (
     "check that its issuer, audience and scope are those that the broker expects, and check the clocks"
 )
-"""Advice about a token that a broker refuses."""
+"""Advice for the case that a broker refuses a token."""
 _NO_SOURCE: Final = (
     f"{OAUTH} needs a token: set {TOKEN_COMMAND}, or set sasl.oauthbearer.method=oidc and the token endpoint"
 )

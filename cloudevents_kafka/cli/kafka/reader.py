@@ -185,7 +185,7 @@ class RangeReader:
         self._stops: dict[Partition, int | None] = {}
         self._looked_up = time.monotonic()
         self.topics: Sequence[str] = ()
-        """The topics that are read; `start` sets them."""
+        """The topics that are read; the method `start` sets them."""
 
     def start(self) -> None:
         """Look up the offsets at which reading starts and ends, and assign the partitions to the client."""

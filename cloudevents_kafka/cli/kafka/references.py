@@ -74,7 +74,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 Written = Mapping[str, str | Reference]
-"""Settings by name, as the user writes them."""
+"""Settings by name, with references as the user writes them."""
 
 
 def read_settings(settings: Written, where: str, environment: Mapping[str, str]) -> dict[str, str]:

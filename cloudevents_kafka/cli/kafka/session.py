@@ -37,7 +37,7 @@ _SYSLOG_INFO: Final = 6
 _CREATION_SECONDS: Final = 3.0  # the time to create a missing topic, if the user asks for this
 _REFUSED_SECONDS: Final = 0.5  # several addresses of a name are tried one after the other
 _REFUSED: Final = {"_TRANSPORT": "Connection refused", "_RESOLVE": ""}
-"""The names of errors after which longer waiting is useless, each with a part of the error's text."""
+"""The names of errors that do not go away by waiting, each with a part of the error's text."""
 _Client = TypeVar("_Client", "AdminClient", "Consumer", "Producer")
 _Answer = TypeVar("_Answer")
 
@@ -58,7 +58,7 @@ _ADVICE: Final = {
 }
 ASK_FOR_PERMISSION: Final = "ask for this permission, or use other credentials"
 CREATE_TOPICS: Final = "allow.auto.create.topics"
-"""The setting that makes a client ask the brokers to create a missing topic."""
+"""The setting with which a client lets the brokers create a missing topic."""
 
 
 class ConnectionsRefused(BrokerFailure):

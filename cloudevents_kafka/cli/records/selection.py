@@ -23,7 +23,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 ERRORS: Final = ("not-an-event", "broken-event", "broken-data", "unsupported-format", "batch")
-"""The verdicts on records that are not valid events."""
+"""The verdicts of records that are not valid events."""
 VERDICTS: Final = ("event", "any-error", *ERRORS)
 
 _OF_RECORDS: Final = {
@@ -37,7 +37,7 @@ _OF_RECORDS: Final = {
     **dict.fromkeys(("header", "headers"), "--header NAME=VALUE"),
     "verdict": "--verdict VERDICT",
 }
-"""The options to use for names that are not attribute names."""
+"""The options to use instead of names that are not names of attributes."""
 
 
 class AttributeType(PairType):

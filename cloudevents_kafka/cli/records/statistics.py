@@ -30,7 +30,7 @@ _BLOCKS: Final = " ▏▎▍▌▋▊▉█"
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _ALL: Final = Filter()
 _PARTS: Final = ("types", "sources", "modes", "formats", "errors", "tolerated", "keys")
-"""The counts with labels, named as in `RecordCounts`; ``errors`` counts each verdict with its clauses."""
+"""The counts with labels, by their names in `RecordCounts`; ``errors`` counts verdicts with clauses."""
 
 
 def count_records(

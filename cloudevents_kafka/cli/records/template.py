@@ -66,7 +66,7 @@ _VERBS: Final = {
     "d": "timestamp",
     "T": "timestamp",
 }
-"""The format codes of kcat and rpk, which some users try first, and the corresponding fields."""
+"""The format codes of the programs kcat and rpk, which some users try first, and the corresponding fields."""
 _VERB: Final = re.compile(f"%([{''.join(_VERBS)}])")
 _SAMPLE: Final = Record(topic="orders", partition=0, offset=0)
 

@@ -30,7 +30,7 @@ _PLACES: Final = {
     "--out": "a folder by --out DIR",
     "--group": "a group by --group NAME",
 }
-"""The options to use for values that users pass as arguments by mistake."""
+"""The options to use instead of values that users pass as arguments by mistake."""
 _BROKER: Final = {"-b": "a broker by -b HOST:PORT"}
 _TEMPLATE: Final = {"--format": "a template by --format TEMPLATE (-f is --follow)"}
 _EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \((.*)\)", re.DOTALL)

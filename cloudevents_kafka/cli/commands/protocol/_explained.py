@@ -22,14 +22,14 @@ Form = Literal["json", "table", "tree"]
 _MAX_BYTES: Final = 8
 _MAX_TEXT: Final = 80
 _AT: Final = 6
-"""The width of the column with positions."""
+"""The width of the column with the positions of fields."""
 _LEAST: Final = 40
 """The smallest width of a tree, in columns."""
 _SHOWN: Final = 500
-"""In a frame with problems, this number of fields is printed at the start, and the same number at the end."""
+"""The number of fields that are printed at the start of a frame with problems, and also at its end."""
 _SHOWN_PROBLEMS: Final = 20
 _SHOWN_BYTES: Final = 256
-"""In a frame with problems, at most this number of bytes of a field is printed."""
+"""The largest number of bytes of a field that are printed for a frame with problems."""
 
 
 class Frame(NamedTuple):
@@ -125,7 +125,7 @@ def _table(frame: explain.ExplainedFrame, where: str) -> Iterator[str]:
     for field in frame.fields:
         if field.within != within:
             within = field.within
-            text = f"{within} decompressed, positions start at 0" if within else "back in the frame"
+            text = f"decompressed bytes of {within}, positions start at 0" if within else "back in the frame"
             yield styled(f"        -- {text}", "dim")
         yield _row(field, path_width, type_width)
     for problem in frame.problems:
@@ -197,7 +197,7 @@ def _nodes(frame: explain.ExplainedFrame) -> Iterator[_Node]:
     for field in frame.fields:
         if field.within != within:
             within = field.within
-            yield _Node(0, "decompressed, positions start at 0" if within else "back in the frame", None)
+            yield _Node(0, "decompressed bytes, positions start at 0" if within else "back in the frame", None)
         *parents, name = field.path.split(".")
         same = 0
         while same < min(len(parents), len(open_)) and parents[same] == open_[same]:

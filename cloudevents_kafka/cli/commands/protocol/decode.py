@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.v07.messages import RESPONSES, RequestType
 
 _MAX_MESSAGES: Final = 20
-"""The number of lines whose errors are printed; all further errors are only counted."""
+"""The largest number of lines whose errors are printed; further errors are only counted."""
 _LINE_RULE: Final = "a line must be a frame in hexadecimal digits, or a JSON object of a capture"
 
 Explain = Callable[[bytes], explain.ExplainedFrame]

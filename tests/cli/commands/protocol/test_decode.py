@@ -120,7 +120,7 @@ def test_records(run):
     given = frames.encode_request(message, 3).hex()
     table = run("protocol", "decode", "--hex", given).stdout
     batch_path = "topic_data[0].partition_data[0].records[0]"
-    assert f"-- {batch_path}.compressed decompressed, positions start at 0" in table
+    assert f"-- decompressed bytes of {batch_path}.compressed, positions start at 0" in table
     assert '"\\x1b[2J"' in table
     assert '"t\\x9b"' in table
     assert "0xff" in table
@@ -298,7 +298,7 @@ def test_a_frame_as_a_tree(run, monkeypatch):
         ("        headers[0]", "          name"),
     ):
         assert names.index(parent) < names.index(child)
-    assert "decompressed, positions start at 0"[:28].rstrip() in names
+    assert "decompressed bytes, positions start at 0"[:28].rstrip() in names
     (line,) = (line for line in found if line[8:].startswith("acks"))
     assert line.split() == ["16", "acks", "int16", "-1", "all", "replicas", "in", "sync"]
 
