@@ -128,7 +128,7 @@ def registered() -> dict[str, Extension]:
 
 
 def restore(extensions: Mapping[str, Extension]) -> None:
-    """Replace all extensions that users registered by ``extensions``."""
+    """Register ``extensions`` in place of all extensions that users registered before."""
     known = {**DOCUMENTED, **extensions}
     checks = {name: check for name, check in _DOCUMENTED_CHECKS.items() if name in known}
     checks |= {name: check_of(name, extension) for name, extension in extensions.items()}

@@ -1,9 +1,9 @@
 """RFC 3339 timestamps: validation of their texts, and conversion to instants.
 
 Events store the text of a timestamp and convert it to a `datetime` on access. A `datetime` cannot express the
-digits of a timestamp below a microsecond, so it does not contain them. The `datetime` of a leap second is the
-last microsecond before the leap second. The `datetime` of a time in the year 0, which RFC 3339 allows, is the
-first instant of the year 1.
+digits of a timestamp below a microsecond, so these digits are missing in the `datetime`. The `datetime` of a
+leap second is the last microsecond before the leap second. The `datetime` of a time in the year 0, which RFC
+3339 allows, is the first instant of the year 1.
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ def from_epoch(seconds: int, nanos: int) -> str:
 def _utc_minute(moment: datetime) -> int:
     """Return the minute of the day in UTC.
 
-    This function does not call `astimezone`, which raises an error in the first and last year.
+    This function does not call `astimezone`, which raises an error for some datetimes in the first and last
+    year.
     """
     offset = moment.utcoffset() or timedelta(0)
     return (moment.hour * 60 + moment.minute - offset // timedelta(minutes=1)) % _MINUTES

@@ -1,6 +1,4 @@
-"""The rules for the attributes of an event.
-
-This module finds the problems of attributes that break the rules.
+"""The rules for the attributes of an event, and functions that find the problems of attributes.
 
 The module `fast_validation` decides whether attributes have problems, and this module finds the problems.
 """

@@ -88,7 +88,7 @@ def _right_name(name: str) -> str | None:
 
 
 def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
-    """Return a problem with a hint that says what to pass instead; without a hint, return it unchanged."""
+    """Return a problem with a hint about what to pass instead; without a hint, return the same problem."""
     name = problem.attribute or ""
     hint = problem.hint
     if hint is not None:

@@ -69,15 +69,15 @@ def to_record(
     are additional headers, after the headers of the event. Their names must differ from the names of event
     headers.
 
-    ``like`` is the record from which the event was read, or the Kafka client's message (see `Record.of`). If
-    an argument does not set them, the new record has the mode, the format, the key, the order of the headers,
-    and the headers outside the event of ``like``. A header in ``headers`` replaces all headers of ``like``
-    that have the same name. If the event that strict or lenient reading returns for ``like`` equals
-    ``event``, the new record equals ``like``, byte for byte. If the event was changed after reading, the new
-    record also contains the headers and JSON members of ``like`` that lenient reading left out, in their
-    original form. The serializers of a schema registry write the id of the schema to a header. The new record
-    contains the schema id of the key only if the key is unchanged, and the schema id of the data only if the
-    data is unchanged.
+    ``like`` is the record from which the event was read, or the Kafka client's message (see `Record.of`). The
+    new record has the same mode, format, key, order of headers, and headers outside the event as ``like``,
+    unless an argument sets them. A header in ``headers`` replaces all headers of ``like`` that have the same
+    name. If the event that strict or lenient reading returns for ``like`` equals ``event``, the new record
+    equals ``like``, byte for byte. If the event was changed after reading, the new record also contains the
+    headers and JSON members of ``like`` that lenient reading left out, in their original form. The
+    serializers of a schema registry write the id of the schema to a header. The new record contains the
+    schema id of the key only if the key is unchanged, and the schema id of the data only if the data is
+    unchanged.
 
     Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an event
     of the official SDK breaks a rule.

@@ -1,8 +1,8 @@
 """`Deliveries`: the pending and failed deliveries of a producer, and the callers that wait for deliveries.
 
-This module does no input or output. `Deliveries` queues messages by a function of the Kafka client. A `Shell`
-provides this function. The `Shell` also waits for deliveries: in threads (`_polling`), or on an event loop
-(`aio`). The Kafka client calls a report function for each delivery.
+This module does no input or output. `Deliveries` queues messages with a function of the Kafka client. A
+`Shell` provides this function. The `Shell` also waits for deliveries: in threads (`_polling`), or on an event
+loop (`aio`). The Kafka client calls a report function for each delivery.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class Deliveries(Generic[DeliveryT]):
     def send(
         self, shell: Shell, produce: Produce, outgoing: Outgoing, on_delivery: OnDelivery | None = None
     ) -> DeliveryT:
-        """Queue a message by the client's ``produce``, and return its delivery.
+        """Queue a message with the client's ``produce``, and return its delivery.
 
         While the queue of the client is full, this method waits.
 

@@ -201,7 +201,7 @@ class Gathered(Generic[ItemT_co]):
 
 
 def _place_of(message: PolledMessage, after: int = 0) -> TopicPartition:
-    """Return the topic, partition and offset of a message, plus ``after``; do not read its headers."""
+    """Return the topic and partition of a message, and its offset plus ``after``; do not read headers."""
     from confluent_kafka import TopicPartition  # not imported without a client
 
     return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + after)
@@ -225,7 +225,7 @@ class Readable(Generic[ItemT_co]):
         check_callbacks(on_error=on_error)
         self._settings = settings
         self.has_begun = settings is None
-        """Whether reading may begin; a client made from settings needs topics or partitions before."""
+        """Whether reading may begin; a client made from settings needs topics or partitions first."""
         self._gathered: Gathered[ItemT_co] = Gathered(
             item_reader(**reading), on_error, client, group_of(settings, client)
         )
@@ -234,7 +234,7 @@ class Readable(Generic[ItemT_co]):
         self._closed = False
         self.vitals = Vitals()
         self.only_loop = OnlyLoop()
-        """The run or processor that reads from this consumer; until it ends, no other may begin."""
+        """The run or processor that reads from this consumer; a second run or processor is refused."""
         self.is_subscribed = False
         """Whether `subscribe` was called; only then, revoked partitions are reported to `run`."""
 

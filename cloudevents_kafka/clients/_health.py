@@ -97,7 +97,7 @@ class Vitals:
 
     @contextmanager
     def working(self, records: int) -> Iterator[None]:
-        """Until the block ends, count ``records`` records as being handled. Yields once."""
+        """Until the block ends, count this number of records as being handled. Yields once."""
         self.in_work = dict.fromkeys(range(records), time.monotonic())
         try:
             yield

@@ -17,7 +17,7 @@ PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
 """The start of the metadata that a run commits with an offset; the bits of finished records follow it."""
 MOST_BITS: Final = 12_000
-"""The largest number of bits in such metadata: 2,000 characters (by default, brokers accept 4,096)."""
+"""The largest number of bits in an offset's metadata (2,000 characters; by default, brokers accept 4,096)."""
 
 _OBJECTS: Final = 1024  # bytes of a record's Python objects, in addition to its key, value and headers
 

@@ -154,7 +154,7 @@ class Policy(msgspec.Struct, kw_only=True):
         return not isinstance(error, _LASTING) or find_passing(error) is not None
 
     def read_again(self, item: Item) -> Item:
-        """Read a record again for another try, and return the new item, whose data is unchanged.
+        """Read a record again for another try, and return the new item with the original data.
 
         An earlier try of a handler may have changed the data in place. In addition, data that could not be
         read before may be readable now.
@@ -174,7 +174,7 @@ class Policy(msgspec.Struct, kw_only=True):
         raise error
 
     def check_topics(self, assigned: list[TopicPartition]) -> None:
-        """Raise `ValueError` if the consumer reads its own dead letters, because it would then never end."""
+        """Raise `ValueError` if the consumer reads its own dead letters, which would be an endless loop."""
         topic = self.on_failure.topic if isinstance(self.on_failure, DeadLetters) else None
         if any(place.topic == topic for place in assigned):
             raise ValueError(

@@ -2,10 +2,9 @@
 
 The rules:
 
-1. While a message is not reported yet, one thread polls the client, and all other threads wait. The thread
-   that polls has the lock ``turn``. It may be the `PollingThread`, a thread that waits for a delivery, or a
-   thread that sends. The `PollingThread` ends when all messages are reported and no further report has
-   arrived for a moment.
+1. While a message is not reported yet, one thread at a time polls the client. The thread that polls has the
+   lock ``turn``. It may be the `PollingThread`, a thread that waits for a delivery, or a thread that sends.
+   The `PollingThread` ends when all messages are reported and no further report has arrived for a moment.
 2. A delivery report marks its delivery as done and wakes the threads that wait for this delivery. The report
    also queues the callbacks of the user, which are called after the client call has returned; see
    `_callbacks`.

@@ -150,7 +150,7 @@ class Progress:
         return self._schedule.working(names) > 0
 
     def hand_over(self, names: set[PartitionName], *, lost: bool) -> Steps[None]:
-        """Yield the client calls that commit the finished records of closed partitions; forget the latter.
+        """Yield the calls that commit finished records of closed partitions; forget these partitions.
 
         Nothing is committed for partitions that are ``lost``, because another member already has their
         records.
@@ -164,7 +164,7 @@ class Progress:
         yield from self.pause()  # resumes: the client would keep the pause for the next assignment
 
     def keep(self) -> Steps[None]:
-        """Yield the client call that requests the assigned partitions; close and forget all others."""
+        """Yield the call that requests the assigned partitions; close and forget all other partitions."""
         assigned = yield Ask("assignment")
         with self._workers.lock:
             self._schedule.keep(assigned)

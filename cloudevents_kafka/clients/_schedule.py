@@ -21,12 +21,12 @@ and no clock: methods that depend on the current time receive it as an argument.
    commits also omit the list of finished records. With each further refused commit in a row, the number of
    commits that omit the list doubles.
 7. A partition becomes full when the bytes of its unfinished records reach the high mark. The partition stays
-   full until its unfinished records have fallen below the low mark. While a partition is full, it is not
-   read. The high mark of a partition is ``max_bytes`` divided by the number of partitions. The low mark has
-   two conditions: at most half of the bytes of the high mark, and at most half of ``max_ahead`` records. A
-   partition without unfinished records is never full. No record is read while every partition is full or has ``max_ahead``
-   records after its oldest unfinished record. Therefore, if handlers are slow for all partitions, no
-   partition is paused, and the client drops none of its fetched records.
+   full until its unfinished records have fallen to the low mark. While a partition is full, it is not read.
+   The high mark of a partition is ``max_bytes`` divided by the number of partitions. The low mark has two
+   parts: at most half of the bytes of the high mark, and at most half of ``max_ahead`` records. A partition
+   without unfinished records is never full. No record is read while every partition is full or has
+   ``max_ahead`` records after its oldest unfinished record. Therefore, if handlers are slow for all
+   partitions, no partition is paused, and the client drops none of its fetched records.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Schedule:
             self._read_on(partition)
 
     def _read_on(self, partition: _Partition) -> None:
-        """Let a full partition be read again if the size of its unfinished records is at the low mark."""
+        """Let a full partition be read again if the size of its records has fallen to the low mark."""
         if partition.name not in self.ahead and partition.size <= self._share // 2:
             self.full.discard(partition.name)
 
@@ -217,7 +217,7 @@ class Schedule:
             heappush(self._tries, (until, next(self._number), task))
 
     def leave(self, task: Task) -> None:
-        """Remember that a handler left a record unfinished, so that its lane does not continue."""
+        """Remember that a handler left a record unfinished; later records of its lane must wait."""
         self._leave_work(task)
 
     def end(self, task: Task, now: float) -> bool:
@@ -246,7 +246,7 @@ class Schedule:
         return len(self.ahead) + len(self.full) < stopped
 
     def _leave_work(self, task: Task) -> bool:
-        """Remove a record from the records in work; return False if its partition is closed."""
+        """Remove a record that is no longer being handled; return False if its partition is closed."""
         task.is_in_work = False
         del self.in_work[task]
         if task.partition.is_closed:
@@ -377,7 +377,7 @@ class Schedule:
         self._seen |= {(place.topic, place.partition): (place.offset, place.metadata) for place in committed}
 
     def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
-        """Return a foreign offset: it is after an unfinished record, and no run has committed it.
+        """Return a foreign offset, which is after an unfinished record and which no run has committed.
 
         Without a foreign offset, the result is None.
 
@@ -411,9 +411,9 @@ def _refuse(partition: _Partition, metadata: str | None) -> None:
 
 
 def _first(partition: _Partition) -> int:
-    """Return the offset of the oldest unfinished record, or the offset after the last record.
+    """Return the offset of the oldest unfinished record.
 
-    The latter is returned if no record is unfinished.
+    If no record is unfinished, the result is the offset after the last record.
     """
     return offset_of(partition.tasks[0].item) if partition.tasks else partition.end
 

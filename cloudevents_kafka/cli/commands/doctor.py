@@ -126,7 +126,7 @@ def command(
 
 
 def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the parts that commands and their options need; without names, return those of all commands."""
+    """Return the parts that commands and their options need; no name stands for all commands."""
     names = list(dict.fromkeys(map(_program, COMMAND_NEEDS)))
     for name in commands:
         if name not in COMMAND_NEEDS:

@@ -178,7 +178,7 @@ class _Replay:
     ) -> dict[Partition, int]:
         """Send records; return the offsets to commit.
 
-        A later run reads the records that were not sent again.
+        A later run reads unsent records again.
         """
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0

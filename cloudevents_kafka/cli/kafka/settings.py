@@ -165,7 +165,7 @@ class Settings(msgspec.Struct, frozen=True):
         return Settings(tuple(kept))
 
     def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
-        """Return settings without the names that begin with ``prefix``, and a dictionary of the removed ones.
+        """Return settings without names that begin with ``prefix``, and a dictionary of removed settings.
 
         The names in the dictionary do not contain the prefix.
         """

@@ -13,7 +13,7 @@ from cloudevents_kafka.primitives.visible import escape
 
 
 def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
-    """Return an HTML element; in attribute names, the last ``_`` is dropped, and others become hyphens."""
+    """Return an HTML element; in attribute names, a final ``_`` is dropped; others become hyphens."""
     element = ET.Element(tag, {name.rstrip("_").replace("_", "-"): text for name, text in attributes.items()})
     for child in children:
         if not isinstance(child, str):
@@ -26,7 +26,7 @@ def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """Return text from records with masked secrets, escaped as for a terminal, and cut."""
+    """Mask secrets in text from records, escape the text as for a terminal, and cut it."""
     was_cut = len(text) == MAX_KEY_LENGTH or text.endswith(CUT)
     text = escape(mask_text(text.removesuffix(CUT) + CUT if was_cut else text))
     more = "more" if was_cut else f"{len(text) - longest:,} more"

@@ -5,8 +5,8 @@ as ``\u2026``.
 
 If the file descriptor of a standard stream is closed at the start, Python sets the stream to None. The next
 file or socket that is opened then receives the descriptor of the closed stream. Therefore, `standard_streams`
-opens a closed standard stream on the null device. Reading this stdin, or writing to this stdout, then fails
-with the error of the operating system. This stderr discards its output.
+opens a closed standard stream on the null device. Reading from such a stdin, or writing to such a stdout,
+then fails with the error of the operating system. Such a stderr discards its output.
 """
 
 from __future__ import annotations
