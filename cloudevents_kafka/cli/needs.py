@@ -102,7 +102,7 @@ def java(_fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
-    """Check whether the jars of the local broker are in the cache, and return the result."""
+    """Return whether the cache has the jars of the local broker."""
     from cloudevents_kafka.jvm import resolve
     from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 
@@ -111,7 +111,7 @@ def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def connector(fetch: bool) -> Finding:  # noqa: FBT001
-    """Check whether the jars of the Kafka connector for the installed PySpark are in the cache."""
+    """Return whether the cache has the jars of the Kafka connector that fits the installed PySpark."""
     from cloudevents_kafka.jvm import CacheNotWritable, cache_folder, check_cache
     from cloudevents_kafka.spark.connector import IN_PYSPARK, connector_jars, kafka_package
 
@@ -127,7 +127,7 @@ def connector(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
-    """Check whether the archive of Spark's classes exists; with this archive, Spark starts faster."""
+    """Return whether the archive of Spark's classes exists; with this archive, Spark starts faster."""
     from cloudevents_kafka.jvm import NoJava, find_java
 
     if _no_pyspark():
@@ -142,7 +142,9 @@ def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
     except CloudEventsKafkaError as error:
         return Finding(problem=f"the archive of Spark's classes: {error}")
     if file is None:
-        return Finding("none: Spark starts without the archive, but faster with it; --fetch writes it (170 MB)")
+        return Finding(
+            "none: Spark starts without the archive, but faster with it; --fetch writes it (170 MB)"
+        )
     return Finding(f"{file.stat().st_size / 1e6:.0f} MB in {file.parent}")
 
 

@@ -98,7 +98,7 @@ class Commits:
     def commit_all(self, seconds: float, names: Collection[PartitionName] | None = None) -> Steps[bool]:
         """Yield the client calls that commit the records that are done, in some or all partitions.
 
-        The result says whether all commits have succeeded. While the members of the group join again, the
+        Return whether all commits have succeeded. While the members of the group join again, the
         calls are repeated for up to ``seconds``.
         """
         from confluent_kafka import KafkaException

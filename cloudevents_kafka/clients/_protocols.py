@@ -116,7 +116,7 @@ def suppress_client_errors() -> Iterator[None]:
 
 
 def member_id(client: object) -> object:
-    """Return the client's member id in its group; it is None or empty until the client has joined the group.
+    """Return the client's member id in its group; before the client has joined, the id is None or empty.
 
     A client that uses ``assign`` joins no group.
     """

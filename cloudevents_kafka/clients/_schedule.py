@@ -223,8 +223,8 @@ class Schedule:
     def end(self, task: Task, now: float) -> bool:
         """Mark a record as done, so that the next record of its lane becomes ready.
 
-        Records that waited because of the limit ``max_ahead`` are added to their lanes. The result says
-        whether the partition of the record may be read again.
+        Records that waited because of the limit ``max_ahead`` are added to their lanes. Return whether the
+        partition of the record may be read again.
         """
         task.is_done = True
         if self._leave_work(task):

@@ -155,7 +155,7 @@ def _next_encoding(event: Event, turn: int) -> Encoding:
 def send_traffic(
     servers: str, topic: str, items: Iterable[Item], on_progress: OnProgress = lambda _: None
 ) -> TrafficCounts:
-    """Send events with `EventProducer`, and invalid records with the Kafka client; count all of them.
+    """Send events with `EventProducer`, and invalid records with the Kafka client; return their counts.
 
     The key of an event's record is the event's partition key. Raises `DeliveryError` unless all records are
     delivered.

@@ -26,7 +26,7 @@ def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
 
 
 def shown(text: str, longest: int = 120) -> str:
-    """Mask secrets in text from records, escape the text as for a terminal, and cut it."""
+    """Return text from records after masking secrets, escaping the text as for a terminal, and cutting it."""
     was_cut = len(text) == MAX_KEY_LENGTH or text.endswith(CUT)
     text = escape(mask_text(text.removesuffix(CUT) + CUT if was_cut else text))
     more = "more" if was_cut else f"{len(text) - longest:,} more"

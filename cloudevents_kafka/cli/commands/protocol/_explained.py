@@ -197,7 +197,9 @@ def _nodes(frame: explain.ExplainedFrame) -> Iterator[_Node]:
     for field in frame.fields:
         if field.within != within:
             within = field.within
-            yield _Node(0, "decompressed bytes, positions start at 0" if within else "back in the frame", None)
+            yield _Node(
+                0, "decompressed bytes, positions start at 0" if within else "back in the frame", None
+            )
         *parents, name = field.path.split(".")
         same = 0
         while same < min(len(parents), len(open_)) and parents[same] == open_[same]:
