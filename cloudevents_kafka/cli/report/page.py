@@ -100,8 +100,8 @@ def _times(counts: RecordCounts) -> Iterator[ET.Element]:
     marks = (h("i", class_=f"color-{colors.get(name, _COLORS - 1)}") for name, _ in ranked)
     rows = [(h("span", mark, shown(name)), n) for mark, (name, n) in zip(marks, ranked, strict=True)]
     size, unit, part = next(found for found in _UNITS if window.width % found[0] == 0)
-    note = f"Records by type and timestamp in UTC; each bar is {pluralize(window.width // size, unit)}"
-    away = f"; {window.before:,} are before, {window.after:,} after" if window.before or window.after else ""
+    note = f"Records by type and timestamp in UTC; each bar covers {pluralize(window.width // size, unit)}"
+    away = f"; {window.before:,} are earlier, {window.after:,} later" if window.before or window.after else ""
     times = [timestamp_text(window.start + number * window.width) for number in range(len(window.bins))]
     starts = [time[part].replace("T", " ") if "T" in time else time for time in times]
     if ranked:
@@ -127,12 +127,12 @@ def _lags(lags: Sequence[Lag]) -> Iterator[ET.Element]:
         most = sorted(lags, key=lambda lag: -lag.behind)[:_ROWS]
         rows = [(shown(lag.partition), lag.next_offset, lag.end, lag.behind) for lag in most]
         total = f"{sum(lag.behind for lag in lags):,} offsets behind in {pluralize(len(lags), 'partition')}"
-        note = f"{total}, of which the table shows {len(most)}"
+        note = f"{total}, and the table shows {len(most)} of them"
         yield _section("Lag", ("partition", "next offset", "end", "behind"), rows, note, "rows")
 
 
 def _labels(counts: RecordCounts) -> Iterator[ET.Element]:
-    keys = f"{counts.keys.total:,} records have a key, {counts.without_key:,} have none"
+    keys = f"{counts.keys.total:,} records have a key, {counts.without_key:,} have no key"
     for title, name, labels, note in (
         ("Other records", "error", counts.errors, "Records that are not events, by verdict and clause"),
         ("Tolerated deviations", "clause", counts.tolerated, "Rules that events break, by clause"),
