@@ -1,8 +1,8 @@
-"""`Sends`: counts the messages that one call of a handler has sent, until all these messages have arrived.
+"""`Sends`: counts the messages that a call of a handler sends, until the last of these messages has arrived.
 
-A context variable shows which call of a handler has sent a message. Messages from other threads and tasks are
-not counted. Messages from tasks that the handler creates are counted until the handler has returned and all
-counted messages have arrived.
+A context variable shows which call of a handler has sent a message. Messages that the handler's other threads
+and unrelated tasks send are not counted. Messages from tasks that the handler creates are counted until the
+handler has returned and all counted messages have arrived.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ _current: Final[ContextVar[Sends | None]] = ContextVar("cloudevents_kafka.sends"
 class Sends:
     """The messages that one call of a handler has sent.
 
-    The handler counts as one message, which `end` reports. When no message is pending any more, no further
-    message is added, so the last report happens only once. If the last report is not `end`, ``arrived`` is
-    called.
+    The call of the handler itself is counted like one more message, which the method `end` reports. When no
+    message is pending any more, no further message is counted, so only one report is the last report. If the
+    last report comes from `report`, not from `end`, the function ``arrived`` is called.
 
-    Without ``arrived``, the messages are only counted, and the producer reports their failures itself.
+    If ``arrived`` is None, `Sends` only counts the messages, and the producer itself reports failed
+    deliveries.
     """
 
     def __init__(self, arrived: Callable[[], object] | None = None) -> None:
@@ -43,18 +44,19 @@ class Sends:
             _current.reset(token)
 
     def end(self) -> bool:
-        """Return whether all messages are reported when the handler returns.
+        """Return whether all messages of the handler call are already reported when the handler returns.
 
-        If the result is True, ``arrived`` is not called.
+        If the result is True, the function ``arrived`` is never called.
         """
         with self._lock:
             self._pending -= 1
             return not self._pending
 
     def add(self) -> Sends | None:
-        """Count a message; return the object to which the message must be reported, or None.
+        """Count a message; return the object to which its delivery must be reported, or None.
 
-        The result is None if nothing waits for the message; the producer then reports a failure itself.
+        The result is None if nothing waits for the delivery; the producer itself then reports a failed
+        delivery.
         """
         self.number += 1
         if self._arrived is None:
@@ -66,7 +68,7 @@ class Sends:
         return self
 
     def report(self, error: Exception | None) -> None:
-        """Remember that a message was reported, or was not sent."""
+        """Store the error of a message, if any, and count the message as reported, even if it was unsent."""
         self.error = self.error or error
         with self._lock:
             self._pending -= 1

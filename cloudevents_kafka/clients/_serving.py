@@ -26,15 +26,15 @@ _EXPELLED: Final = (
 class Serving:
     """Polls a client, so that the client stays a member of its group.
 
-    Records that `Serving` has polled are read again in the next batch.
+    When the next batch is read, the client returns the records that `Serving` has polled once more.
 
-    If a poll returns a record, the record's partition is paused until the next batch. So the polls return at
-    most one record of each partition.
+    If a poll of `Serving` returns a record, `Serving` pauses the partition of this record until the next
+    batch. So `Serving` polls at most one record of each partition.
 
     If a partition is revoked while a batch is handled, another member may commit the records of the batch, so
-    this client must not seek back to these records. A revoked partition has no position until a poll returns
-    a record of its next assignment. So `Serving` checks the positions before each poll, and notices a
-    revocation before a new position can hide it.
+    this client must not seek back to these records. After a revocation, the client has no position in the
+    partition until the partition is assigned again and a poll returns a record. `Serving` therefore compares
+    the positions before each poll: after the poll, a new position could hide a revocation.
     """
 
     def __init__(
@@ -52,7 +52,10 @@ class Serving:
         self._longest = 0.0  # seconds between two polls
 
     def begin(self) -> None:
-        """Begin to read the next batch. Raises the error of an earlier poll."""
+        """Prepare to read the next batch.
+
+        Raises the error of an earlier `Serving.poll`, if that poll has failed.
+        """
         if self._paused:
             self.end()
         failure, self._failure = self._failure, None
@@ -66,7 +69,7 @@ class Serving:
         self._batch, self._ends = batch, None
 
     def held(self) -> Collection[PartitionName]:
-        """Return the partitions of the batch that were not revoked since the batch was read."""
+        """Return those partitions of the current batch that were not revoked since the batch was read."""
         if self._ends is None:
             self._ends = {(place.topic, place.partition): place.offset for place in ends_of(self._batch)}
         for place in self._client.position(places_of(self._ends)):
@@ -76,7 +79,7 @@ class Serving:
         return self._ends
 
     def end(self) -> None:
-        """Seek back to the records that were fetched but not returned, and resume the paused partitions.
+        """Seek back to records that the client has fetched but not returned; resume paused partitions.
 
         Another consumer that uses the same client then also reads the fetched records.
         """
@@ -129,7 +132,7 @@ class Serving:
         return max(self._longest, time.monotonic() - self._polled)
 
     def explain(self, name: str) -> str | None:
-        """Return why the group has expelled the member, or None if the client's error has another reason."""
+        """Return the reason if the group has expelled the member, or None if another error has occurred."""
         if name not in _EXPELLED or self._seconds < _LONG:
             return None
         known = self._interval is not None

@@ -28,7 +28,7 @@ def make_client(
     """Return a new ``confluent_kafka.Producer`` or ``Consumer``.
 
     The names in ``settings`` are the names of librdkafka; ``settings`` take precedence over ``defaults``.
-    ``changed`` is a function that takes the class of the client and returns the class to use instead. Raises
+    ``changed`` is None, or a function that maps the class of the client to the class that is created. Raises
     `ValueError` for settings that the client does not accept; the message does not contain the secrets of
     these settings. Raises `ImportError` if confluent-kafka is not installed.
     """
@@ -78,7 +78,7 @@ def closed_on_error(client: Any) -> Iterator[None]:
 
 @cache
 def _noting(made: Any) -> Any:
-    """Return a subclass whose ``has_begun`` is True after a subscription or an assignment of partitions.
+    """Return a subclass of a client's class; ``has_begun`` is True after a subscription or an assignment.
 
     A confluent-kafka client does not show whether it has a subscription or an assignment. Without a
     subscription or an assignment, the client never returns a record.
@@ -113,10 +113,10 @@ def is_on(value: object) -> bool:
 def make_consumer(
     settings: Mapping[str, Any], keeping: Callable[[Callable[..., object]], Callable[..., object]]
 ) -> Any:
-    """Return a new ``confluent_kafka.Consumer`` that never commits automatically; see `make_client`.
+    """Return a new ``confluent_kafka.Consumer`` that never commits by itself.
 
-    ``keeping`` is a function that takes a callback of the settings, and returns a callback that raises no
-    error: see `Raised`.
+    For the arguments, see `make_client`. ``keeping`` is a function that wraps a callback from the settings,
+    so that the callback never raises an error: see `Raised`.
     """
     if is_on(settings.get("enable.auto.commit", False)):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""`stop_at_sigterm`: ends a loop at SIGTERM, the signal by which service managers end a service."""
+"""`stop_at_sigterm`: ends a run at SIGTERM, the signal with which service managers end a service."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stop_at_sigterm(stop: Callable[[], object], loop: AbstractEventLoop | None = None) -> Iterator[None]:
-    """Call ``stop`` at SIGTERM, unless the program has its own handler for this signal. Yields once.
+    """Call ``stop`` when the process receives SIGTERM, unless the program has set its own SIGTERM handler.
 
-    The program's own handler may call ``stop``. `stop_at_sigterm` has an effect only in the main thread. If
-    an event ``loop`` runs in the main thread, the loop itself calls ``stop``, because the loop may be asleep
-    when the signal arrives.
+    Yields once. The program's own handler may call ``stop``. `stop_at_sigterm` has an effect only in the main
+    thread. If an event ``loop`` runs in the main thread, this loop calls ``stop``, because SIGTERM alone does
+    not wake a loop that waits.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:

@@ -1,4 +1,4 @@
-"""`Steps`: sequences of client calls that are the same for threads and for asyncio.
+"""`Steps`: generators of client calls; the same generators serve threads and asyncio.
 
 A function that needs answers from a Kafka client is a generator. The generator yields each client call as an
 `Ask`. The ``yield`` expression returns the answer of the call, or raises the error of the call. `perform`
@@ -29,7 +29,7 @@ class Ask:
         self.options = options
 
     def call(self, client: Any) -> Any:
-        """Make the call in the current thread, and return its result."""
+        """Make this client call in the current thread, and return the result of the call."""
         if (other := _OTHERS.get(self.name)) is not None:
             return other(client, *self.arguments)
         return getattr(client, self.name)(*self.arguments, **self.options)
@@ -47,7 +47,7 @@ Steps = Generator[Ask, Any, T]
 
 
 def perform(steps: Steps[T], client: Any) -> T:
-    """Make the calls that a generator of steps yields, and return the result of the generator."""
+    """Make the client calls that a generator yields in this thread; return the result of the generator."""
     try:
         ask = next(steps)
         while True:

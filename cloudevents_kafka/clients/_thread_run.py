@@ -1,4 +1,4 @@
-"""The loop of `EventConsumer.run`: it reads records, passes them to handler threads, and commits.
+"""`ThreadRun`: the loop of `EventConsumer.run`, which reads records, passes them to threads, and commits.
 
 The caller's thread reads and commits. Other threads call the handler with the records that `Schedule`
 returns. `Progress` contains the client calls that the loops for threads and for asyncio have in common.
@@ -26,7 +26,7 @@ _POLL_SECONDS: Final = 0.1
 
 
 class Events(Protocol):
-    """The attributes of `EventConsumer` that a run uses."""
+    """The attributes of `EventConsumer` that `ThreadRun` uses."""
 
     consumer: Any
     is_subscribed: bool
@@ -113,7 +113,7 @@ class ThreadRun:
         self._workers.add(item, now)
 
     def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Stop handling records of revoked partitions, wait for handlers, and commit finished records."""
+        """After a revocation, skip waiting records of the partitions, wait for their handlers, and commit."""
         names = self.progress.close(places)
         if not lost and not self._workers.wait(
             lambda: not self.progress.is_at_work(names),
@@ -123,7 +123,7 @@ class ThreadRun:
         self._perform(self.progress.hand_over(names, lost=lost))
 
     def _end(self, seconds: float) -> None:
-        """Stop handling records, commit finished records, and seek back to the unfinished records.
+        """Stop calling the handler, commit the finished records, and seek back to the unfinished records.
 
         The run always seeks back, even if Ctrl-C interrupts the other steps. Without this seek, the next run
         would continue after the unfinished records, and commit later offsets.
@@ -135,7 +135,7 @@ class ThreadRun:
             self._events.discard(self.progress.left)
 
     def _finish(self, seconds: float) -> None:
-        """End the threads and commit finished records, within ``seconds``."""
+        """End the handler threads, and commit the offsets of finished records, within ``seconds``."""
         deadline = time.monotonic() + seconds
         self._workers.end(deadline - seconds / 5)  # the rest is for the commit
         self._perform(self.progress.keep())

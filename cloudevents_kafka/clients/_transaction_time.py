@@ -18,7 +18,7 @@ _SHARE: Final = 0.1
 
 
 class TransactionTime:
-    """Measures the time since a transaction began, and finds the record whose handling took longest.
+    """Measures the time since a transaction began, and stores which record took the longest to handle.
 
     ``timeout`` is ``transaction.timeout.ms`` in seconds, or None if the client does not show this setting.
     After ``max_seconds``, by default a tenth of ``timeout``, no further record is passed to the handler.
@@ -52,7 +52,7 @@ class TransactionTime:
 
     @property
     def is_over(self) -> bool:
-        """Whether ``max_seconds`` have passed, after which no record is passed to the handler."""
+        """Whether ``max_seconds`` of the transaction have passed, so that no further record is handled."""
         return self._seconds >= self._max_seconds
 
     @property
@@ -60,7 +60,7 @@ class TransactionTime:
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def find_slow_record(self) -> str | None:
-        """Return advice if a single record took the longest time of a transaction or more, else None."""
+        """Return advice if one record alone took as long as a transaction may be open, else None."""
         seconds, record = self._slowest
         if record is None or seconds < self._limit:
             return None
@@ -69,8 +69,8 @@ class TransactionTime:
     def explain_end(self) -> tuple[str, str] | None:
         """Return two texts: why the broker has ended a transaction, and what to do.
 
-        The result is None if the transaction cannot have timed out. Another process has then ended the
-        transaction.
+        The result is None if the transaction was not open long enough to time out. In this case, another
+        process with the same ``transactional.id`` has ended the transaction.
         """
         seconds = self._seconds
         if seconds >= self._limit:
@@ -83,7 +83,7 @@ class TransactionTime:
 
     @property
     def may_have_timed_out(self) -> bool:
-        """Whether the broker may have ended a transaction whose ``transaction.timeout.ms`` is unknown."""
+        """Whether ``transaction.timeout.ms`` is unknown, and the broker may have ended the transaction."""
         return self._timeout is None and self._seconds >= _SHORTEST_TIMEOUT
 
     @property

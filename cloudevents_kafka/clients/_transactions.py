@@ -1,4 +1,4 @@
-"""`Transactions`: the transactions of a producer; a step is repeated while no broker answers."""
+"""`Transactions`: the transactions of a producer; a call that no broker answers is repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 
 T = TypeVar("T")
 POLL_SECONDS: Final = 0.2
-"""A waiting step checks at least this often, in seconds, whether the run must end."""
+"""A step of a transaction that waits checks at least this often, in seconds, whether the run must end."""
 
 _CALL_SECONDS: Final = 10.0  # the longest time of one client call, before it is repeated
 _LEAVE_SECONDS: Final = 2.0
@@ -34,15 +34,15 @@ _MAY_HAVE_TIMED_OUT: Final = (
 
 
 class Unfinished(Exception):
-    """A run has not ended within ``stop_timeout`` seconds after the request to stop."""
+    """The run did not end within the ``stop_timeout`` seconds that follow a request to stop."""
 
 
 class Transactions:
     """The transactions of one producer, one after another.
 
-    A step may take ``timeout`` seconds. After a request to stop, all steps together may take ``stop_timeout``
-    seconds. While a step waits, the consumer's client is polled, so that this client stays a member of its
-    group.
+    Each step of a transaction, such as the commit, may take ``timeout`` seconds. After a request to stop the
+    run, all steps of the transaction together may take ``stop_timeout`` seconds. While a step waits, the
+    client of the consumer is polled, so that this client stays a member of its group.
     """
 
     def __init__(
@@ -72,15 +72,18 @@ class Transactions:
         self.call("begin_transaction", timed=False)
 
     def leave(self) -> None:
-        """Leave the transaction open, and send nothing more; the next process aborts the transaction."""
+        """Leave the current transaction open; drop its unsent messages.
+
+        The next process aborts the transaction.
+        """
         client = self._producer.producer
         with suppress(TimeoutError):  # the client may hang
             within(_LEAVE_SECONDS, partial(_drop, client, 0, in_flight=True))
 
     def left(self, seconds: float) -> float:
-        """Return ``seconds``; after a request to stop, return at most the rest of ``stop_timeout``.
+        """Return ``seconds``, but after a request to stop at most what is left of ``stop_timeout``.
 
-        Raises `Unfinished` if no time is left.
+        Raises `Unfinished` if ``stop_timeout`` has passed.
         """
         if not self._is_ending():
             return seconds
@@ -124,11 +127,11 @@ class Transactions:
         return result.result()
 
     def abort(self, error: BaseException | None = None) -> Exception | None:
-        """Abort the transaction, and return the reason, which is ``error`` or an earlier failed delivery.
+        """Abort the transaction; return the cause of the abort: ``error``, or a delivery that failed before.
 
-        Messages that were already sent must arrive before the abort. With brokers of Kafka 4, a record that
-        arrives after the abort causes an error from which a client does not recover. Messages that are still
-        in the client are dropped.
+        Messages that were already sent must arrive before the abort. With brokers of Kafka 4, a message that
+        arrives after the abort causes an error from which the producer does not recover. Messages that are
+        still in the client are dropped.
         """
         if error and (of_client := client_error(error)) is not None and of_client.fatal():
             raise self.failure(of_client) from error
@@ -146,7 +149,7 @@ class Transactions:
         return reason
 
     def _drain(self) -> None:
-        """Drop the messages that are still in the client, and wait up to the timeout for the sent messages.
+        """Drop the producer's unsent messages, and wait up to the timeout for the messages that were sent.
 
         The purge and the wait are repeated, because the client may have stopped sending, and because a purge
         misses messages that the client moves during the purge.
@@ -159,7 +162,7 @@ class Transactions:
             pending = self.in_thread(drop, self._timeout) > 0
 
     def call(self, method: str, *arguments: object, timed: bool = True) -> None:
-        """Call a method of the producer; if its error is retriable, repeat the call up to the timeout."""
+        """Call a method of the producer; repeat the call after retriable errors, up to the timeout."""
         from confluent_kafka import KafkaException
 
         call = partial(getattr(self._producer.producer, method), *arguments)
@@ -193,7 +196,7 @@ class Transactions:
         return str(error) if slow is None else f"{error}; {slow}"
 
     def failure(self, error: Any, what: str = "") -> TransactionError:
-        """Return the error of a producer that cannot continue; the error mentions a possible time-out."""
+        """Return a `TransactionError` for a producer's error; the message mentions a likely time-out."""
         name = _name_of(error)
         if (expelled := self._serving.explain(name)) is not None:
             return TransactionError(error, f"{what}, and {expelled}" if what else expelled, _START_AGAIN)
@@ -205,7 +208,7 @@ class Transactions:
 
 
 def _drop(client: Any, seconds: float, *, in_flight: bool) -> int:
-    """Drop the messages in the client, and return how many messages are still pending after ``seconds``."""
+    """Drop the producer's queued messages; return how many messages are still pending after ``seconds``."""
     client.purge(in_queue=True, in_flight=in_flight)
     pending: int = client.flush(seconds)
     return pending

@@ -1,4 +1,4 @@
-"""`Workers`: calls the handler for the records of a run; `Threads` is the subclass that uses threads."""
+"""`Workers`: call the handler for the records of a run; the subclass `Threads` calls it in threads."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Workers(ABC):
-    """The base class of workers: the schedule, its lock, the counts, and the next step for each record.
+    """The base class of workers, which owns the schedule of records, its lock, and the counts of the run.
 
-    If ``cancelled`` is True, the run must end, and no further record is handled. The subclasses, `Threads`
-    and the `Tasks` of asyncio, call the handler and wait.
+    If the attribute ``cancelled`` is True, the run must end, and the handler is called for no further record.
+    The subclasses, `Threads` and the `Tasks` of asyncio, call the handler and wait.
     """
 
     def __init__(
@@ -47,30 +47,30 @@ class Workers(ABC):
 
     @abstractmethod
     def wake(self) -> None:
-        """Look for a record that is ready or due for another try; the caller must hold the lock."""
+        """Look for a record to handle now, for the first time or again; the caller must hold the lock."""
 
     @abstractmethod
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake the callers that wait until a record is finished, or until more records may be read.
+        """Wake threads or tasks that wait until a record is finished, or until a partition may be read again.
 
         The caller of this method must hold the lock.
         """
 
     def report(self, task: Task, sends: Sends) -> None:
-        """Continue with a record after the delivery reports of all messages that its handler has sent.
+        """Continue with a record when the last message that its handler has sent was delivered or failed.
 
         Any thread may call this method.
         """
         self._reported(task, sends)
 
     def add(self, item: Item, now: float) -> None:
-        """Add a record that was read."""
+        """Add a record that was read to the schedule."""
         with self.lock:
             self.schedule.add(item, now)
             self.wake()
 
     def _begin(self, task: Task) -> tuple[Item, Sends | None]:
-        """Return the record to handle, and a `Sends`, or None if the run does not wait for sent messages."""
+        """Return the record to handle, and a `Sends`, or None instead if the run waits for no deliveries."""
         if task.attempt > 1:
             task.item = self.policy.read_again(task.item)
         if not self._counts_sends:
@@ -92,7 +92,7 @@ class Workers(ABC):
             self._reported(task, sends)
 
     def _reported(self, task: Task, sends: Sends) -> None:
-        """Finish or fail a record after the delivery reports of all messages that its handler has sent."""
+        """Finish a record, or mark it as failed, when all messages that its handler has sent are reported."""
         with self.lock:
             if sends.error is not None:
                 self.schedule.fail(task, sends.error)
@@ -101,7 +101,7 @@ class Workers(ABC):
                 self._end(task)
 
     def _next_action(self, task: Task, error: Exception) -> Action | None:
-        """Return the action for a failed record, or None if the record waits for another try.
+        """Return the action for a failed record, or None if the handler is called with the record again.
 
         Raises the record's error if this error must end the run.
         """
@@ -123,7 +123,7 @@ class Workers(ABC):
             self._leave(task)
 
     def _fail(self, failure: BaseException, task: Task, error: Exception | None) -> None:
-        """End the run with an error, such as a handler's SystemExit; the record stays unfinished."""
+        """End the run because of an error, such as SystemExit in a handler; the record stays unfinished."""
         note_failure(failure, task.item, task.attempt, error)
         with self.lock:
             self.error = self.error or failure
@@ -160,7 +160,7 @@ def _counted(sends: Sends, handling: AbstractContextManager[object]) -> Iterator
 
 
 class Threads(Workers):
-    """Workers that are daemon threads, because a handler may hang."""
+    """Workers that call the handler in daemon threads, which end with the process even if a handler hangs."""
 
     def __init__(
         self, policy: RunPolicy, handler: Callable[[Any], object], producer: EventProducer[Any] | None
@@ -182,23 +182,22 @@ class Threads(Workers):
             thread.start()
 
     def wake(self) -> None:
-        """Wake one thread; at the end of the run, wake all threads."""
+        """Wake one handler thread; if the run must end, wake all handler threads."""
         if self.cancelled:
             self._work.notify_all()
         else:
             self._work.notify()
 
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake the threads that wait for a condition.
+        """Wake the threads that wait until records are finished or until a partition may be read.
 
-        Threads in `wait_to_read` are woken if ``has_room`` is True, or if another thread waits for a
-        condition.
+        Threads in `wait_to_read` are woken only if ``has_room`` is True, or if another thread also waits.
         """
         if has_room or self._waiting:
             self._ended.notify_all()
 
     def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
-        """Wait up to ``seconds`` for a condition on records; return whether the condition is true."""
+        """Wait up to ``seconds`` until ``condition()`` is true; return whether it is true."""
         with self.lock:
             return self._wait(lambda: self.cancelled or condition(), seconds) and condition()
 
@@ -221,7 +220,7 @@ class Threads(Workers):
         return self._wait(lambda: not self.schedule.in_work, seconds)
 
     def end(self, deadline: float) -> None:
-        """Stop handling further records, and wait up to the deadline for the running handlers."""
+        """Stop passing records to the handler, and wait until ``deadline`` for the running handlers."""
         self.cancel()
         if not self.wait_for_handlers(deadline - time.monotonic()):
             log_unfinished(len(self.schedule.in_work), "stop_timeout", "process")
@@ -231,7 +230,7 @@ class Threads(Workers):
             self._context.copy().run(self._handle, task)
 
     def _handle(self, task: Task) -> None:
-        """Call the handler, or react to a failed delivery of its messages; never raise an error."""
+        """Call the handler for a record, or react to a failed delivery of its messages; raise no error."""
         error = task.error
         try:
             if error is None:
@@ -257,7 +256,7 @@ class Threads(Workers):
         return None
 
     def _take(self) -> Task | None:
-        """Wait for the next record and return it, or return None at the end of the run."""
+        """Wait until a record is ready, and return the record; return None at the end of the run."""
         with self.lock:
             while not self.cancelled:
                 now = time.monotonic()

@@ -1,10 +1,10 @@
-"""EventConsumer: reads events through a Kafka consumer, which is passed or made from settings.
+"""`EventConsumer`: reads events through a Kafka client that is passed, or that is made from settings.
 
-Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop. Subscribe, seek
-and commit with methods of `EventConsumer`; pause partitions with the wrapped Kafka client. Iteration polls
-one record at a time. The client's position is therefore directly after the current record of the loop, and
-the client commits no later record. The method `batches` is faster, but the client's position is then after
-the last record of the batch.
+Each record is returned as a `Decoded` or an `Undecodable` object, so a record that is not a valid event does
+not stop a loop. Subscribe, seek and commit with methods of `EventConsumer`; pause partitions with the wrapped
+Kafka client. A loop over an `EventConsumer` polls one record at a time. In the body of the loop, the client's
+position is therefore the offset after the current record, and the client commits no later record. The method
+`batches` is faster, but the client's position is then after the last record of the batch.
 """
 
 from __future__ import annotations
@@ -69,32 +69,34 @@ T = TypeVar("T")
 
 
 class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
-    """A reader of CloudEvents through ``consumer``: settings of librdkafka, or a Kafka client.
+    """Reads CloudEvents through ``consumer``: a Kafka client, or librdkafka settings for a new client.
 
-    The attribute ``consumer`` is the client; `close` closes this client. In a client that is made from
-    settings, ``enable.auto.commit`` is False. The client is subscribed to ``topics``, as with `subscribe`;
-    leave ``topics`` out for a client that is subscribed already.
+    The attribute ``consumer`` is the Kafka client; `close` closes this client. In a client that is made from
+    settings, ``enable.auto.commit`` is False. The client is subscribed to ``topics`` by `subscribe`; leave
+    ``topics`` out if the client is subscribed already.
 
     A record that is not a valid event is returned as `Undecodable`; with ``strict``, the `DecodeError` of the
-    record is raised. ``lenient`` is passed to `decode`. ``reverse_key_mapper`` is a function that takes an
-    event and its record, and returns an event. The consumer returns this event to its caller.
+    record is raised. The option ``lenient`` has the same meaning as in `decode`. ``reverse_key_mapper`` is a
+    function that takes an event and its record, and returns the event that the consumer then returns.
 
     ``event.data`` is decoded when it is first used, and raises `DataError` if the data cannot be decoded.
-    With ``eager_data``, the data is decoded when the record is read. If the data cannot be decoded, the
-    record is returned as an `Undecodable` with `BrokenData`. ``data_type`` implies ``eager_data``:
-    ``event.data`` is an instance of ``data_type``, which is a pydantic model, a msgspec Struct, a dataclass
-    or another type (see `typed_data`). ``data_type`` may also be a mapping from the ``type`` of events to
-    such Python types. If the mapping does not contain the ``type`` of an event, the data of this event is not
-    converted. ``data_reader`` is a function that takes an event and its record, and returns ``event.data``
-    (see `Event.read_with`). With ``data_type``, the returned value is converted to this type.
+    With ``eager_data``, the data is decoded when the record is read. If decoding with ``eager_data`` fails,
+    the record is returned as an `Undecodable` object with a `BrokenData` error. ``data_type`` implies
+    ``eager_data``: ``event.data`` is an instance of ``data_type``, which is a pydantic model, a msgspec
+    Struct, a dataclass or another type (see `typed_data`). ``data_type`` may also be a mapping from the
+    ``type`` of events to such Python types. If the mapping does not contain the ``type`` of an event, the
+    data of this event is not converted. ``data_reader`` is a function that takes an event and its record, and
+    returns ``event.data`` (see `Event.read_with`). If ``data_type`` is also passed, the value that
+    ``data_reader`` returns is converted to this type.
 
-    ``on_error`` is called with each `ConsumeError` of the client, and returns whether reading continues. If
-    ``on_error`` is missing or returns None, a final error is raised, and any other error is logged as a
-    warning. The documentation of `ConsumeError` lists both kinds of errors. ``observers`` are called with the
-    records that are read and handled, and with the committed offsets: see `Observer`.
+    ``on_error`` is a function that is called with each `ConsumeError` of the client, and returns whether
+    reading continues. If ``on_error`` is missing or returns None, an error that is ``final`` is raised, and
+    any other error is logged as a warning. The documentation of `ConsumeError` says which errors are final.
+    ``observers`` are called with each record that is read or handled, and with committed offsets: see
+    `Observer`.
 
-    Raises `ValueError` for wrong settings, and `TypeError` for an object that is not a suitable client, such
-    as a class or an asyncio client.
+    Raises `ValueError` for wrong settings. Raises `TypeError` for an unsuitable object, such as a class or an
+    asyncio client.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer
@@ -208,7 +210,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         self._workers: Threads | None = None  # of the last run, if its handlers have not returned
         self._lock = threading.RLock()  # protects the run; a signal handler may call `close`
         self.hand_over: Callable[..., object] = self._hand_over
-        """A function that the polling thread calls with partitions that are revoked or ``lost``."""
+        """A function that the polling thread calls with partitions that are revoked or lost."""
         if topics is not None:
             with closed_on_error(None if settings is None else client):
                 self.subscribe(topics)
@@ -226,7 +228,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         After a call of `subscribe`, `run` is informed when partitions are revoked. `run` then passes no
         further record of the revoked partitions to the handler, waits for the running handlers, and commits
         the handled records. ``on_assign``, ``on_revoke`` and ``on_lost`` are called with the client and the
-        partitions. ``on_revoke`` and ``on_lost`` are called after `run` has committed.
+        partitions. While a run reads, ``on_revoke`` and ``on_lost`` are called after `run` has committed the
+        finished records.
         """
         check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -262,9 +265,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if no record arrives within ``timeout`` seconds.
 
-        Raises `ConsumeError` for an error from which the client does not recover, and `RuntimeError` while
-        `run` or a processor reads. With ``strict``, `poll` raises the `DecodeError` of a record that is not a
-        valid event.
+        Raises `ConsumeError` for an error from which the client does not recover, and `RuntimeError` if a
+        `run` or a processor currently reads. With ``strict``, `poll` raises the `DecodeError` of a record
+        that is not a valid event.
         """
         if self.only_loop.name is not None:
             self.only_loop.check("poll()")
@@ -322,12 +325,13 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> Iterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
-        The iteration ends at `stop`, `close`, or after ``idle_timeout`` seconds without a record. When a list
-        is yielded, the client's position is after the whole list: process all records of the list before you
-        commit. A list of 100 records fits into the caches of a CPU; in a longer list, each record takes more
-        time. If the client returns an error, the records before the error are yielded first, and then the
-        error is raised. The next iteration, with any method, returns the records after the error. A
-        revocation or a seek drops the fetched records of the affected partitions.
+        The iteration ends at `stop` or `close`, or if no record arrives within ``idle_timeout`` seconds. When
+        a list is yielded, the client's position is after the whole list: process all records of the list
+        before you commit. A list of 100 records fits into the caches of a CPU; in a longer list, each record
+        takes more time. If the client returns an error, the records before the error are yielded first, and
+        then the error is raised. The next iteration, over the consumer or over `batches`, returns the records
+        after the error. If partitions are revoked, or `seek` moves a position, records of these partitions
+        that were fetched before are dropped.
         """
         if self.only_loop.name is None:  # a loop ends without an error after a call of `close`
             self.check_open("batches()")
@@ -357,23 +361,23 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
         """Continue reading at a record, or at an offset of a partition.
 
-        If records of the partition were fetched but not returned yet, these records are dropped. Raises
-        `TypeError` for an object of another type, and the errors of the client's ``seek``, such as
-        ``KafkaException`` if the partition is not assigned.
+        Records of the same partition that were fetched but not returned are dropped. Raises `TypeError` if
+        the argument is neither a record nor an offset of a partition, and the errors of the client's
+        ``seek``, such as ``KafkaException`` if the partition is not assigned.
         """
         place = start_of(to)
         self._client.seek(place)
         self.discard([place])
 
     def bound_revocation(self, seconds: float | None) -> float:
-        """Return the longest time, in seconds, that a run waits for running handlers after a revocation."""
+        """Return how long, in seconds, a run may wait for running handlers after a revocation."""
         return self._gathered.bound_revocation(seconds)
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
         """Drop the records that were fetched but not returned yet.
 
-        If ``partitions`` is None, the records of all partitions are dropped. The client's position is after
-        the dropped records, so call `seek` next, unless the partitions were revoked.
+        If ``partitions`` is None, the records of all partitions are dropped. The client's position stays
+        after the dropped records. Call `seek` next, unless the partitions were revoked.
         """
         self._gathered.discard(partitions)
 
@@ -385,11 +389,11 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        The records of a batch may be in any order. `commit` does not commit records that were fetched but not
-        returned yet. The client's own ``commit`` without arguments may commit records that were fetched but
-        not returned yet. Raises the errors of the client, `TypeError` for an object of another type, and
-        `ConsumeError` if the commit of a partition fails. With ``asynchronous``, the client reports failures
-        to its ``on_commit``.
+        The records of a batch may be passed in any order. `commit` does not commit records that were fetched
+        but not returned yet. In contrast, the client's own ``commit`` without arguments may commit records
+        that were fetched but not returned. Raises the errors of the client, `TypeError` if the argument is
+        not a record or a batch, and `ConsumeError` if the commit of a partition fails. With ``asynchronous``,
+        the client reports a failed commit only to the function in its setting ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
@@ -416,56 +420,58 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         idle_timeout: float | None = None,
         observers: Sequence[Observer] = (),
     ) -> RunResult:
-        """Call ``handler`` with each event, commit the handled records, and return their counts.
+        """Call ``handler`` with each event, commit the handled records, and return the counts of the run.
 
-        The run ends at SIGTERM, after a call of `stop`, or after ``idle_timeout`` seconds without a record.
-        At the end, the run passes no further record to ``handler``, and waits up to ``stop_timeout`` seconds
-        for the running handlers. If a record is not done after this wait, its offset is not committed, and
-        the next run, or another member of the group, reads this record again. The consumer stays open. In the
-        settings of the consumer's client, ``enable.auto.commit`` must be False. If ``enable.auto.commit`` is
-        True, the client itself commits all records that were read, even unfinished records. If the group's
-        offsets show that the client has committed an unfinished record, `ConsumeError` is raised.
+        The run ends at SIGTERM, after a call of `stop`, or if no record arrives within ``idle_timeout``
+        seconds. At the end, the run passes no further record to ``handler``, and waits up to ``stop_timeout``
+        seconds for the running handlers. The offset of a record that is still unfinished then is not
+        committed; the next run, or another member of the group, reads the record again. The consumer stays
+        open. The setting ``enable.auto.commit`` of the Kafka client must be False. If ``enable.auto.commit``
+        is True, the client itself commits all records that were read, even if they are not handled yet. If
+        the group's offsets show that the client has committed an unfinished record, `ConsumeError` is raised.
 
-        ``on_failure`` is the action for a record that is not an event, or whose handler has raised an error
-        ``tries`` times. ``"fail"`` raises the error, ``"skip"`` counts and logs the record, and a
-        `DeadLetters` object sends the record to its topic and waits for the delivery. ``on_failure`` may also
-        be a function that takes a record and its error, and returns ``"fail"``, ``"skip"`` or a `DeadLetters`
-        object. After an error of the types in ``retry_on``, the record is tried again. By default, a record
-        is tried again after every error except a `DecodeError` or a `DataError`. After a `DecodeError` or a
-        `DataError`, the record is tried again only if the cause of the error is a failed connection, a
-        time-out, or an HTTP answer with the status 429 or 5xx. The wait before the second try has a random
-        length between half of ``backoff`` seconds and ``backoff`` seconds. The wait doubles with each further
-        try, up to 30 s. During the wait, records with other keys are handled.
+        ``on_failure`` says what to do with a failed record: a record that is not an event, or whose handler
+        has raised an error ``tries`` times. ``"fail"`` raises the error, ``"skip"`` counts and logs the
+        record, and a `DeadLetters` object sends the record to a topic for dead letters and waits for the
+        delivery. ``on_failure`` may also be a function that takes a record and its error, and returns
+        ``"fail"``, ``"skip"`` or a `DeadLetters` object. After an error of a type in ``retry_on``, the
+        handler is called with the record again. By default, the handler is called again after every error
+        except `DecodeError` and `DataError`. After a `DecodeError` or a `DataError`, the record is tried
+        again only if a failed connection, a time-out, or an HTTP answer with the status 429 or 5xx has caused
+        the error. The wait before the second call of the handler has a random length between half of
+        ``backoff`` seconds and ``backoff`` seconds. Each later wait is twice as long as the wait before it,
+        up to 30 s. While a record waits for another try, records with other keys are handled.
 
         ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records of
-        a topic with the same key are handled one after another, in the order in which they were read. Records
-        of a partition that have no key are also handled one after another, in the order in which they were
-        read. Records with different keys may be handled in any order, even with one thread, because the
-        handler is called for each key in turn. If ``producer`` is passed, a record is done only when all
-        events that its handler has sent with this producer are delivered. The failed delivery of such an
-        event counts as a failure of the record.
+        a topic that have the same key are handled one after another, in the order in which they were read.
+        Records of a partition that have no key are also handled one after another, in the order in which they
+        were read. Records with different keys may be handled in any order, even if ``concurrency`` is 1,
+        because the keys take turns. If ``producer`` is passed, a record is finished only when all events that
+        its handler has sent with this producer are delivered. If the delivery of such an event fails, the
+        record has failed.
 
         The offset of a record is committed when this record and all earlier records of its partition are
-        done. In each partition, ``handler`` is called for at most ``max_ahead`` records after the oldest
-        unfinished record. If the process is killed, two kinds of records are handled again: at most
-        ``max_ahead`` records of each partition, and the records that were done since the last commit. If the
-        next reader is also a `run`, only the records that were done since the last commit are handled again.
-        If a record is unfinished after ``max_age`` seconds, a warning is logged. All waiting records together
-        may use at most ``max_bytes`` of memory, by default 64 MiB; each record counts as its size plus 1 KiB.
-        When the waiting records of a partition have reached the partition's share of ``max_bytes``, this
-        partition is not read until half of the share is free. All other partitions are still read. When
-        partitions are revoked, `run` waits up to ``revoke_timeout`` seconds for the handlers of their
-        records, and commits the finished records. `run` waits only if the client was subscribed with
-        `subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if
-        this half is shorter. For aiokafka, the default is never longer than half of ``rebalance_timeout_ms``.
-        If the user passed a confluent-kafka client, the run does not know ``max.poll.interval.ms`` before the
-        group has expelled the client for the first time. ``observers`` are called in addition to the
-        observers of the consumer.
+        finished. ``handler`` is called for at most ``max_ahead`` records that come after the oldest
+        unfinished record of their partition. If the process is killed, up to ``max_ahead`` finished records
+        of each partition that come after an unfinished record are handled again. Records that were finished
+        since the last commit are handled again, too. If the next reader is also a `run`, it handles again
+        only the records that were finished since the last commit. If a record is unfinished after ``max_age``
+        seconds, a warning is logged. All records that wait in memory may use at most ``max_bytes`` in total,
+        by default 64 MiB; a record counts as its size plus 1 KiB. Each partition has a share of
+        ``max_bytes``. When the waiting records of a partition fill this share, the partition is not read
+        until half of the share is free. All other partitions are still read meanwhile. When partitions are
+        revoked, `run` waits up to ``revoke_timeout`` seconds for the handlers that process records of these
+        partitions, and commits the finished records. This wait requires that the client was subscribed with
+        `EventConsumer.subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of
+        ``max.poll.interval.ms`` if this half is shorter. For aiokafka, the default of ``revoke_timeout`` is
+        at most half of ``rebalance_timeout_ms``. If you pass a confluent-kafka client, the run does not know
+        ``max.poll.interval.ms`` until the group expels the client for the first time. ``observers`` are
+        called in addition to the observers that were passed to the consumer.
 
-        Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
-        `RuntimeError` if another run or a processor already uses the consumer. After an error, the run waits
-        up to ``stop_timeout`` seconds for the running handlers. The next run also waits for these handlers
-        before it begins, so that a record is never in two handlers at once.
+        Raises the error of a failed record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong
+        options, and `RuntimeError` if another run or a processor already uses the consumer. After an error,
+        the run waits up to ``stop_timeout`` seconds for the running handlers. The next run also waits for
+        handlers that are still running, so that a record is never in two handlers at once.
 
         Examples:
             >>> with EventConsumer(consumer) as events:
@@ -535,8 +541,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         A client with a ``group.instance.id`` stays in the group until its session times out, so a restart
         causes no rebalance.
 
-        If `close` is called during `run`, the consumer is closed after the end of the run. If a processor
-        reads, this call returns at once, and the consumer is closed after the processor's run.
+        If `close` is called while `run` reads, the consumer is closed after the end of this run. If a
+        processor reads from the consumer, `close` returns at once, and the consumer is closed after the
+        processor's run.
         """
         self._stopped = self._closed = True
         with self._lock:
@@ -552,7 +559,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
     @contextmanager
     def closing_later(self) -> Iterator[None]:
-        """Delay calls of `close` to the end of the block, in which a processor reads. Yields once."""
+        """Delay calls of `close` until the end of the block. A processor reads in this block. Yields once."""
         self._closes = False
         try:
             yield

@@ -1,4 +1,4 @@
-"""DeadLetters: sends failed records to a separate topic, with the reason of the failure in headers.
+"""`DeadLetters`: sends failed records to another topic; headers state the reason of each failure.
 
 A dead letter is a record with the key, the value and the headers of the failed record, and with these
 additional headers:
@@ -13,11 +13,11 @@ additional headers:
 | ``dlq_clause`` | the clauses that the record breaks, as in ``DecodeError.clauses`` |
 | ``dlq_value_size`` | the size of the value in bytes, if a dead letter with this value was too large |
 
-A header is missing if its value is unknown. If a dead letter fails again, all these headers are replaced. The
-method `DeadLetter.of` reads these headers.
+If a value is unknown, the dead letter does not have its header. If a dead letter itself fails, its new dead
+letter has new values in all these headers. The method `DeadLetter.of` reads the ``dlq_`` headers.
 
 aiokafka does not send a record that has neither a key nor a value. If aiokafka sends the dead letter of such
-a record, the key of the dead letter is empty.
+a record, the key of this dead letter is empty instead of absent.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: RecordInput) -> DeadLetter | None:
-        """Return the contents of a record's ``dlq_`` headers, or None if the record has no such header."""
+        """Return the contents of a record's ``dlq_`` headers, or None if it has no such header."""
         found = {name: value for name, value in Record.of(record).headers if name in _NAMES}
         parts = {_NAMES[name]: _read(_NAMES[name], value) for name, value in found.items()}
         return cls(**parts) if parts else None
@@ -78,7 +78,7 @@ _NUMBERS: Final = frozenset(("partition", "offset", "timestamp", "attempt", "val
 
 
 def _read(field: str, value: bytes | None) -> Any:
-    """Return the value of a header, which is untrusted input, or None if the value has the wrong type."""
+    """Return the value of a header, or None if the value, which is untrusted, has the wrong type."""
     try:
         text = (value or b"").decode()
     except UnicodeDecodeError:
@@ -96,13 +96,13 @@ class RecordSender(Protocol):
 
 
 class DeadLetters:
-    """A sender of dead letters to ``topic`` through ``producer``, an `EventProducer` or `AsyncEventProducer`.
+    """Sends dead letters to ``topic`` through ``producer``: an `EventProducer` or `AsyncEventProducer`.
 
     If a dead letter is too large for the client or the broker, the dead letter is sent without its value. The
-    headers of this dead letter say where the failed record is, and how large its value was. To send another
-    record in place of a dead letter that is too large, pass ``too_large``, a function that is called with
-    this dead letter and returns the record to send. For example, the returned record may say where the
-    function has stored the value. If ``too_large`` returns None, the dead letter is sent without its value.
+    headers of a dead letter without value say which record has failed, and how large its value was.
+    ``too_large`` is a function that is called with a dead letter that is too large, and returns the record to
+    send instead. For example, the function may store the value elsewhere, and return a record that says
+    where. If ``too_large`` returns None, the dead letter is sent without its value.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetters, EventConsumer, EventProducer
@@ -142,7 +142,7 @@ class DeadLetters:
             )
 
     def by(self, producer: EventProducer[Any]) -> DeadLetters:
-        """Return a `DeadLetters` with the same options and another producer."""
+        """Return a `DeadLetters` with the same options, but another producer."""
         return DeadLetters(producer, topic=self.topic, too_large=self.too_large)
 
     def send(
@@ -155,11 +155,11 @@ class DeadLetters:
     ) -> Delivery[Record]:
         """Queue the dead letter of a record, and return its delivery without waiting for the report.
 
-        ``error`` is by default the error of an `Undecodable`. Up to 1,000 characters of the error's message
-        become a header. ``attempt`` is how often the record was tried; if the record is a dead letter that
-        was sent back, the earlier tries are added. Commit the offset of the record only after the delivery
-        has succeeded. If the client accepts the dead letter, but the dead letter is too large for the broker,
-        the delivery fails.
+        ``error`` is the reason of the failure; by default, it is the error of the `Undecodable`. A header of
+        the dead letter contains up to 1,000 characters of the error's message. ``attempt`` is how often the
+        record was tried; if the record is itself a dead letter, the earlier tries are added. Commit the
+        offset of the failed record only after its dead letter is delivered. If the client accepts the dead
+        letter, but the dead letter is too large for the broker, the delivery fails.
         """
         if self.is_async:
             raise TypeError(
@@ -179,7 +179,7 @@ class DeadLetters:
         return send(shorter)
 
     async def send_awaited(self, letter: Record) -> None:
-        """Send a dead letter with an `AsyncEventProducer`, as `send_any` does, and wait for its delivery."""
+        """Send a dead letter with an `AsyncEventProducer`, and wait for the delivery; see `send_any`."""
         try:
             await self._send_awaited(letter)
         except DeliveryError as failure:
@@ -195,7 +195,7 @@ class DeadLetters:
         await self.producer.send_record(letter, self.topic)
 
     def _shorten(self, letter: Record, failure: DeliveryError) -> Record:
-        """Return the record to send in place of a dead letter that is too large; raise any other failure."""
+        """Return the record to send if the dead letter is too large; raise any other failure."""
         shorter = self.too_large(letter) if self.too_large and _is_too_large(failure) else None
         if not _is_too_large(failure) or (shorter is None and not letter.value):
             raise failure
@@ -212,7 +212,7 @@ def dead_letter(
     """Return the record that `DeadLetters.send` would send, so that another producer can send it.
 
     For example, an `AsyncEventProducer` may send the returned record. ``topic`` is the topic of the dead
-    letters. If a dead letter was read from this topic and fails again, the headers of the new dead letter
+    letters. If a dead letter was read from this topic and fails again, the headers of its new dead letter
     still name the topic of the original record.
 
     Examples:
@@ -245,7 +245,7 @@ def dead_letter(
 
 
 def without_value(letter: Record) -> Record:
-    """Return a dead letter without its value, but with a header that says how large the value was."""
+    """Return a dead letter without its value, and with a header that states the size of the value."""
     size = (f"{_PREFIX}value_size", str(len(letter.value or b"")).encode())
     headers = [header for header in letter.headers if header[0] != size[0]]
     return msgspec.structs.replace(letter, value=None, headers=[*headers, size])
@@ -254,9 +254,9 @@ def without_value(letter: Record) -> Record:
 def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int) -> None:
     """Send the dead letter of a record that was read, and wait for its delivery.
 
-    Raises `DeadLetterError` if the dead letter cannot be sent, or if the record was read from the topic of
-    the dead letters. If the dead letter of such a record were sent, the consumer would read its own dead
-    letter, fail, and send this dead letter again, in an endless loop.
+    Raises `DeadLetterError` if the dead letter cannot be sent, or if the failed record was read from the
+    topic for dead letters. A consumer of this topic would read its own dead letter, fail, and send the dead
+    letter again, in an endless loop.
     """
     with _failures_named(letters, item, error, attempt) as letter:
         letters.check_plain()
@@ -275,7 +275,7 @@ async def deliver_awaited(
 def _failures_named(
     letters: DeadLetters, item: Decoded | Undecodable, error: Exception, attempt: int
 ) -> Iterator[Record]:
-    """Yield the dead letter of a record; raise a failure in the block as a `DeadLetterError`."""
+    """Yield the dead letter of a record; if sending it in the block fails, raise `DeadLetterError`."""
     if item.record.topic == letters.topic:
         reason = f"the consumer reads {letters.topic}, too; exclude this topic from the subscription"
         raise DeadLetterError(reason, item.record, error)

@@ -1,4 +1,4 @@
-"""`FetchCalls`: calls aiokafka's ``getmany``; if the call raises an error, no record is lost."""
+"""`FetchCalls`: calls aiokafka's ``getmany`` so that no record is lost when the call raises an error."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ _HINT: Final = (
 
 
 class FetchCalls:
-    """Calls aiokafka's ``getmany``; if the call raises an error, no record is lost.
+    """Calls aiokafka's ``getmany`` so that no record is lost when the call raises an error.
 
-    Each record is returned or read again, or a message about the record's error is returned.
+    Each fetched record is returned by this call or by a later call, or a message about its error is returned.
 
     ``getmany`` fetches records from one partition after the other, and moves the client's position in each of
     these partitions. If a record raises an error, ``getmany`` drops the records that it has already fetched.
-    Therefore, the method `wait` fetches only one record. `collect` fetches several records without waiting.
-    After an error, `collect` moves the client back to the positions that the client had before the call.
-    During the call of ``getmany``, no other code moves the client's positions. `find` then reads each
-    partition separately, one record at a time, up to the record that raises the error. The client's position
-    is then the offset of the record that raises the error.
+    Therefore, the method `wait` calls ``getmany`` for only one record. The method `collect` calls ``getmany``
+    for several records, without waiting. After an error, `collect` moves the client back to the positions
+    that the client had before the call. During the call of ``getmany``, no other code moves the client's
+    positions. The method `find` then reads each partition separately, one record at a time, up to the record
+    that raises the error. The client's position in this partition is then the offset of the record that
+    raises the error.
     """
 
     def __init__(self, client: Any) -> None:
@@ -64,13 +65,13 @@ class FetchCalls:
         return found
 
     async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[PolledMessage]:
-        """In each partition, find the first record that raises an error; return messages about these records.
+        """Find the first record of each partition that raises an error; return messages about these errors.
 
-        The records before the first record that raises an error are passed to ``add``. A message describes
-        the error of the client; if a header name is not UTF-8, the message is instead a record without key,
-        value and headers. The result is empty if more than ``count`` records come before the error, or if
-        partitions were assigned again. A client error that no record has caused is returned as a message. If
-        reading finds neither a record nor an error of a record, ``error`` is raised.
+        The records before the first record that raises an error are passed to ``add``. A message describes an
+        error of the client, or is a record without key, value and headers if a header name is not UTF-8. The
+        result is empty if more than ``count`` records come before the error, or if the assignment of
+        partitions has changed. If no record has caused the client's error, the error is returned as a
+        message. If `find` finds neither a record nor an error of a record, ``error`` is raised.
         """
         if self._is_of_no_record(error):
             return [AiokafkaFailure(error)]

@@ -1,4 +1,4 @@
-"""aiokafka's records and errors, wrapped in objects with the methods of confluent-kafka's messages."""
+"""`AiokafkaMessage`: wraps records and errors of aiokafka in objects with confluent-kafka's methods."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from cloudevents_kafka.record import Headers, to_headers
 
 
 class AiokafkaFailure:
-    """An error of aiokafka that has the methods of a message of confluent-kafka.
+    """An error of aiokafka, wrapped in an object that has the methods of a confluent-kafka message.
 
-    If the error is about one record, the topic, the partition and the offset are known. If the error is not
-    about one record, the error's text names the topic.
+    If the error is about one record, the message has the topic, the partition and the offset of the record.
+    If the error is not about one record, the error's text names the topic.
     """
 
     def __init__(self, error: Any, place: Any = None, offset: int | None = None) -> None:
@@ -32,12 +32,12 @@ class AiokafkaFailure:
         return self._offset
 
     def key(self) -> None:
-        """Return None, because an error contains no record."""
+        """Return None: a message about an error has no value."""
 
     value = headers = key
 
     def timestamp(self) -> tuple[int, int]:
-        """Return the value that confluent-kafka returns for a message without a timestamp."""
+        """Return the pair that confluent-kafka returns for a message without a timestamp."""
         return 0, -1
 
     def code(self) -> int | None:
@@ -48,7 +48,7 @@ class AiokafkaFailure:
         return bool(getattr(self._error, "retriable", False))
 
     def fatal(self) -> bool:
-        """Return False, because no error of aiokafka ends the client."""
+        """Return False: after any error of aiokafka, the client can still be used."""
         return False
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class AiokafkaFailure:
 class AiokafkaMessage:
     """An aiokafka record, or the metadata of a sent record, with the methods of a confluent-kafka message.
 
-    The key and the value are the results of the client's deserializers.
+    The methods ``key`` and ``value`` return what the client's deserializers return.
     """
 
     __slots__ = ("_record",)
@@ -88,6 +88,6 @@ class AiokafkaMessage:
         return to_headers(self._record.headers)
 
     def timestamp(self) -> tuple[int, int]:
-        """Return a type and the milliseconds since the epoch; the type is 0 without a timestamp, else 1."""
+        """Return the type of the timestamp (0 for no timestamp) and its milliseconds since the epoch."""
         milliseconds = int(self._record.timestamp)
         return (1 if milliseconds >= 0 else 0), milliseconds

@@ -17,14 +17,14 @@ OnReport = Callable[[Any, Any], Any]
 
 
 class AiokafkaSender(AsyncSender):
-    """Sends through a client whose coroutine ``send`` returns the future of a delivery.
+    """Sends records through a client whose coroutine function ``send`` returns a future of the delivery.
 
-    The coroutine ``send`` waits for metadata and for space in a batch, by default up to 40 seconds if a topic
-    does not exist. For each topic, a separate task awaits ``send`` for each record, in order. The task ends
-    when no record of the topic is left. When an event loop ends, the loop cancels these tasks, like all
-    tasks, but no record is lost. The current record stays the first in the queue, because aiokafka does not
-    send a record if the call of ``send`` was cancelled. A new task begins when the next record is sent, or as
-    soon as a caller waits.
+    A call of ``send`` waits for metadata and for space in a batch, by default up to 40 seconds if a topic
+    does not exist. For each topic, a separate task awaits ``send`` for one record after the other. The task
+    of a topic ends when the queue of the topic is empty. At the end of an event loop, all tasks are
+    cancelled, and these tasks with them, but no record is lost. The record that a cancelled task was sending
+    stays the first in the queue, because aiokafka has not sent it. A new task for the topic begins when the
+    next record is sent, or when a caller waits for a delivery.
     """
 
     def __init__(self, client: Any, max_in_flight: int) -> None:
@@ -103,7 +103,7 @@ class AiokafkaSender(AsyncSender):
 
 
 def _is_cancelled() -> bool:
-    """Return whether the current task was cancelled; ignore the cancellation of a future that it awaits."""
+    """Return whether the current task itself was cancelled, not only a future that the task awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -30,13 +30,13 @@ _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
 
 class AiokafkaSource(Source):
-    """Fetches records with ``getmany``, and stops the client at the end.
+    """Fetches records with aiokafka's ``getmany``, and stops the aiokafka client when the source is closed.
 
     The client joins its group again in the background, so at each ``await``, partitions may be revoked, or
     assigned again at another offset. If the partition of a fetched record was revoked, or assigned again at
     another offset, the record is dropped, and its offset is not committed. While the client joins its group,
-    ``getmany`` does not return. The group may wait for `revoke` while ``getmany`` runs, so `revoke` must not
-    wait for ``getmany``.
+    a running call of ``getmany`` does not return. The group may wait for `revoke` while ``getmany`` runs, so
+    `revoke` must not wait for ``getmany``.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
@@ -63,7 +63,7 @@ class AiokafkaSource(Source):
         self.client.subscribe(**chosen, listener=_listener(self, on_assign, on_revoke))
 
     async def revoke(self, partitions: Collection[Any]) -> None:
-        """During a run, drop the records of revoked partitions, and let the run commit finished records."""
+        """In a run, drop fetched records of revoked partitions, and let the run commit finished records."""
         if self.hand_over is not None and partitions:
             places = places_of(partitions)
             self.gathered.discard(places)
@@ -75,7 +75,7 @@ class AiokafkaSource(Source):
         return asyncio.ensure_future(self._get_many(count, seconds))
 
     async def _get_many(self, count: int, seconds: float) -> Sequence[PolledMessage]:
-        """Add arriving records to ``waiting``, and return the errors of the client as messages."""
+        """Add records that arrive to ``waiting``, and return the client's errors as messages."""
         deadline = time.monotonic() + (seconds or FETCH_SECONDS)
         while count > 0:
             try:
@@ -102,7 +102,7 @@ class AiokafkaSource(Source):
         return ()
 
     def _add(self, found: Found) -> int:
-        """Add records to ``waiting``, and return their number."""
+        """Add records to ``waiting``, and return how many records were added."""
         self._drop_moved({place: each[0].offset for place, each in found.items() if each})
         self._assigned = self.client.assignment()
         messages = [AiokafkaMessage(record) for records in found.values() for record in records]
@@ -110,13 +110,13 @@ class AiokafkaSource(Source):
         return len(messages)
 
     def drop_moved(self) -> None:
-        """Drop the records of partitions that were revoked, or assigned again at another offset."""
+        """Drop fetched records whose partitions were revoked, or assigned again at another offset."""
         self._drop_moved({})
 
     def _drop_moved(self, starts: Mapping[Any, int]) -> None:
-        """Drop a partition's fetched messages unless the client's position is directly after these messages.
+        """Drop a partition's fetched messages, unless the client's position is the offset after them.
 
-        ``starts`` maps partitions to the offsets at which the client continues.
+        ``starts`` maps each partition to the offset at which the client continues to read.
         """
         messages = self.waiting
         assigned = self.client.assignment()
@@ -134,7 +134,7 @@ class AiokafkaSource(Source):
                 self.gathered.discard(places_of([name]))
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return 0, and the end offset of a partition; an end offset that the client does not know is -1."""
+        """Return (0, end offset) for a partition; the end offset is -1 if the client does not know it."""
         return 0, self._calls.end(to_partition(place)) or -1
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
@@ -183,9 +183,9 @@ class AiokafkaSource(Source):
         self.client.resume(*self._held(places))
 
     def _held(self, places: Iterable[TopicPartition]) -> list[Any]:
-        """Drop the partitions that are not assigned to the client, and return the remaining partitions.
+        """Remove partitions that are not assigned to the client from a list; return the remaining list.
 
-        When a partition is unassigned, the client forgets whether the partition was paused.
+        When a partition is revoked, aiokafka forgets that the partition was paused.
         """
         assigned = self.client.assignment()
         return [place for place in map(to_partition, places) if place in assigned]
@@ -234,11 +234,14 @@ class AiokafkaSource(Source):
             await self.client.commit(left)
 
     async def seek(self, place: TopicPartition) -> None:
-        """Seek at once; the client then drops its fetched records from other offsets."""
+        """Seek at once; aiokafka then drops the records that it has fetched from other offsets."""
         self.client.seek(to_partition(place), place.offset)
 
     async def close(self) -> None:
-        """Seek back to unread records, so that these records are not committed, and stop the client."""
+        """Seek back to records that no caller has received, so that the group reads them again.
+
+        Then stop the client.
+        """
         if self._fetching is not None:  # the fetch may wait for the group
             self._fetching.cancel()
         assigned = self.client.assignment()
@@ -249,9 +252,9 @@ class AiokafkaSource(Source):
 
 
 def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: OnRebalance | None) -> Any:
-    """Return the object whose methods aiokafka calls in a rebalance.
+    """Return the rebalance listener: the object whose methods aiokafka calls in a rebalance.
 
-    The group waits for the calls of these methods, and the methods wait for handlers.
+    The rebalance of the group waits until these methods return, and the methods wait for running handlers.
     """
     from aiokafka import ConsumerRebalanceListener  # installed, as the client is aiokafka's
 

@@ -1,14 +1,15 @@
-"""`CallThread`: makes the client calls that may wait, so that they do not block the event loop.
+"""`CallThread`: a thread for client calls that may wait, so that these calls do not block the event loop.
 
-One thread makes all calls of a client. The reason: in confluent-kafka (2.16), a call waits for the running
-call of the same client, and holds Python's interpreter lock during this wait. The rules:
+One thread makes all calls of a client. A single thread is needed because in confluent-kafka (2.16), a call
+waits for the running call of the same client, and holds Python's interpreter lock during this wait. The
+rules:
 
 1. The calls are made one after the other, in order; the event loop only awaits the calls, and never blocks.
-2. During a call, the client may call a function, for example in a rebalance. The called function may wait for
-   the event loop with `CallThread.wait`. While the function waits, the thread makes further calls, except
-   calls that read or close.
-3. The thread is a daemon thread that no code joins, so a call that hangs stops neither the event loop nor the
-   process.
+2. During a call, the client may itself call a Python function, for example in a rebalance. This Python
+   function may wait for a coroutine on the event loop with `CallThread.wait`. While the Python function
+   waits, the thread makes further client calls, except calls that read or close.
+3. The thread is a daemon thread, and no code joins it, so a client call that hangs blocks neither the event
+   loop nor the exit of the process.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _IDLE_SECONDS: Final = 1.0
 
 
 class CallThread:
-    """A thread that starts at the first call, and ends after `end`, or one second after the last call."""
+    """The thread for client calls: starts at the first call, and ends after `end` or one idle second."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -45,10 +46,10 @@ class CallThread:
         self._lock = threading.Lock()  # for the start and the end of the thread
 
     def call(self, function: Callable[[], T], *, nests: bool = True) -> asyncio.Future[T]:
-        """Call a function in the thread, and return the future of its result.
+        """Call a function in the call thread, and return the future of the function's result.
 
-        ``nests`` says whether the call may be made during another call; ``nests`` must be False for a call
-        that reads or closes.
+        ``nests`` says whether the function may be called during another client call; ``nests`` must be False
+        for a call that reads or closes.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -70,13 +71,14 @@ class CallThread:
         return future
 
     def is_current(self) -> bool:
-        """Return whether the current thread is the thread of this object."""
+        """Return whether the current thread is the thread of this `CallThread`."""
         return threading.current_thread() is self._thread
 
     def wait(self, coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
-        """Wait until a coroutine on the event loop has ended; a function in this thread calls this method.
+        """Wait until a coroutine on the event loop has ended.
 
-        If the event loop is closed, the method returns at once.
+        Only functions in the call thread may wait in this way. If the event loop is closed, `CallThread.wait`
+        returns at once.
         """
         future = asyncio.run_coroutine_threadsafe(coroutine, loop)
         future.add_done_callback(lambda _: self._calls.put(_WAKE))
@@ -96,7 +98,7 @@ class CallThread:
             future.result()
 
     def end(self) -> None:
-        """End the thread after its calls; a later call starts a new thread."""
+        """End the call thread after its queued calls; a later call starts a new thread."""
         self._calls.put(_END)
 
     def _serve(self) -> None:
@@ -121,7 +123,7 @@ class CallThread:
 
 
 def call_once(function: Callable[[], T], name: str) -> asyncio.Future[T]:
-    """Call a function in its own thread, and return the future of its result."""
+    """Call a function in a new thread, and return the future of the function's result."""
     thread = CallThread(name)
     future = thread.call(function)
     thread.end()

@@ -20,17 +20,17 @@ _SECONDS: Final = 0.00025
 
 
 class Turn:
-    """The time that a coroutine may run without letting other tasks run."""
+    """The time that a coroutine may use before it lets other tasks run."""
 
     def __init__(self) -> None:
         self._end = 0.0
 
     def is_over(self) -> bool:
-        """Return whether the turn has ended; if so, the caller must await `end`."""
+        """Return whether the task has run long enough, so that its caller must await `end`."""
         return time.perf_counter() > self._end
 
     async def end(self) -> None:
-        """Let other tasks run, and begin the next turn."""
+        """Let other tasks of the event loop run, and measure the time from now on."""
         await asyncio.sleep(0)
         self._end = time.perf_counter() + _SECONDS
 
@@ -55,10 +55,10 @@ async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T
 
 
 async def not_cancelled(work: Awaitable[T]) -> T:
-    """Return the result of a user's awaitable; raise an ordinary error if another task was cancelled.
+    """Return the result of a user's awaitable; if an awaited task was cancelled, raise an ordinary error.
 
-    The awaitable may wait for a task that other code has cancelled. The cancellation of that other task does
-    not cancel the current task.
+    A user's awaitable may wait for a task that other code has cancelled. The cancellation of that other task
+    does not cancel the current task.
     """
     try:
         return await work
@@ -71,7 +71,7 @@ async def not_cancelled(work: Awaitable[T]) -> T:
 
 
 async def await_fully(work: Coroutine[Any, Any, None]) -> None:
-    """Await a coroutine up to its end; only then raise a cancellation of the current task."""
+    """Await a coroutine up to its end, and only then let a cancellation of the current task take effect."""
     running = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not running.done():

@@ -1,4 +1,4 @@
-"""`AsyncSender`: sends messages and waits for deliveries on an event loop; limits the pending messages.
+"""`AsyncSender`: sends messages and awaits deliveries on an event loop; limits the pending messages.
 
 `PolledSender` passes records to confluent-kafka's ``Producer``. One thread polls this producer, and passes
 the producer's reports to the deliveries.
@@ -26,10 +26,10 @@ _CALLED_SECONDS: Final = 0.002  # between two checks whether the observers have 
 
 
 class AsyncDelivery(Delivery[SentT_co]):
-    """The delivery of one event or of one record; any number of tasks may await the delivery.
+    """The delivery of an event or a record; any number of tasks may await it.
 
-    ``await delivery`` waits for the report, and returns the delivery or raises `DeliveryError`. If a task is
-    cancelled while it awaits a delivery, the delivery itself continues.
+    ``await delivery`` waits for the delivery report, and returns the delivery or raises `DeliveryError`. If a
+    task is cancelled while it awaits a delivery, the delivery itself continues.
 
     Examples:
         >>> import asyncio
@@ -54,10 +54,10 @@ class AsyncDelivery(Delivery[SentT_co]):
 
 
 class AsyncSender:
-    """Passes records to a client on one event loop; wakes tasks that wait for deliveries or for space.
+    """Passes records to a client on one event loop, and wakes the tasks that wait for deliveries or to send.
 
     A subclass sets ``produce`` to the client's method, or to a function that queues a record, and calls
-    `report_called` after reports.
+    `report_called` after it has received delivery reports.
     """
 
     produce: Callable[..., Any]  # raises BufferError if the client's queue is full
@@ -76,11 +76,11 @@ class AsyncSender:
 
     @property
     def full(self) -> bool:
-        """Whether no further record can be sent now."""
+        """Whether the limit of pending messages is reached, or the client's queue is full."""
         return self._client_full or len(self.pending) >= self.max_in_flight
 
     def check(self) -> None:
-        """Raise `asyncio.QueueFull` if no record can be sent now, or `RuntimeError` on another event loop."""
+        """Raise `asyncio.QueueFull` if the limit is reached, or `RuntimeError` on another event loop."""
         if asyncio.get_running_loop() is not self._loop:
             self.running_loop()
         if self._client_full or len(self.pending) >= self.max_in_flight:
@@ -89,7 +89,7 @@ class AsyncSender:
     def make_room(self, error: BufferError) -> NoReturn:
         """Raise `asyncio.QueueFull`, because the client's queue is full.
 
-        No further record is sent until some reports have arrived, or a short time has passed.
+        No further record is sent until some delivery reports have arrived, or a short time has passed.
         """
         self._client_full = True
         self.sent()
@@ -97,16 +97,16 @@ class AsyncSender:
         raise asyncio.QueueFull(f"the queue of the client is full: {error}; await drain() first") from None
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:  # noqa: ARG002  # only tasks wait
-        """Raise `asyncio.InvalidStateError` unless a delivery is done."""
+        """Raise `asyncio.InvalidStateError` unless the report of a delivery has arrived."""
         if not delivery.done:
             raise asyncio.InvalidStateError(f"{delivery!r} has no report yet; await it")
 
     def resume(self) -> None:
-        """Continue to send if sending was cancelled; this method is called before each wait."""
+        """Start sending again if its task was cancelled; this method is called before each wait."""
         self.deliveries.check_process()
 
     def running_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the running event loop; raise `RuntimeError` if the first call was on another event loop."""
+        """Return the running event loop; raise `RuntimeError` if it is not the loop of the first call."""
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._loop = loop
@@ -115,7 +115,7 @@ class AsyncSender:
         return loop
 
     async def wait_for_room(self) -> None:
-        """Wait until a record can be sent; waiting tasks return in the order of their calls."""
+        """Wait until a record can be sent; the task that called this method first continues first."""
         while self.full or self._for_room:
             await self._wait(self._for_room)
             if not self.full:
@@ -130,7 +130,7 @@ class AsyncSender:
                 await asyncio.sleep(_CALLED_SECONDS)
 
     def report_called(self, *, from_thread: bool = False) -> None:
-        """Let the event loop wake the waiting tasks; this method is called after one or more reports."""
+        """Let the event loop wake waiting tasks; the sender calls this method after delivery reports."""
         self._client_full = False
         self._schedule(from_thread=from_thread)
 
@@ -146,17 +146,17 @@ class AsyncSender:
         (loop.call_soon_threadsafe if from_thread else loop.call_soon)(self._wake)
 
     async def close(self) -> None:
-        """Release the resources of the sender; the client stays open."""
+        """Release the thread or tasks of the sender; the client stays open."""
 
     def sent(self) -> None:
-        """After a message was sent, make sure that its report will be processed."""
+        """After a message was sent, make sure that its delivery report will be processed."""
 
     def _wake(self) -> None:
-        """Wake the tasks whose wait is over; the event loop calls this method.
+        """Wake the tasks that may continue; the event loop calls this method.
 
         Tasks that wait to send are woken only when many messages can be sent, so that the program rarely
-        switches between the event loop and the polling thread. A woken task may have been cancelled, or may
-        send nothing, so the next tasks are woken at once if no report is expected.
+        switches between the event loop and the polling thread. If no report is expected, the next tasks are
+        woken at once, because a woken task may be cancelled or may send nothing.
         """
         self._scheduled = False
         self.deliveries.wake(_WOKEN)
@@ -191,10 +191,11 @@ def _wake_some(waiting: deque[asyncio.Future[None]], count: int) -> None:
 
 
 class PolledSender(AsyncSender):
-    """Sends through a client whose ``poll`` calls the report functions.
+    """Sends records through a client whose ``poll`` calls the functions for delivery reports.
 
-    The polling thread wakes the event loop once for all reports of one call of ``poll``. If the first report
-    already woke the loop, the loop and the thread would compete for Python's interpreter lock at each report.
+    For all delivery reports of one call of ``poll``, the polling thread wakes the event loop only once. If
+    each report woke the event loop, the loop and the polling thread would compete for Python's interpreter
+    lock at every report.
     """
 
     def __init__(self, client: Producer, max_in_flight: int, *, is_owned: bool = False) -> None:
@@ -210,19 +211,22 @@ class PolledSender(AsyncSender):
         self._thread.start()
 
     async def close(self) -> None:
-        """Close a client that was made for this object; purge pending messages, and report them as lost."""
+        """Close a client that was made for this sender; purge pending messages, and report them as lost."""
         if self._is_owned:
             self._is_owned = False
             await call_once(partial(close_client, self._client), "AsyncEventProducer.close")
             self.serve(None, is_idle=True)
 
     def poller(self) -> Callable[[float], int]:
-        """Return the client's ``poll`` or ``flush``; ``flush`` sends without waiting for ``linger.ms``."""
+        """Return the client's method to poll:
+
+        ``flush``, which sends without waiting for ``linger.ms``, or ``poll``.
+        """
         poll: Callable[[float], int] = self._client.flush if self._for_none else self._client.poll
         return poll
 
     def serve(self, error: BaseException | None, *, is_idle: bool) -> None:
-        """Call the queued functions after a poll, wake the event loop, and report an error to the loop."""
+        """After a poll, call queued functions and wake the event loop; report an error to the loop."""
         if error is not None:
             self._report_error(error)
         if is_idle or self._for_none:
@@ -232,7 +236,7 @@ class PolledSender(AsyncSender):
             self.report_called(from_thread=True)
 
     def is_busy(self) -> bool:
-        """Return whether a message is pending, a function is queued, or the client's queue was full."""
+        """Return whether polling is needed, for pending messages, queued functions or a full queue."""
         busy = self.pending or self.deliveries.callbacks.due or self._client_full
         return bool(busy) and not (self._loop is not None and self._loop.is_closed())
 

@@ -1,4 +1,4 @@
-"""`Source`: fetches a consumer's messages in batches, for any number of waiting tasks.
+"""`Source`: fetches messages of a Kafka consumer in batches, for any number of waiting tasks.
 
 `PolledSource` fetches messages with confluent-kafka's ``Consumer``, in a thread.
 """
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.consumer import EventConsumer
 
 FETCH_SECONDS: Final = 0.2
-"""The longest fetch, in seconds; `commit`, `seek` and `close` may wait for the end of a fetch."""
+"""The longest fetch, in seconds; `commit`, `seek` and `close` may wait so long."""
 _CLOSE_SECONDS: Final = 20.0
 _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, such as a fake
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
 
 class Source(ABC):
-    """Fetches messages for all waiting tasks, with one fetch at a time.
+    """Fetches messages for all tasks that wait for a message; only one fetch runs at a time.
 
-    A fetch belongs to no task, so no message is lost if a task is cancelled: the fetched messages are in
-    ``waiting`` when the next task asks for a message. No message is fetched before a task asks for a message,
-    so the client's position is at most one batch ahead of the returned messages.
+    No task owns a fetch, so no message is lost if a task is cancelled: fetched messages stay in the attribute
+    ``waiting`` until a task asks for a message. No message is fetched before a task asks for a message, so
+    the client's position is at most one batch ahead of the returned messages.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
@@ -49,21 +49,21 @@ class Source(ABC):
         self.gathered.ask_ends_by(self)
         self.waiting = self.gathered.waiting
         self.hand_over: Callable[..., Awaitable[None]] | None = None
-        """A function that is called with revoked or ``lost`` partitions; None if no run reads."""
+        """A function that is called with partitions that were revoked or lost; None if no run reads."""
         self._fetching: asyncio.Future[Sequence[PolledMessage]] | None = None
         self._failure: BaseException | None = None
 
     def begin(self, count: int = 0, seconds: float = 0) -> None:
-        """Begin a fetch, unless a fetch is already running or has failed; for the arguments, see `wait`."""
+        """Begin a fetch, unless one is running or has failed; the arguments are the arguments of `wait`."""
         if self._fetching is None and self._failure is None:
             self._fetching = asyncio.ensure_future(self.fetch(count or self.max_records, seconds))
             self._fetching.add_done_callback(self._fetched)
 
     async def wait(self, timeout: float | None, count: int = 0, seconds: float = 0) -> None:
-        """Wait until a fetch has ended, for up to ``timeout`` seconds; raise the error of the client.
+        """Wait up to ``timeout`` seconds until the current fetch has ended; raise the error of the client.
 
-        A fetch that begins now ends when the next message arrives. If ``seconds`` is not 0, the fetch ends
-        with ``count`` messages, or after this number of seconds.
+        If this call begins a fetch, the fetch ends when the next message arrives. If ``seconds`` is not 0,
+        the fetch ends when it has ``count`` messages, or after this number of seconds.
         """
         self.begin(count, seconds)
         if self._fetching is not None:
@@ -82,22 +82,23 @@ class Source(ABC):
 
     @abstractmethod
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
-        """Begin to wait a short time for up to ``count`` messages, and return the future of these messages.
+        """Begin to fetch up to ``count`` messages in a short time, and return the future of these messages.
 
-        The result contains the messages that have already arrived, or the next message if none has arrived.
-        If ``seconds`` is not 0, the result contains the messages that arrive within this number of seconds.
+        The future contains all messages that have already arrived; if none has arrived, it contains the next
+        message. If ``seconds`` is not 0, the future contains the messages that arrive within this number of
+        seconds.
         """
 
     def drop_moved(self) -> None:  # noqa: B027  # nothing to do if partitions move only during a fetch
-        """Drop messages in ``waiting`` whose partitions were revoked or assigned again after the fetch."""
+        """Drop fetched messages whose partitions were revoked, or assigned again, after the fetch."""
 
     @abstractmethod
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:
-        """Return 0 and the end offset of a partition, without waiting; an unknown end offset is -1."""
+        """Return (0, end offset) for a partition, without waiting; the end offset is -1 if it is unknown."""
 
     @abstractmethod
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offsets of the client's next records, without waiting; an unknown offset is below 0."""
+        """Return the offset of each partition's next record, without waiting; -1 or less means unknown."""
 
     @abstractmethod
     async def answer(self, ask: Ask) -> Any:
@@ -105,22 +106,22 @@ class Source(ABC):
 
     @abstractmethod
     async def commit(self, offsets: list[TopicPartition]) -> None:
-        """Commit offsets, even if the task is cancelled; raise `ConsumeError` if a commit has failed."""
+        """Commit offsets, even if the current task is cancelled; raise `ConsumeError` if the commit fails."""
 
     @abstractmethod
     async def seek(self, place: TopicPartition) -> None:
-        """Continue reading at an offset of a partition, after a running fetch has ended."""
+        """Continue to read a partition at another offset, after a running fetch has ended."""
 
     @abstractmethod
     async def close(self) -> None:
         """Close the client so that its group reads the messages in ``waiting`` again."""
 
     def release(self) -> None:  # noqa: B027  # the source for aiokafka has no threads
-        """End the threads of this source; the next client call starts them again."""
+        """End the threads of this source; if the client is called again, new threads are started."""
 
 
 class PolledSource(Source):
-    """Makes all client calls in one thread, which passes batches of messages to the event loop."""
+    """Makes all client calls in one thread, which passes batches of fetched messages to the event loop."""
 
     def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
         super().__init__(events, client, max_records)
@@ -131,7 +132,7 @@ class PolledSource(Source):
         self._ends: dict[tuple[str | None, int | None], int] = {}
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
-        """Let the thread wait for messages, and return the future of these messages."""
+        """Let the thread fetch messages, and return the future of these messages."""
         self._loop = asyncio.get_running_loop()
         return self._thread.call(partial(self._fetch, count, seconds), nests=False)
 
@@ -150,7 +151,7 @@ class PolledSource(Source):
         self._failure = self._failure or self._events.raised.take()
 
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return 0 and the end offset of a partition at the last fetch, because a client call may wait."""
+        """Return (0, end offset) for a partition at the last fetch, because a client call may wait."""
         return 0, self._ends.get((place.topic, place.partition), -1)
 
     def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
@@ -159,7 +160,7 @@ class PolledSource(Source):
         return found
 
     def _hand_over(self, partitions: list[TopicPartition], *, lost: bool) -> None:
-        """Drop the records of revoked partitions, and let a run commit; a client's poll calls this."""
+        """Drop fetched records of revoked partitions, and let a run commit; the client's poll calls this."""
         loop = self._loop
         if loop is None or loop.is_closed() or not self._thread.is_current():  # a processor's thread polls
             self.gathered.discard(partitions)
@@ -172,22 +173,22 @@ class PolledSource(Source):
             await self.hand_over(partitions, lost=lost)
 
     async def answer(self, ask: Ask) -> Any:
-        """Make a client call of a run in the thread, and return its result."""
+        """Make a client call of a run in the source's thread, and return the result of the call."""
         if ask.name == "sleep":
             return await asyncio.sleep(*ask.arguments)
         return await self._thread.call(partial(ask.call, self.client))
 
     async def commit(self, offsets: list[TopicPartition]) -> None:
-        """Commit offsets in the thread, after a running fetch has ended."""
+        """Commit offsets in the source's thread, after a running fetch has ended."""
         commit = partial(self.client.commit, offsets=offsets, asynchronous=False)
         check_committed(await asyncio.shield(self._thread.call(commit)) or ())
 
     async def seek(self, place: TopicPartition) -> None:
-        """Seek in the thread, between two fetches."""
+        """Seek in the source's thread, between two fetches."""
         await self._thread.call(partial(self.client.seek, place))
 
     async def close(self) -> None:
-        """Close the client after the pending calls of the thread."""
+        """Close the client after the pending calls in the source's thread."""
         if self._fetching is not None:  # after that, its messages are in ``waiting``
             await asyncio.wait((self._fetching,), timeout=_CLOSE_SECONDS)
         closing = self._thread.call(self._events.close, nests=False)
@@ -195,12 +196,12 @@ class PolledSource(Source):
         await end_in_time(closing)
 
     def release(self) -> None:
-        """End the thread after its calls."""
+        """End the source's thread after its pending calls."""
         self._thread.end()
 
 
 async def end_in_time(closing: asyncio.Future[None]) -> None:
-    """Wait a limited time for a client that is closing, because the client may hang."""
+    """Close the client, but wait only a limited time, because the client may hang."""
     await asyncio.wait((closing,), timeout=_CLOSE_SECONDS)
     if closing.done():
         closing.result()
@@ -212,7 +213,7 @@ async def end_in_time(closing: asyncio.Future[None]) -> None:
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessage]:
-    """Return the messages of one client call; a second call could revoke the partitions of the messages."""
+    """Return the messages of a single client call; in a second call, their partitions could be revoked."""
     check_begun(client)
     began = time.monotonic()
     messages: Sequence[PolledMessage] = client.consume(count, seconds)  # waits for ``count`` messages
@@ -225,7 +226,7 @@ def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessa
 
 
 def _ends_of(client: Any, messages: Sequence[PolledMessage]) -> dict[tuple[str | None, int | None], int]:
-    """Return the end offsets that the client knows without a request, for the partitions of the messages."""
+    """Return the end offsets of the messages' partitions that the client knows without a request."""
     from confluent_kafka import KafkaException, TopicPartition
 
     names = {(message.topic(), message.partition()) for message in messages if message.error() is None}

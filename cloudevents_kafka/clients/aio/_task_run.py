@@ -1,9 +1,9 @@
-"""The loop of `AsyncEventConsumer.run`: it reads records, passes them to handler tasks, and commits.
+"""`TaskRun`: the loop of `AsyncEventConsumer.run`, which reads records, passes them to tasks, and commits.
 
-All code of this module runs in the event loop. A `Source` makes the client calls: it awaits the calls of
-aiokafka, and one thread makes the calls of confluent-kafka. `Progress` contains the client calls that the
-loops for threads and for asyncio have in common. A rebalance waits for `TaskRun.revoke`. `TaskRun.revoke`
-waits for handlers, but never for a call that itself waits for the rebalance.
+All code of this module runs in the event loop. A `Source` makes the client calls: aiokafka's calls are
+awaited, and confluent-kafka's calls are made in one thread. `Progress` contains the client calls that the
+loops for threads and for asyncio have in common. A rebalance waits for `TaskRun.revoke`. The method waits for
+handlers, but not for a client call that may itself wait for the end of the rebalance.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REVOKE_SECONDS: Final = 15.0  # for the commit of partitions that are revoked
 
 
 class TaskRun:
-    """The state of a call of `AsyncEventConsumer.run`; ``before`` contains the tasks of an earlier call."""
+    """The state of one call of `AsyncEventConsumer.run`; ``before`` are the tasks of an earlier call."""
 
     def __init__(
         self, events: Readable[Any], source: Source, tasks: Tasks, before: Tasks | None = None
@@ -78,7 +78,7 @@ class TaskRun:
                 raise still_in_work(len(schedule.in_work))
 
     async def _read_until_stop(self) -> None:
-        """Read records; after a request to stop, wait only a moment for the client, which may hang."""
+        """Read records; after a request to stop, wait only a moment for a client that may hang."""
         reading = asyncio.create_task(self._read())
         try:
             while not self._events._stopped and not reading.done():
@@ -117,7 +117,7 @@ class TaskRun:
                 return
 
     async def _begin_all(self, now: float, least: int) -> bool:
-        """Pass fetched records to the tasks, up to the run's limits; return whether a record was passed."""
+        """Pass fetched records to the handler tasks, within the run's limits; return whether any passed."""
         number, schedule = 0, self._tasks.schedule
         self._source.drop_moved()
         waiting = self._source.waiting
@@ -140,7 +140,7 @@ class TaskRun:
         return number > 0
 
     async def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Stop handling records of revoked partitions, wait for handlers, and commit finished records."""
+        """After a revocation, skip waiting records of the partitions, wait for their handlers, and commit."""
         names, tasks = self.progress.close(places), self._tasks
         at_work = partial(self.progress.is_at_work, names)
         if not lost and not await tasks.wait(
@@ -153,10 +153,10 @@ class TaskRun:
                 await self._perform(self.progress.hand_over(names, lost=lost or tasks.is_over))
 
     async def _end(self, seconds: float) -> None:
-        """Stop handling records, commit finished records, and seek back to the unfinished records.
+        """Stop calling the handler, commit the finished records, and seek back to the unfinished records.
 
-        The run always seeks back, even if the task is cancelled meanwhile. Without this seek, the next run
-        would continue after the unfinished records, and commit later offsets.
+        The run always seeks back, even if the current task is cancelled during the other steps. Without this
+        seek, the next run would continue after the unfinished records, and commit later offsets.
         """
         try:
             await self._finish(seconds)
@@ -164,7 +164,7 @@ class TaskRun:
             await await_fully(self._go_back())
 
     async def _finish(self, seconds: float) -> None:
-        """Wait for handlers, and commit finished records, within ``seconds``."""
+        """Wait up to ``seconds`` for the running handlers, and commit the finished records."""
         tasks, schedule = self._tasks, self._tasks.schedule
         deadline = time.monotonic() + seconds
         tasks.cancel()

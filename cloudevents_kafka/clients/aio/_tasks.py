@@ -22,7 +22,7 @@ from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver, deliver
 
 
 class Tasks(Workers):
-    """Workers that are tasks; up to ``concurrency`` of these tasks handle records at the same time."""
+    """Workers that call the handler in tasks; at most ``concurrency`` of these tasks run at the same time."""
 
     def __init__(
         self, policy: RunPolicy, handler: Callable[[Any], Awaitable[object]], *, counts_sends: bool
@@ -40,13 +40,13 @@ class Tasks(Workers):
         self._waiting: dict[asyncio.Future[None], bool] = {}  # True: only until more may be read
 
     def wake(self) -> None:
-        """Let the event loop look for records that are ready."""
+        """Let the event loop look for records that are ready to be handled."""
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._begin_ready)
 
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake tasks that wait for a condition.
+        """Wake the tasks that wait until records are finished or until more records may be read.
 
         Tasks that wait until more records may be read are woken only if ``has_room`` is True.
         """
@@ -55,14 +55,14 @@ class Tasks(Workers):
                 waiter.set_result(None)
 
     def report(self, task: Task, sends: Sends) -> None:
-        """Let the event loop continue with a record; a thread that polls the producer may call this."""
+        """Let the event loop continue with a record; the producer's polling thread may call this method."""
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._reported, task, sends)
 
     async def wait(
         self, condition: Callable[[], bool], seconds: float | None, *, for_room: bool = False
     ) -> bool:
-        """Wait up to ``seconds`` for a condition on records; return whether the condition is true."""
+        """Wait up to ``seconds`` until ``condition()`` is true; return whether it is true."""
         deadline = None if seconds is None else self._loop.time() + seconds
         while not condition():
             left = None if deadline is None else deadline - self._loop.time()
@@ -77,11 +77,11 @@ class Tasks(Workers):
         return True
 
     def has(self, task: asyncio.Task[Any] | None) -> bool:
-        """Return whether a task handles a record."""
+        """Return whether any task is still handling a record."""
         return task in self._tasks
 
     async def end(self) -> None:
-        """Cancel the handlers that have not returned in time, and wait a moment for their tasks to end."""
+        """Cancel handlers that have not returned in time, and wait a moment until their tasks have ended."""
         self.is_over = True
         self.note_change(has_room=True)
         for task in self._tasks:
@@ -90,7 +90,7 @@ class Tasks(Workers):
             await asyncio.wait(self._tasks, timeout=self.policy.stop_timeout / 5)
 
     def _begin_ready(self) -> None:
-        """Handle the records that are ready or due, at most ``concurrency`` records at the same time."""
+        """Handle records that are ready or due for another try, at most ``concurrency`` at the same time."""
         self._scheduled = False
         now = time.monotonic()
         while self._free and not self.cancelled:
@@ -107,7 +107,7 @@ class Tasks(Workers):
         self._timer = None if due is None else self._loop.call_later(max(0.0, due - now), self._begin_ready)
 
     async def _handle(self, task: Task) -> None:
-        """Call the handler, or act on a failed delivery of its messages; never raise an error."""
+        """Call the handler for a record, or react to a failed delivery of its messages; raise no error."""
         error = task.error
         try:
             if error is None:
@@ -125,7 +125,7 @@ class Tasks(Workers):
             self.wake()
 
     def _leave_cancelled(self, task: Task, error: Exception | None) -> None:
-        """Leave a cancelled task's record unfinished; if `end` did not cancel the task, end the run."""
+        """Leave a cancelled task's record unfinished; end the run, unless `end` has cancelled the task."""
         if self.is_over:
             self.schedule.leave(task)
             self.note_change()

@@ -1,6 +1,7 @@
 """`AsyncEventConsumer`: reads events through a Kafka consumer, for asyncio.
 
-A `Source` fetches messages. The code of `EventConsumer` converts messages of the Kafka client to items.
+A `Source` fetches messages. The items that an `AsyncEventConsumer` returns are made by the code of
+`EventConsumer`.
 """
 
 from __future__ import annotations
@@ -49,28 +50,28 @@ T = TypeVar("T")
 
 
 class AsyncReadOptions(ReadOptions, total=False):
-    """The options of `AsyncEventConsumer` that do not change the type of its items."""
+    """The options of `AsyncEventConsumer` that do not change the type of the returned items."""
 
     max_records: int
 
 
 class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
-    """A reader of CloudEvents through ``consumer``; the attribute ``consumer`` is the Kafka client.
+    """Reads CloudEvents through ``consumer``; the attribute ``consumer`` is the Kafka client.
 
-    The argument ``consumer`` is a ``confluent_kafka.Consumer``, settings for a new
-    ``confluent_kafka.Consumer``, or an ``aiokafka.AIOKafkaConsumer``, which you must start. If a call of a
-    confluent-kafka client may wait, a separate thread makes the call. The client is subscribed to ``topics``,
-    as with `subscribe`. To pause and resume partitions, call methods of the client. The other options are the
-    options of `EventConsumer`. Functions among these options are called on the event loop, and must not wait.
+    The argument ``consumer`` is a ``confluent_kafka.Consumer``, the settings for a new one, or a started
+    ``aiokafka.AIOKafkaConsumer``. If a call of a confluent-kafka client may wait, a separate thread makes the
+    call. The client is subscribed to ``topics``, as with `subscribe`. To pause and resume partitions, call
+    methods of the client. The other options are the options of `EventConsumer`. Functions that are passed as
+    options are called on the event loop, so they must not wait.
 
-    When a task asks for a record and no fetched record is left, up to ``max_records`` records are fetched.
-    The client's position may therefore be ahead of the returned records: commit the returned records with
-    `commit`. If a task is cancelled, no fetched record is lost: records that were not returned yet are
-    returned to the next task that asks for a record. After `close`, the group reads again all records that
-    were fetched but not returned, even if the client commits automatically.
+    When a task asks for a record and all fetched records were returned, up to ``max_records`` further records
+    are fetched. The client's position may therefore be ahead of the returned records: commit the returned
+    records with `commit`. If a task is cancelled, no fetched record is lost: the next task that asks for a
+    record receives it. After `close`, the group reads again all records that were fetched but not returned,
+    even if the client commits automatically.
 
-    If no `run` reads, any number of tasks may read; each record is returned to one of these tasks. Raises
-    `TypeError` if ``consumer`` is a client of another kind.
+    Unless a `run` reads, any number of tasks may read from the consumer; each record is returned to only one
+    of them. Raises `TypeError` if ``consumer`` is an unsuitable object, such as a client of another library.
 
     Examples:
         >>> import asyncio
@@ -188,10 +189,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> None:
         """Subscribe the client to topics, or to patterns that begin with ``^``.
 
-        The arguments are the arguments of `EventConsumer.subscribe`. The functions among these arguments are
-        called in the thread that polls the client or, with aiokafka, on the event loop. With aiokafka,
-        ``topics`` must be either names of topics or one pattern. aiokafka reports lost partitions as revoked
-        partitions.
+        The arguments are the arguments of `EventConsumer.subscribe`. A callback such as ``on_revoke`` is
+        called in the thread that polls the client; with aiokafka, it is called on the event loop. With
+        aiokafka, ``topics`` must be either names of topics or one pattern. aiokafka reports lost partitions
+        as revoked partitions.
         """
         if self._aiokafka is None:
             self._polled.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -207,7 +208,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
     @property
     def is_subscribed(self) -> bool:
-        """Whether `subscribe` was called, so that `run` is informed about revoked partitions."""
+        """Whether `subscribe` was called; only then is `run` informed about revoked partitions."""
         return self._events.is_subscribed
 
     async def run(
@@ -217,13 +218,13 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         producer: AsyncEventProducer[Any] | None = None,
         **options: Unpack[RunOptions],
     ) -> RunResult:
-        """Await ``handler`` for each event, commit the handled records, and return their counts.
+        """Await ``handler`` for each event, commit the handled records, and return the counts of the run.
 
-        The options, the guarantees and the errors are the same as for `EventConsumer.run`: for example, up to
+        The options, the guarantees and the errors are the same as for `EventConsumer.run`. For example, up to
         ``concurrency`` records with different keys are handled at the same time. ``producer`` is an
         `AsyncEventProducer`; `DeadLetters` may send with an `EventProducer` or an `AsyncEventProducer`.
-        `stop`, a cancellation, and SIGTERM in the main thread end the run. A handler that does not return
-        within ``stop_timeout`` is cancelled.
+        `stop`, a cancellation, and SIGTERM in the main thread end the run. If a handler does not return
+        within ``stop_timeout`` seconds after the end of the run was requested, the handler is cancelled.
 
         Examples:
             >>> import asyncio
@@ -303,7 +304,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     async def items(self, *, idle_timeout: float | None = None) -> AsyncIterator[ItemT_co]:
         """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record.
 
-        Other tasks run at least once per millisecond, unless the body of the loop takes longer.
+        Other tasks of the event loop run at least once per millisecond, unless the body of your loop takes
+        longer.
         """
         self._events.check_open("items()")
         check_seconds("idle_timeout", idle_timeout)
@@ -327,9 +329,9 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> AsyncIterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
-        The iteration ends at `stop`, `close`, or after ``idle_timeout`` seconds without a record. The
-        iteration raises the same errors as `EventConsumer.batches`. A list is decoded in one turn of the
-        event loop; this turn takes about a millisecond for 100 records.
+        The iteration ends at `stop` or `close`, or if no record arrives within ``idle_timeout`` seconds. The
+        iteration raises the same errors as `EventConsumer.batches`. A list is decoded without letting other
+        tasks run; this takes about a millisecond for 100 records.
 
         Examples:
             >>> import asyncio
@@ -366,7 +368,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         self._gathered.discard([place])
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop records that were fetched but not returned yet, as `EventConsumer.discard` does."""
+        """Drop records that were fetched but not returned yet.
+
+        The arguments are the arguments of `EventConsumer.discard`.
+        """
         self._gathered.discard(partitions)
 
     async def commit(
@@ -374,10 +379,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        Commits run one after the other, and a commit continues if its task is cancelled. Raises the same
-        errors as `EventConsumer.commit`. With aiokafka, offsets of revoked partitions are not committed.
-        During a rebalance, no offset is committed. If offsets are not committed for one of these two reasons,
-        a message is logged, and the group reads the records again.
+        Commits run one after the other; if a task is cancelled during its commit, the commit continues.
+        Raises the same errors as `EventConsumer.commit`. With aiokafka, offsets of revoked partitions are not
+        committed. During a rebalance, no offset is committed. If offsets are not committed because of a
+        revocation or a rebalance, a message is logged, and the group reads the records again.
         """
         if offsets := ends_of(done):
             began = time.monotonic()
@@ -403,13 +408,13 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         self._events._stopped = True
 
     async def close(self) -> None:
-        """Stop, and close the client, even if this call is cancelled; the client leaves its group.
+        """Stop iterations and close the client, even if this call is cancelled; the client leaves its group.
 
         A client with a ``group.instance.id`` stays in the group until its session times out, so a restart
         causes no rebalance.
 
-        If an `AsyncEventProcessor` reads, this call does not wait; the client is closed at the end of the
-        processor's run.
+        If an `AsyncEventProcessor` reads, `close` returns at once, and the client is closed when the
+        processor's run has ended.
         """
         self.stop()
         self._events._closed = True

@@ -1,4 +1,4 @@
-"""`AsyncEventProcessor`: reads records, and writes the events of a coroutine function exactly once."""
+"""`AsyncEventProcessor`: reads records, and writes the events of a coroutine handler exactly once."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 class AsyncEventProcessor:
-    """A loop that handles batches of records in transactions, for asyncio.
+    """A loop for asyncio that handles batches of records in Kafka transactions.
 
     An `AsyncEventProcessor` runs an `EventProcessor` in a thread. The ``handler`` is a coroutine function;
     the event loop runs the handler for one record at a time. The handler sends with ``producer``, preferably
-    with ``send_nowait``, because the commit waits for all deliveries. The options are the options of
-    `EventProcessor`; `DeadLetters` may also send with ``producer``.
+    by ``send_nowait``: the handler need not await deliveries, because the commit waits for them. The options
+    are the options of `EventProcessor`; a `DeadLetters` object may also use ``producer``.
 
     The clients of ``consumer`` and ``producer`` must be confluent-kafka clients. aiokafka's producer sends
     the group's offsets with the group id, but without the id of the member. Without the id of the member, a
@@ -108,14 +108,14 @@ class AsyncEventProcessor:
         )
 
     def stop(self) -> None:
-        """End `run` after the current record, as `EventProcessor.stop` does."""
+        """End `run` after the record that is currently handled, as `EventProcessor.stop` does."""
         self._processor.stop()
 
     async def run(self, *, stop_timeout: float = 20.0, idle_timeout: float | None = None) -> int:
-        """Process records until `stop`, SIGTERM or ``idle_timeout`` seconds without a record.
+        """Process records until `stop` or SIGTERM, or until no record arrives for ``idle_timeout`` seconds.
 
-        Return the number of handled records. A cancellation of the task also ends the run. A handler that
-        does not return within ``stop_timeout`` seconds is cancelled. Raises the same errors as
+        Return the number of handled records. If the task that awaits `run` is cancelled, the run also ends. A
+        handler that does not return within ``stop_timeout`` seconds is cancelled. Raises the same errors as
         `EventProcessor.run`.
         """
         self._loop, gathered = asyncio.get_running_loop(), self.consumer._gathered
@@ -129,7 +129,7 @@ class AsyncEventProcessor:
                 call.cancel()
 
     def _call(self, item: Any) -> None:
-        """Let the event loop handle a record, and wait for the handler; the thread of a batch calls this."""
+        """Let the event loop handle a record, and wait for the handler; the processor's thread calls this."""
         assert self._loop is not None  # `run` has set it
         call = asyncio.run_coroutine_threadsafe(self._handle(item, current_sends()), self._loop)
         self._calls.add(call)
@@ -143,7 +143,7 @@ class AsyncEventProcessor:
 
 
 class _Producer(EventProducer[Any]):
-    """The producer for the processor's thread; this producer uses the client of the `AsyncEventProducer`."""
+    """The `EventProducer` that the processor's thread uses, with the client of the `AsyncEventProducer`."""
 
     def __init__(self, producer: AsyncEventProducer[Any]) -> None:
         super().__init__(producer.producer)
@@ -151,17 +151,17 @@ class _Producer(EventProducer[Any]):
         self._deliveries.observers = producer._sender.deliveries.observers
 
     def observe(self, observers: Sequence[Observer]) -> None:
-        """Call observers with all messages that this producer or the asyncio producer sends."""
+        """Call the observers for each message that this producer or the `AsyncEventProducer` sends."""
         super().observe(observers)
         if observers:
             self._asyncio.observe(observers)
 
     def count_sends(self) -> None:
-        """Count all messages that this producer or the asyncio producer sends."""
+        """Count all messages, whether this producer or the `AsyncEventProducer` sends them."""
         super().count_sends()
         self._asyncio.count_sends()
 
     def flush(self, timeout: float | None = None) -> None:
-        """Flush; raise an error for failed deliveries of this producer or the asyncio producer."""
+        """Flush; raise an error if a delivery of this producer or the `AsyncEventProducer` has failed."""
         super().flush(timeout)
         self._asyncio.raise_failures()

@@ -1,6 +1,6 @@
 """`AsyncEventProducer`: sends events through a Kafka producer, for asyncio.
 
-Events are converted to records as in an `EventProducer`; an `AsyncSender` passes the records to the client.
+Events are converted to records as by an `EventProducer`; an `AsyncSender` passes the records to the client.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ __all__ = ["AsyncDelivery", "AsyncEventProducer"]
 
 
 class SendOptions(WriteOptions, total=False):
-    """The options of `AsyncEventProducer.send`; `EventProducer.send` has the same options."""
+    """The options of `AsyncEventProducer.send` and of `EventProducer.send`."""
 
     partition: int | None
     timestamp: int | None
 
 
 class AsyncEventProducer(Generic[AnyProducerT]):
-    """A sender of CloudEvents through ``producer``: settings of librdkafka, or a Kafka client.
+    """Sends CloudEvents through ``producer``: a Kafka client, or librdkafka settings for a new client.
 
-    The attribute ``producer`` is the client. The client may be a ``confluent_kafka.Producer``; one thread
-    polls this client from the first event on. If the ``confluent_kafka.Producer`` was made from settings,
-    `close` also closes this client. The client may also be an ``aiokafka.AIOKafkaProducer``, which you must
-    start and stop. An event is in flight from the call that sends the event until the event's delivery report
-    arrives. At most ``max_in_flight`` events are in flight at the same time. The other options are the
-    options of `EventProducer`. Each `AsyncEventProducer` belongs to one event loop.
+    The attribute ``producer`` is the Kafka client. The client may be a ``confluent_kafka.Producer``; one
+    thread polls this client from the first event on. If the ``confluent_kafka.Producer`` was made from
+    settings, `close` also closes this client. The client may also be an ``aiokafka.AIOKafkaProducer``, which
+    you must start and stop. An event is in flight from the call that sends the event until the event's
+    delivery report arrives. At most ``max_in_flight`` events are in flight at the same time. All other
+    options have the same meaning as in `EventProducer`. Each `AsyncEventProducer` belongs to one event loop.
 
-    Raises `TypeError` if ``producer`` is a client of another kind, and `ValueError` for wrong settings and
-    options.
+    Raises `TypeError` if ``producer`` is an unsuitable object, such as a client of another library. Raises
+    `ValueError` for wrong settings and options.
 
     Examples:
         >>> import asyncio
@@ -90,11 +90,12 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     ) -> AsyncDelivery[Event]:
         """Send an event, or an SDK's event, and return its delivery after the broker has received the event.
 
-        If no further event can be queued now, `send` first waits. Raises `DeliveryError` if the event was not
-        delivered, and the errors of `EventProducer.send` if the event cannot be written. If the call is
-        cancelled before the event is queued, the event is not sent. If the call is cancelled after the event
-        was queued, the delivery continues; if the delivery fails, the next `flush` raises the error. To know
-        whether an event was queued, await `drain`, call `send_nowait`, and await the returned delivery.
+        If the queue is full or ``max_in_flight`` events are in flight, `send` first waits. Raises
+        `DeliveryError` if the event was not delivered, and the same errors as `EventProducer.send` if the
+        event cannot be written. If the task is cancelled before `send` has queued the event, the event is not
+        sent. If the task is cancelled after `send` has queued the event, the delivery continues; if this
+        delivery fails, the next `flush` raises the error. To know whether an event was queued, use three
+        steps: await `drain`, call `send_nowait`, and await the returned delivery.
         """
         while True:
             try:
@@ -115,8 +116,8 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     ) -> AsyncDelivery[Event]:
         """Queue an event, or an SDK's event, and return its delivery without waiting.
 
-        The caller may await the delivery. Raises `asyncio.QueueFull` if ``max_in_flight`` events are in
-        flight, or if the client's queue is full; to prevent this error, await `drain` before each call.
+        The caller may await the returned delivery. Raises `asyncio.QueueFull` if ``max_in_flight`` events are
+        in flight, or if the client's queue is full; to prevent this error, await `drain` before each call.
         """
         self._sender.check()
         outgoing = self._writer.encode(event, topic, **options)
@@ -133,10 +134,10 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         partition: int | None = None,
         timestamp: int | None = None,
     ) -> AsyncDelivery[Record]:
-        """Send any record unchanged, and return its delivery after the broker has received the record.
+        """Send any record without a change, and return its delivery after the broker has received it.
 
         The arguments are the arguments of `EventProducer.send_record`. `send_record` waits, raises errors and
-        handles a cancellation as `send` does.
+        handles cancelled tasks as `send` does.
         """
         while True:
             try:
@@ -151,11 +152,11 @@ class AsyncEventProducer(Generic[AnyProducerT]):
                 return await delivery
 
     def raise_failures(self) -> None:
-        """Raise `DeliveryError` for deliveries that have failed since the last flush, without waiting."""
+        """Raise `DeliveryError`, without waiting, if deliveries have failed since the last flush."""
         self._sender.deliveries.raise_failures()
 
     def observe(self, observers: Sequence[Observer]) -> None:
-        """Add observers, which are called from now on."""
+        """Add observers, which are called for all events that are sent from now on."""
         deliveries = self._sender.deliveries
         deliveries.observers = add_observers(deliveries.observers, observers)
 
@@ -164,7 +165,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         self._sender.deliveries.count = count_send
 
     async def drain(self) -> None:
-        """Wait until `send_nowait` can queue an event; also let other tasks run from time to time.
+        """Wait until `send_nowait` can queue an event; if no other task ran for a while, let others run.
 
         If a loop awaits `drain` before each call of `send_nowait`, the loop does not block the event loop.
 
@@ -185,7 +186,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
             await self._turn.end()
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait up to ``timeout`` seconds until no event is in flight, and the observers have been called.
+        """Wait up to ``timeout`` seconds until no event is in flight and all observers were called.
 
         Raises the same errors as `EventProducer.flush`.
         """
@@ -196,7 +197,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         self._sender.deliveries.raise_failures()
 
     async def close(self, timeout: float | None = None) -> None:
-        """Flush, by default for ``close_timeout`` seconds; later calls of `send` fail.
+        """Flush for at most ``timeout`` seconds, by default ``close_timeout``; later calls of `send` fail.
 
         Raises the same errors as `flush`.
 
