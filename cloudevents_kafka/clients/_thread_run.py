@@ -101,7 +101,7 @@ class ThreadRun:
                 progress.idle_since = now
 
     def _begin(self, item: Item, now: float) -> None:
-        """Pass a record to the threads; if its partition is new, first make the checks for new partitions."""
+        """Pass a record to the handler threads; check a partition that is new to the run first."""
         if not self._workers.schedule.is_known(item):
             try:
                 self._perform(self.progress.look())

@@ -63,7 +63,7 @@ __all__ = [
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
 
 OnRebalance = Callable[[Any, "list[TopicPartition]"], object]
-"""A function that is called with the client and the partitions that are assigned, revoked or lost."""
+"""A function that is called with the client and the partitions that were assigned, revoked or lost."""
 
 T = TypeVar("T")
 
@@ -201,7 +201,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             )
         self.consumer: ConsumerT = client
         self.raised = raised
-        """The error of a callback that the client has called; it is raised after the records are stored."""
+        """The error that a callback of the client has raised; it is raised again after records are stored."""
         self._client: Any = client  # a user's class may have no methods of a group
         self._left: list[TopicPartition] = []  # the first unfinished offsets after `run`
         self._is_away = False  # whether the group did not answer the last request of a run
@@ -527,7 +527,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 run.ended.set()
 
     def stop(self) -> None:
-        """End all iterations after the current record; a signal handler or another thread may call `stop`."""
+        """End each iteration after its current record; a signal handler or another thread may call `stop`."""
         self._stopped = True
 
     @property

@@ -171,7 +171,7 @@ class DeadLetters:
         return self.send_any(letter, send)
 
     def send_any(self, letter: Record, send: Callable[[Record], Delivery[Record]]) -> Delivery[Record]:
-        """Send a dead letter, or a shorter record if the dead letter is too large; return the delivery."""
+        """Send a dead letter, or a shorter record if the dead letter is too large; return its delivery."""
         try:
             return send(letter)
         except DeliveryError as failure:
@@ -266,7 +266,7 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
 async def deliver_awaited(
     letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int
 ) -> None:
-    """Send a dead letter with an `AsyncEventProducer`, and wait for its delivery, as `deliver` does."""
+    """Send a dead letter with an `AsyncEventProducer`, and wait for the delivery, as in `deliver`."""
     with _failures_named(letters, item, error, attempt) as letter:
         await letters.send_awaited(letter)
 
@@ -302,14 +302,14 @@ def _is_too_large(failure: Exception) -> bool:
 
 
 def _client_error(failure: Exception) -> object:
-    """Return the client's error that has caused a failure to send, or the failure if there is none."""
+    """Return the client's error that has caused a failed send, or the failure if the client has no error."""
     if isinstance(failure, DeliveryError) and failure.failed:
         return failure.failed[0]._client_error or failure  # noqa: SLF001  # None while it is pending
     return failure.args[0] if failure.args and hasattr(failure.args[0], "code") else failure
 
 
 class DeadLetterError(DeliveryError):
-    """`EventConsumer.run` ends, because a dead letter could not be sent; the failed record is not committed.
+    """`EventConsumer.run` ends because a dead letter was not sent; the failed record is not committed.
 
     ``record`` is the failed record, ``error`` is the error of its handler, and ``__cause__`` is the error of
     the producer.

@@ -1,10 +1,10 @@
-"""Find transient errors: a failed connection, a time-out, or an HTTP answer with status 429 or 5xx.
+"""Recognize transient errors: a failed connection, a time-out, or an HTTP answer with status 429 or 5xx.
 
-A codec may need another server, such as a schema registry, to read or write data. If that server does not
-answer, the codec raises an error of its HTTP client, and this library raises a `DataError` whose cause is the
-client's error. If the data is broken, this library raises a `DataError`, too. The causes and contexts of the
-`DataError` show whether the error is transient or the data is broken. Errors of HTTP clients are recognized
-by the names of their classes, so that no client must be imported.
+A codec may need another server, such as a schema registry, to read or write data. If the other server does
+not respond, the codec raises an error of its HTTP client, and this library raises a `DataError` whose cause
+is this error. If the data itself is broken, this library also raises a `DataError`. The causes and contexts
+of the `DataError` show which of these reasons applies. Errors of HTTP clients are recognized by the names of
+their classes, so that no client must be imported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STATUSES: Final = ("http_status_code", "status_code", "status", "code")
 
 
 def find_passing(error: BaseException) -> BaseException | None:
-    """Return a transient error, which is the error itself or one of its causes, or None."""
+    """Return the transient error among an error and its causes, or None if no error is transient."""
     return next(filter(_is_passing, _chain(error)), None)
 
 
@@ -71,7 +71,7 @@ def _is_passing(error: BaseException) -> bool:
 
 
 def _status(error: BaseException) -> int | None:
-    """Return the HTTP status of the answer that an error describes, or None."""
+    """Return the HTTP status that an error of an HTTP client reports, or None."""
     sources: tuple[Any, ...] = (error, getattr(error, "response", None))
     values = (getattr(source, name, None) for source in sources for name in _STATUSES)
     return next((value for value in values if type(value) is int and 100 <= value < 600), None)

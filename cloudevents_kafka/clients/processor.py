@@ -1,9 +1,9 @@
-"""EventProcessor: reads records, calls a handler, and writes the handler's events exactly once.
+"""`EventProcessor`: reads records, calls a handler, and writes the handler's events exactly once.
 
-A batch of records is handled in one transaction of the producer. This transaction also includes the offsets
-of the consumer group. If the transaction is aborted, consumers with ``isolation.level`` ``read_committed``
-never read the events that the handler has sent. After an aborted transaction, the records of the batch are
-read again.
+The records of a batch are handled in one transaction of the producer. The transaction also commits the
+offsets of the consumer group. If the transaction is aborted, consumers with ``isolation.level``
+``read_committed`` never read the events that the handler has sent. After the abort of a transaction, the
+records of its batch are read again.
 """
 
 from __future__ import annotations
@@ -62,41 +62,40 @@ class ProcessorOptions(TypedDict, total=False):
 
 
 class EventProcessor:
-    """A loop that handles batches of records in transactions.
+    """A loop that reads batches of records and handles each batch in one Kafka transaction.
 
     ``handler`` is called with each event; without ``on_failure``, it is also called with records that are not
-    events. The handler sends its results with ``producer``: with `EventProducer.send`,
-    `EventProducer.send_record`, or `DeadLetters` with the same producer. The handler is called again for
-    records whose transaction was aborted, so it should have no effects other than sending. The handler is
-    called in another thread. The client of ``producer`` must have its own ``transactional.id``. The client of
-    ``consumer`` must have ``enable.auto.commit`` False, because a client that commits automatically commits
-    offsets of records whose transaction may be aborted.
+    events. The handler sends its results with ``producer``: it calls `EventProducer.send`,
+    `EventProducer.send_record`, or `DeadLetters.send` of an object with the same producer. After an aborted
+    transaction, the handler is called again with the same records, so it should have no effects other than
+    sending. The handler is called in a separate thread. The client of ``producer`` needs a
+    ``transactional.id`` that no other process uses. In the client of ``consumer``, ``enable.auto.commit``
+    must be False: automatic commits would include records whose transaction may be aborted.
 
     ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` have the same meaning as in `EventConsumer.run`.
-    These options for failures apply to records that are not events, and to records whose handler raises an
-    error. `DeadLetters` with the same producer sends dead letters in the transaction, so each bad record is
-    sent exactly once. Events that the handler has sent in a failed try are aborted. Without ``on_failure``,
-    the handler is also called with records that are not events, and an error of the handler aborts the
-    transaction and ends `run`.
+    The failure options apply to records that are not events, and to records whose handler raises an error.
+    `DeadLetters` with the same producer sends dead letters in the transaction, so the dead letter of each
+    failed record is sent exactly once. If the handler has sent events and then fails, these events are
+    aborted. Without ``on_failure``, an error of the handler aborts the transaction and ends `run`.
 
     A batch consists of up to ``max_records`` records; a higher number means larger and fewer transactions. A
-    batch may end earlier: after ``max_seconds`` in its transaction, or after `stop`, no further record is
-    passed to the handler. The handled records of the batch are then committed, and the next batch reads the
-    remaining records again, in order. A transaction is therefore open for at most the sum of ``max_seconds``,
-    the time for one record, and the time for the commit.
+    batch ends early if its transaction is open for ``max_seconds``, or after `stop`; then no further record
+    is passed to the handler. The handled records of the batch are then committed, and the next batch reads
+    the remaining records again, in order. A transaction is therefore open for at most the sum of three times:
+    ``max_seconds``, the time for handling one record, and the time for the commit.
 
-    A broker aborts a transaction that is open for longer than ``transaction.timeout.ms``. After the broker
-    has aborted a transaction, the process must end. The client does not show ``transaction.timeout.ms``:
-    unless the setting has Kafka's default, 60 s, pass its value as ``transaction_timeout``, in seconds. The
+    A broker aborts a transaction that is open for longer than ``transaction.timeout.ms``. After such an
+    abort, the process must end. The client does not show its setting ``transaction.timeout.ms``. If the
+    setting differs from Kafka's default, 60 s, pass its value in seconds as ``transaction_timeout``. The
     default of ``max_seconds`` is a tenth of ``transaction_timeout``.
 
-    ``timeout`` is the longest time, in seconds, that one step of a transaction may take while brokers do not
-    answer. If the transactions for the same records are aborted ``transactions`` times in a row, `run` raises
-    an error. The client is polled while the handler or a broker is slow, so the group does not expel the
-    member. ``observers`` are called in addition to the observers of the consumer and of the producer: see
-    `Observer`. Raises `TypeError` if the clients do not support transactions, or if the handler is a
-    coroutine function. Raises `ValueError` for times that are not above 0, and for `DeadLetters` with another
-    producer.
+    ``timeout`` is the longest time, in seconds, that one step of a transaction, such as the commit, may take
+    if no broker answers. ``transactions`` is a number: if this many transactions for the same records are
+    aborted in a row, `run` raises an error. While the handler or a broker is slow, the client is polled, so
+    the group does not expel this member. ``observers`` are called in addition to the observers of the
+    consumer and of the producer: see `Observer`. Raises `TypeError` if a client does not support
+    transactions, or if the handler is a coroutine function. Raises `ValueError` for times that are not above
+    0, and for a `DeadLetters` object with another producer.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
@@ -178,9 +177,9 @@ class EventProcessor:
         producer.count_sends()
 
     def stop(self) -> None:
-        """End `run` after the current record; a signal handler or another thread may call `stop`.
+        """End `run` after the record that is handled; a signal handler or another thread may call `stop`.
 
-        The handled records of the batch are committed, and the remaining records are read again later.
+        The handled records of the current batch are committed, and its other records are read again later.
         """
         self._stopped = True
 
@@ -189,13 +188,13 @@ class EventProcessor:
 
         Return the number of handled records. The run begins with ``init_transactions``. If an earlier process
         with the same ``transactional.id`` has left a transaction open, ``init_transactions`` waits for the
-        end of this transaction, or aborts it. The run ends between two transactions, or after aborting a
-        transaction, so the offsets of the group and the sent events always agree. If a handler or a broker
-        does not answer within ``stop_timeout`` seconds after `stop`, the transaction stays open. If the
-        transaction stays open, end the process; the next process aborts the transaction. Raises
-        `TransactionError` if the client cannot continue, or if the handler of an earlier run has not
-        returned, for example after Ctrl-C. Raises `ConsumeError`, errors of the handler, and `RuntimeError`
-        if a run or another processor already uses the consumer.
+        end of this transaction, or aborts it. The run ends between two transactions, or after the abort of a
+        transaction, so the committed offsets and the committed events always agree. If a handler or a broker
+        does not answer within ``stop_timeout`` seconds after `stop`, the transaction stays open. In this
+        case, end the process: the next process with the same ``transactional.id`` aborts the transaction.
+        Raises `TransactionError` if the producer cannot continue, or if the handler of an earlier run is
+        still running, for example after Ctrl-C. Raises `ConsumeError`, the errors of the handler, and
+        `RuntimeError` if a run or another processor already uses the consumer.
         """
         check_seconds("stop_timeout", stop_timeout)
         check_seconds("idle_timeout", idle_timeout)
@@ -247,7 +246,7 @@ class EventProcessor:
         return self._counts.handled
 
     def _is_left(self, seconds: float) -> bool:
-        """Return whether this member must still read the records of an aborted transaction again.
+        """Return whether this member must wait for records of an aborted transaction that it reads again.
 
         Raises `TransactionError` if these records are not read again within the processor's ``timeout``.
         """
@@ -278,7 +277,7 @@ class EventProcessor:
     def _process(self, batch: Sequence[Item], group: object) -> int | Exception:
         """Handle a batch in a transaction, and return the number of committed records.
 
-        Returns the error if the transaction was aborted and may be repeated.
+        If the transaction was aborted and may be repeated, return the error instead.
         """
         self._transactions.begin()
         try:
@@ -308,7 +307,7 @@ class EventProcessor:
         return number
 
     def _handle_in_thread(self, batch: Sequence[Item]) -> Handled:
-        """Handle a batch in a separate thread, which continues if the current thread is interrupted."""
+        """Handle a batch in a separate thread, which continues even if the calling thread is interrupted."""
         self._is_at_work = True
         with self.consumer.vitals.working(len(batch)):
             return self._transactions.in_thread(partial(self._handle, batch))
@@ -320,7 +319,7 @@ class EventProcessor:
             self._is_at_work = False
 
     def _leave(self, batch: Sequence[Item], number: int) -> None:
-        """Leave the records after the first ``number`` records to the next batch; adapt the batch size."""
+        """Leave the records after the first ``number`` records to later batches; adapt the batch size."""
         if (slow := self._time.find_slow_record()) is not None:
             _log.warning("%s", slow)
         if number == len(batch):
@@ -330,7 +329,7 @@ class EventProcessor:
             self._seek_back(batch[number:])
 
     def _seek_back(self, batch: Sequence[Item]) -> None:
-        """Seek back to the start of the batch in each partition, except in revoked partitions."""
+        """Seek back to the batch's first record in each partition, except in partitions that were revoked."""
         first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}
         for name in first.keys() & self._serving.held():
             self.consumer.seek(first[name])
@@ -347,7 +346,7 @@ class EventProcessor:
 
 
 def _check(wrapper: object, kind: type, name: str, method: str) -> None:
-    """Raise `TypeError` if a wrapper's client does not have a certain method that transactions need."""
+    """Raise `TypeError` if a wrapper's client does not have ``method``, which transactions need."""
     if not isinstance(wrapper, kind) or not callable(getattr(getattr(wrapper, name), method, None)):
         raise TypeError(
             f"{name} must be an {kind.__name__} of a client with {method}(), "

@@ -1,8 +1,9 @@
-"""EventProducer: sends events through a Kafka producer, which is passed or made from settings.
+"""`EventProducer`: sends events through a Kafka client that is passed, or that is made from settings.
 
-If the queue of the client is full, `EventProducer.send` does not raise ``BufferError``: it processes delivery
-reports until the queue has space for the message. For each sent event or record, a `Delivery` is returned.
-`flush` and `close` raise an error for failed deliveries that were not passed to a callback.
+If the client's queue is full, `EventProducer.send` does not raise ``BufferError``. It processes delivery
+reports until the queue has space for another message. For each event or record that is sent, a `Delivery`
+object is returned. If a delivery fails and no ``on_delivery`` callback was passed, `flush` and `close` raise
+an error.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
 
 
 class WriteOptions(TypedDict, total=False):
-    """The options of `EventProducer.send` that are also arguments of `to_record`."""
+    """The options of `EventProducer.send` that `to_record` also has."""
 
     key: bytes | str | None
     headers: HeaderInput
@@ -49,7 +50,7 @@ class WriteOptions(TypedDict, total=False):
 
 
 class Writer(msgspec.Struct):
-    """The options of a producer, which are the defaults of each call.
+    """The options of a producer; they are the defaults for the arguments of each call.
 
     Raises `ValueError` for an unknown mode or format and for a ``close_timeout`` below 0, and `TypeError` for
     a key mapper that is not a function.
@@ -79,7 +80,7 @@ class Writer(msgspec.Struct):
         key_mapper: KeyMapper | None = None,
         like: RecordInput | None = None,
     ) -> Outgoing:
-        """Return the topic, and the event with its key, value and headers.
+        """Return the topic, and a record of the event: its key, value and headers.
 
         Raises `EncodeError`, `InvalidEvent` or `TypeError` if the event cannot be written.
         """
@@ -100,7 +101,7 @@ class Writer(msgspec.Struct):
     def copy(self, record: RecordInput, topic: str | None) -> Outgoing:
         """Return the topic, and the unchanged record with its key, value and headers.
 
-        Raises `EncodeError` if there is no topic.
+        Raises `EncodeError` if neither an argument nor the producer has a topic.
         """
         record = with_bytes_headers(Record.of(record))
         topic = topic or self.topic or record.topic
@@ -115,9 +116,9 @@ _MILLISECONDS: Final = "pass milliseconds since the epoch: round(time.timestamp(
 
 
 def with_options(produce: Produce, partition: int | None, timestamp: int | None) -> Produce:
-    """Return a function that calls ``produce`` with the options that are not None: the client refuses None.
+    """Return a function that calls ``produce`` without the options that are None: the client refuses None.
 
-    Raises `TypeError` for values that are not integers.
+    Raises `TypeError` if the value of an option is not an integer.
     """
     _check_integer("partition", partition, "pass the number of a partition")
     _check_integer("timestamp", timestamp, _MILLISECONDS)
@@ -133,29 +134,30 @@ def _check_integer(name: str, value: object, advice: str) -> None:
 
 
 class EventProducer(Generic[ProducerT]):
-    """A sender of CloudEvents through ``producer``: settings of librdkafka, or a Kafka client.
+    """Sends CloudEvents through ``producer``: a Kafka client, or librdkafka settings for a new client.
 
-    The attribute ``producer`` is the client. If the client was made from settings, `close` also closes the
-    client, and purges messages that are not delivered yet. A client that the user passed stays open.
+    The attribute ``producer`` is the Kafka client. If the client was made from settings, `close` also closes
+    the client, and purges messages that were not delivered. A client that the user passed stays open.
 
-    ``mode``, ``format`` and ``key_mapper`` are the defaults of `send`: see `to_record`. Begin and end
-    transactions with the wrapped client. If a transaction is aborted, the deliveries of its events are
-    ``aborted`` and have an ``error``. `flush` does not raise the error of an aborted delivery.
+    ``mode``, ``format`` and ``key_mapper`` are defaults for the arguments of `send`; `to_record` explains
+    them. To use transactions, begin and end each transaction with the Kafka client. If a transaction is
+    aborted, the deliveries of its events have ``aborted`` True and an ``error``. `flush` does not raise the
+    error of an aborted delivery.
 
-    ``close_timeout`` is the longest time, in seconds, that `close` and the end of a ``with`` block wait for
-    deliveries. By default, `close` waits until the client has reported all deliveries, at the latest after
-    the client's ``message.timeout.ms`` (five minutes). Set ``close_timeout`` below the time in which a
-    container must end.
+    ``close_timeout`` is how long, in seconds, `close` and the end of a ``with`` block may wait for
+    deliveries. By default, `close` waits until each message is delivered or has failed; this takes at most
+    the client's ``message.timeout.ms`` (five minutes). Pass a ``close_timeout`` that is shorter than the time
+    that a container has to end.
 
     If an event was sent without ``on_delivery`` and its delivery fails, the event stays in memory until
-    `flush` or ``result`` raises an error for this event. A service that calls neither `flush` nor ``result``
+    `flush` or `Delivery.result` raises its error. A service that calls neither `flush` nor `Delivery.result`
     should therefore pass ``on_delivery``.
 
-    ``observers`` are called with each record that is sent, and may add headers to this record: see
+    ``observers`` are called with each record that the producer sends, and may add headers to the record: see
     `Observer`.
 
-    Raises `ValueError` for wrong settings and options, and `TypeError` for an object that is not a suitable
-    client, such as a class or an asyncio client.
+    Raises `ValueError` for wrong settings and options. Raises `TypeError` for an unsuitable object, such as a
+    class or an asyncio client.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -198,13 +200,13 @@ class EventProducer(Generic[ProducerT]):
         like: RecordInput | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> Delivery[Event]:
-        """Queue an event, or an SDK's event, and return its `Delivery` without waiting for the report.
+        """Queue an event, or an SDK's event, and return its `Delivery` without waiting for the broker.
 
-        Most arguments are arguments of `to_record`. ``timestamp`` is in milliseconds since the epoch, by
-        default the current time of the client; confluent-kafka also sends the current time in place of 0.
-        `send` waits while the client's queue is full. Raises `EncodeError` or `InvalidEvent` if the event
-        cannot be written, `DeliveryError` if the event is too large, and errors of the client, such as
-        ``KafkaException`` for a fenced transactional producer.
+        Most arguments of `send` are arguments of `to_record`. ``timestamp`` is in milliseconds since the
+        epoch. By default, it is the current time of the client; confluent-kafka also uses the current time if
+        ``timestamp`` is 0. `send` waits while the client's queue is full. Raises `EncodeError` or
+        `InvalidEvent` if the event cannot be written. Raises `DeliveryError` if the event is too large, and
+        errors of the client, such as ``KafkaException`` for a fenced transactional producer.
         """
         outgoing = self._writer.encode(event, topic, key, headers, mode, format, key_mapper, like)
         produce: Produce = self.producer.produce
@@ -226,10 +228,11 @@ class EventProducer(Generic[ProducerT]):
         """Queue any record, even if it is not an event, and return its delivery without waiting.
 
         The record's key, value and headers are sent unchanged. The record may be a message of a Kafka client:
-        see `Record.of`. By default, ``topic`` is the topic of the `EventProducer`, or else the topic of the
-        record. The record's own partition and timestamp are not used: pass ``partition`` and ``timestamp``.
-        `send_record` waits while the client's queue is full. Raises `EncodeError` if there is no topic,
-        `DeliveryError` if the record is too large, and errors of the client.
+        see `Record.of`. The default of ``topic`` is the topic of the `EventProducer`, or the topic of the
+        record if the `EventProducer` has no topic. The partition and the timestamp of the record are not
+        used; pass ``partition`` and ``timestamp`` instead. `send_record` waits while the client's queue is
+        full. Raises `EncodeError` if no topic is known, `DeliveryError` if the record is too large, and
+        errors of the client.
         """
         outgoing = self._writer.copy(record, topic)
         produce = with_options(self.producer.produce, partition, timestamp)
@@ -238,30 +241,30 @@ class EventProducer(Generic[ProducerT]):
         return delivery
 
     def observe(self, observers: Sequence[Observer]) -> None:
-        """Add observers, which are called from now on."""
+        """Add observers, which are called for all events that are sent from now on."""
         self._deliveries.observers = add_observers(self._deliveries.observers, observers)
 
     def count_sends(self) -> None:
-        """Let a run wait for the deliveries of its handlers' events; see `EventConsumer.run`."""
+        """Let a run wait for deliveries of the events that its handlers send; see `EventConsumer.run`."""
         self._deliveries.count = count_send
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait up to ``timeout`` seconds until each sent message is delivered or has failed.
 
         Raises `DeliveryError` if deliveries are still pending, or if deliveries without an ``on_delivery``
-        have failed since the last flush. The attribute ``failed`` of the error lists the failed and the
-        pending deliveries; pending deliveries are not ``done``, and their messages may still arrive. If
-        several threads flush, each failure is raised in one of these threads.
+        callback have failed since the last flush. The error's attribute ``failed`` lists the failed and the
+        pending deliveries; a pending delivery is not ``done``, and its message may still arrive. If several
+        threads call `flush`, each failed delivery is reported to only one of these threads.
         """
         if not self._polling.drain(timeout):
             self._deliveries.raise_pending(timeout)
         self._deliveries.raise_failures()
 
     def close(self, timeout: float | None = None) -> None:
-        """Flush, by default for ``close_timeout`` seconds; later calls of `send` fail.
+        """Flush for at most ``timeout`` seconds, by default ``close_timeout``; later calls of `send` fail.
 
         Raises the same errors as `flush`. A client that the user passed stays open, and may still deliver
-        pending messages; to prevent this, purge the client.
+        pending messages; purge the client to prevent this.
         """
         self._deliveries.closed = True
         if self._deliveries.is_of_parent:

@@ -1,8 +1,8 @@
-"""Schema registry clients: settings whose values may be texts, and a time limit for answers.
+"""Schema registry clients for settings whose values may be texts; each call has a time limit.
 
-Confluent's client waits forever if a registry accepts a connection but does not answer. If a client is made
-with `registry_client`, each of its waits has a time limit. `Patience` limits the whole call of any client,
-because a registry may send its answer byte by byte, or return a schema with many references.
+Confluent's client waits forever if a registry accepts a connection but does not answer. A client that
+`registry_client` has made has a time limit for each wait. `Patience` limits the time of one complete call of
+any client, because a registry may send its answer byte by byte, or return a schema with many references.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from uuid import UUID
 T = TypeVar("T")
 
 DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
-"""Defaults that replace the client's defaults: the seconds of a wait, and the number of retries."""
+"""Defaults of this library: the number of seconds that a wait may take, and the number of retries."""
 NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
 """The command that installs confluent's schema registry client."""
 _WAITS: Final = 6  # of a call: for the connection and the answer in each try, and between the tries
@@ -37,10 +37,10 @@ _MAY_BE_BOOLEAN: Final = "ssl.ca.location"  # with False, the client trusts any 
 
 
 def registry_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with `DEFAULTS`; convert texts where the client needs numbers or booleans.
+    """Return ``settings`` with `DEFAULTS`; texts are converted where the client needs numbers or booleans.
 
-    Raises `ValueError` if a setting must be a number, but its value is not a number or is out of range. The
-    error names the setting.
+    Raises `ValueError` if a setting must be a number, but its value is another text or is out of range. The
+    message of the error names the setting.
 
     Examples:
         >>> from cloudevents_kafka.clients.schema_registry import registry_settings
@@ -91,30 +91,30 @@ def registry_client(settings: Mapping[str, Any]) -> Any:
 
 
 def seconds_of(settings: Mapping[str, Any]) -> float:
-    """Return the time limit of a whole call, in seconds: six times the time limit of one wait."""
+    """Return the time limit, in seconds, of a complete call: six times the time limit of one wait."""
     return _WAITS * float(registry_settings(settings)["timeout"])
 
 
 def is_unknown(error: Exception, *, by_guid: bool) -> bool:
-    """Return whether a registry has answered that a schema does not exist.
+    """Return whether an error means that a registry has no such schema.
 
-    A server that is not a schema registry also answers 404, but without the error code of a registry. For an
-    unknown GUID, the answer of a registry does not contain an error code of a registry.
+    Servers other than schema registries also answer with 404, but their answers do not contain a registry's
+    error code. If a GUID is unknown, even a registry answers without an error code.
     """
     status, code = (getattr(error, name, None) for name in ("http_status_code", "error_code"))
     return status == _NOT_FOUND and (by_guid or (type(code) is int and code // 100 == _NOT_FOUND))
 
 
 class NotASchema(Exception):
-    """The answer comes from another server than a schema registry, for example from a proxy."""
+    """The answer was not sent by a schema registry, but for example by a proxy."""
 
 
 def find_schema(client: Any, name: str) -> tuple[str, tuple[str, ...]]:
     """Return the type of a schema, such as AVRO, and the texts of its references and of the schema itself.
 
-    ``name`` is an id, or a GUID of 32 digits, with or without hyphens. For a schema that is not an Avro
-    schema, the result contains no texts. Raises the errors of the client, and `NotASchema` for an answer that
-    does not contain a schema.
+    ``name`` is the id of a schema, or its GUID of 32 digits, with or without hyphens. For a schema of another
+    type than Avro, the tuple of texts is empty. Raises the errors of the client, and `NotASchema` for an
+    answer that does not contain a schema.
     """
     try:
         found = client.get_schema(int(name)) if _is_id(name) else client.get_schema_by_guid(str(UUID(name)))
@@ -163,10 +163,10 @@ class Patience:
         self._has_ended = False
 
     def wait_for(self, call: Callable[[], T]) -> T:
-        """Call a function and return its result; raise its error, `TimeoutError` or `NotAsked`.
+        """Call a function and return its result; raise the function's error, `TimeoutError` or `NotAsked`.
 
-        The function is called in a daemon thread. A registry may block that thread forever, but nothing waits
-        for the thread to end.
+        The function is called in a daemon thread. A registry may block this thread forever, but no code waits
+        until the thread has ended.
         """
         future: Future[T] = Future()
         self._call = future
@@ -184,7 +184,7 @@ class Patience:
             self._call = None
 
     def end(self) -> None:
-        """Let the current call and later calls raise `NotAsked`; any thread may call `end`."""
+        """Let the current call and all later calls raise `NotAsked`; any thread may call this method."""
         self._has_ended = True
         call = self._call
         if call is not None:

@@ -1,14 +1,15 @@
-"""Write and read event data with confluent-kafka's own serializers, such as ``AvroSerializer``.
+"""Write and read event data with the serializers of confluent-kafka, such as ``AvroSerializer``.
 
 A serializer for a schema registry writes five bytes with the id of the schema before the data;
 ``datacontenttype`` does not describe these bytes. With the setting ``schema.id.serializer``, the serializer
 writes no bytes before the data, and writes the GUID of the schema to a header of the record. This header,
-``__value_schema_id``, is not a header of the event. A deserializer reads both data with an id and data with a
-GUID. But confluent-kafka 2.16 rejects data of up to five bytes as too short.
+``__value_schema_id``, belongs to the record, not to the event. A deserializer reads both forms: data that
+begins with an id, and data with a GUID in the header. But confluent-kafka 2.16 rejects data of at most five
+bytes as too short, even if the GUID is in the header.
 
-``AvroDeserializer`` passes data to fastavro without limits. If the schema is recursive, or contains arrays of
-nulls or decimals, a few bytes can crash or block the process. For untrusted data, use `codecs.avro`, which
-has limits.
+``AvroDeserializer`` passes the data to fastavro, which has no limits. If the schema is recursive, or contains
+arrays of nulls or decimals, a few bytes can crash or block the process. For untrusted data, use
+`codecs.avro`, whose decoder has limits.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ def data_reader(deserializer: Serde) -> DataReader:
 
 
 def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tuple[Event, Headers]:
-    """Return an event with data that a serializer has written, and the headers to send with this event.
+    """Return an event whose data a serializer has written, and the headers to send with this event.
 
     ``topic`` is the topic to which the event will be sent. Send the event with ``producer.send(event, topic,
     headers=headers)``. If ``data`` is None, the returned event has no data. Raises `DataError` if the
-    serializer raises any error, and `TypeError` for a serializer for asyncio.
+    serializer raises an error, and `TypeError` for a serializer for asyncio.
 
     Examples:
         >>> from confluent_kafka.serialization import StringSerializer

@@ -1,10 +1,11 @@
 """Read event data as values of a program's own types, for ``EventConsumer(client, data_type=…)``.
 
-A hook is a function that takes an event and returns its data. `read_as` returns the hook for a type: a
-pydantic model, a msgspec Struct, a dataclass, a TypedDict, or a container or union of such types. `by_type`
-chooses a hook according to the event's ``type``, and `by_dataschema` chooses a check according to the event's
-``dataschema``. Any exception that a hook raises becomes a `BrokenData`. The message of a `BrokenData` repeats
-only the text of a `DataError`, because the texts of other exceptions may contain data.
+A hook is a function that takes an event and returns the event's data as a Python value. `read_as` returns the
+hook for a type: a pydantic model, a msgspec Struct, a dataclass, a TypedDict, or a container or union of such
+types. `by_type` chooses a hook according to the event's ``type``, and `by_dataschema` chooses a check
+according to the event's ``dataschema``. Any exception that a hook raises is reported as a `BrokenData` error.
+The message of this error contains the text of a `DataError`, but not the texts of other exceptions, because
+they may contain data.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ DataHook = Callable[[Event], T]
 """A function that takes an event and returns its data as a Python value."""
 
 MYPY: Final = False
-"""True only for mypy: for a dictionary of classes, mypy infers ``object``, but Pyright infers a union."""
+"""True only for mypy. For a dictionary of classes, mypy infers ``object``, while Pyright infers a union."""
 
 TypesByName = Mapping[str, type[T] | DataHook[T]]
 """A mapping from the ``type`` of an event to the Python type, or the hook, for its data."""
@@ -53,7 +54,7 @@ _quoted_value: Final = re.compile(r"\bvalue .+?(?= - at |$)", re.DOTALL).sub
 
 
 def hook_of(data_type: Any) -> DataHook[Any]:
-    """Return the hook for a ``data_type``.
+    """Return the hook (a function from an event to its data) for a ``data_type``.
 
     ``data_type`` is a Python type, a hook, or a mapping from the ``type`` of events to Python types or hooks.
 
@@ -77,10 +78,10 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]: ...
 
 
 def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
-    """Return a hook that chooses a Python type, or another hook, according to the event's ``type``.
+    """Return a hook that reads an event's data by the Python type, or the hook, for the event's ``type``.
 
-    If ``types`` does not contain the ``type`` of an event, the data of the event is read without a hook.
-    Raises the same `TypeError` as `read_as`.
+    If ``types`` does not contain the ``type`` of an event, the hook returns ``event.data`` unchanged. Raises
+    `TypeError` in the same cases as `read_as`.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -101,10 +102,10 @@ def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
 def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> DataHook[Any]:
     """Return a hook that passes an event's data to the check for the event's ``dataschema``.
 
-    The data itself is decoded as if there were no hook. A check is a function that raises an exception for
-    data that is not valid. The hook raises `DataError` for an event whose ``dataschema`` is not in
-    ``checks``. For an event without a ``dataschema``, the check is ``checks[None]``. If ``checks`` does not
-    contain None, the hook raises `DataError` for an event without a ``dataschema``.
+    The hook decodes the data in the same way as ``event.data``. A check is a function that raises an
+    exception if the data is not valid. The hook raises `DataError` for an event whose ``dataschema`` is not
+    in ``checks``. For an event without a ``dataschema``, the hook calls the check ``checks[None]``. If
+    ``checks`` does not contain None, the hook raises `DataError` for an event without a ``dataschema``.
 
     Examples:
         >>> from jsonschema import Draft202012Validator
@@ -130,11 +131,12 @@ def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> D
 
 
 def read_as(data_type: type[T]) -> DataHook[T]:
-    """Return a hook that reads data as values of a type.
+    """Return a hook that reads event data as a value of one Python type.
 
     pydantic or msgspec reads and validates JSON. Data that is not UTF-8 JSON, or that has a registered codec
-    or a ``data_reader``, is decoded first and then converted. A value that already has the type is returned
-    unchanged. Raises `TypeError` if neither pydantic nor msgspec has a schema for the type.
+    or a ``data_reader``, is decoded first and then converted. If the decoded value already has the type, the
+    value is returned unchanged. Raises `TypeError` if neither pydantic nor msgspec can read values of the
+    type.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -180,7 +182,7 @@ def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
 
 
 def _is_utf8_json(event: Event) -> bool:
-    """Return whether the payload is UTF-8 JSON for which there is neither a codec nor a ``data_reader``."""
+    """Return whether the payload is UTF-8 JSON, and neither a codec nor a ``data_reader`` decodes it."""
     if has_reader(event):
         return False
     attributes, _, kind = binary_parts(event)
@@ -192,7 +194,7 @@ def _is_utf8_json(event: Event) -> bool:
 
 
 def _converters(data_type: Any) -> tuple[_Convert, _Convert, tuple[type[Exception], ...]]:
-    """Return two functions, which convert JSON or a value to a type, and the errors of these functions."""
+    """Return a function that converts JSON to a type, a function that converts a value, and their errors."""
     if _uses_pydantic(data_type):
         from pydantic import TypeAdapter, ValidationError
 

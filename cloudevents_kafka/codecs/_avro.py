@@ -1,11 +1,11 @@
 """A codec for Avro data with any schema, with limits for untrusted bytes.
 
-fastavro does not limit untrusted data. First, fastavro recurses in C, and deep recursion can end the process.
-Second, fastavro creates an unlimited number of values that take no bytes, and these values can exhaust the
-memory. Examples are the nulls of an array, and nested records whose number doubles at each level. Third,
-fastavro converts the bytes of a decimal to digits; for a megabyte, the conversion takes minutes. So, if the
-schema contains recursion, decimals, or values that take no bytes, `AvroLimits` checks the data before
-fastavro decodes it.
+The package fastavro has no limits for untrusted data. First, fastavro recurses in C, so deeply nested data
+can end the process. Second, a few bytes can make fastavro create any number of values that take no bytes,
+until the memory is full. Examples of such values are the nulls of an array, and nested records whose number
+doubles at each level. Third, fastavro converts the bytes of a decimal to digits; for a decimal of a megabyte,
+this takes minutes. So, if the schema contains recursion, decimals, or values that take no bytes, `AvroLimits`
+checks the data before fastavro decodes it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _WHOLE: Final = "_cloudevents_kafka_whole"  # not the name of a user's type
 
 
 def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
-    r"""Return a codec for data that is one datum of an Avro schema, without a header.
+    r"""Return a codec for data that consists of one datum of an Avro schema, without a header.
 
-    ``references`` are the schemas of the named types that the schema refers to. A schema in ``references``
-    must come after all schemas that it refers to. Data is untrusted input: decoding raises `DataError` for
-    data that exceeds a limit of this module. The limits apply to recursive schemas, decimals, and values that
-    take no bytes.
+    ``references`` are schemas that define the named types to which ``schema`` refers. A schema in
+    ``references`` must come after all schemas that it refers to. Data is untrusted input, so decoding raises
+    `DataError` for data that exceeds a limit of this module. The limits apply to recursive schemas, to
+    decimals, and to values that take no bytes.
 
     Examples:
         >>> from cloudevents_kafka import Event, codecs, register_codec
@@ -98,15 +98,15 @@ class _Datum(bytes):
 
 
 _Step = Callable[[_Datum, int, int], int]
-"""A function that is called with a datum, an index and a depth, and returns the index after the value."""
+"""A function with the arguments datum, index and depth; returns the index after the value at the index."""
 
 
 class _Compiled(NamedTuple):
-    """The step function of a schema, and the size of values; the step function skips one value.
+    """The step function of a schema, which skips one value in a datum, and the size of this value.
 
-    ``size`` is the size of a value in bytes if all values of the schema have the same size. ``empties`` is
-    the number of values that take no bytes in one value of the schema. Values in arrays, maps and unions are
-    not counted.
+    If all values of the schema have the same size, ``size`` is this size in bytes; else it is None.
+    ``empties`` is the number of values that take no bytes in one value of the schema. The values in arrays,
+    maps and unions are not included in ``empties``.
     """
 
     step: _Step
@@ -115,7 +115,7 @@ class _Compiled(NamedTuple):
 
 
 class AvroLimits:
-    """Limits for data of a schema that fastavro has parsed; ``named`` contains the schema's named types."""
+    """Checks data of a schema that fastavro has parsed; ``named`` contains the schema's named types."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any]) -> None:
         self._named = named
@@ -127,7 +127,7 @@ class AvroLimits:
         self._empties |= root.empties > _FEW_EMPTY
 
     def check_datum(self, raw: bytes) -> None:
-        """Raise `DataError` if bytes exceed a limit or are not a datum of the schema."""
+        """Raise `DataError` if bytes exceed a limit of this module or are not a datum of the schema."""
         decimals = self._decimals and len(raw) > MAX_DECIMAL_BYTES
         if self._recursive or self._empties or self._deep or decimals:
             try:
@@ -206,7 +206,7 @@ class AvroLimits:
 def _fixed(size: int, empties: int | None = None) -> _Compiled:
     """Return the step function for values of a fixed size.
 
-    By default, only a value of size 0 is counted as a value that takes no bytes.
+    By default, a value of size 0 counts as one value that takes no bytes, and a larger value does not count.
     """
     number = int(size == 0) if empties is None else empties
 

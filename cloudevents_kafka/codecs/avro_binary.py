@@ -1,10 +1,10 @@
-"""Decoders of Avro's binary encoding; they read untrusted bytes, and know the types in event schemas.
+"""Decoders of Avro's binary encoding for untrusted bytes, for the types that event schemas use.
 
-A reader is a function with three arguments: a datum, an index, and the depth of nested values. The reader
-returns the value at the index, and the index after the value. A reader raises `MalformedDatum` if a length is
-larger than the number of remaining bytes, and `IndexError` if the datum ends too early. For invalid integers
-and strings, a reader raises `OverflowError` or `UnicodeDecodeError`. The function `read_datum` raises
-`MalformedDatum` for all these errors.
+A reader is a function with three arguments: the bytes of a datum, an index, and the depth of nested values.
+The result of a reader is the value at the index, and the index after the value. A reader raises
+`MalformedDatum` if a length is larger than the number of remaining bytes, and `IndexError` if the datum ends
+too early. For invalid integers and strings, a reader raises `OverflowError` or `UnicodeDecodeError`. The
+function `read_datum` raises `MalformedDatum` for all these errors.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Reader = Callable[[bytes, int, int], tuple[T, int]]
 
 
 class MalformedDatum(ValueError):
-    """The bytes are not a datum of the schema. The error text does not contain any data."""
+    """The bytes are not exactly one datum of the schema. The error text does not contain any data."""
 
 
 def read_datum(datum: bytes, read: Callable[[bytes], tuple[T, int]]) -> T:
-    """Return the value of a datum; the datum must not have further bytes after the value.
+    """Return the value of a datum, which must not have further bytes after the value.
 
     Raises `MalformedDatum` if the bytes are not exactly one datum.
     """
@@ -54,7 +54,7 @@ def read_long(datum: bytes, at: int, _: int = 0) -> tuple[int, int]:
 
 
 def read_count(datum: bytes, at: int) -> tuple[int, int]:
-    """Return the number of entries of the next block; a negative count is followed by the block's size."""
+    """Return the number of entries in the next block; a negative number is followed by the block's size."""
     count, at = zigzag.decode(datum, at)
     return (count, at) if count >= 0 else (-count, zigzag.decode(datum, at)[1])
 
@@ -92,7 +92,7 @@ def read_boolean(datum: bytes, at: int, _: int) -> tuple[bool, int]:
 
 
 def union_reader(*branches: Reader[Any]) -> Reader[Any]:
-    """Return a reader for a union; ``branches`` are the readers of its branches."""
+    """Return a reader for a union type; ``branches`` are the readers for the types of the union."""
 
     def read_branch(datum: bytes, at: int, depth: int) -> tuple[Any, int]:
         branch, at = zigzag.decode(datum, at)
@@ -104,7 +104,7 @@ def union_reader(*branches: Reader[Any]) -> Reader[Any]:
 
 
 def read_attributes(datum: bytes, at: int, read_value: Reader[Any]) -> tuple[list[tuple[str, Any]], int]:
-    """Return the attributes in a map as (name, value) pairs; a name may occur more than once."""
+    """Return the attributes in an Avro map as pairs of name and value; a name may occur more than once."""
     pairs: list[tuple[str, Any]] = []
     length = len(datum)
     count, at = read_count(datum, at)

@@ -1,9 +1,10 @@
 """The budget of one Avro datum: limits for the number of values that its bytes may encode.
 
-A few bytes may encode any number of values that take no bytes: nulls, ``fixed`` of size 0, and records that
-consist of such values. For example, a few bytes may encode an array of a million nulls, or nested records
-whose number doubles at each level. One budget applies to one complete datum. Values that take no bytes are
-counted in groups, with the help of the schema. Every other value counts as one step.
+A few bytes may encode any number of values that themselves take no bytes: nulls, ``fixed`` of size 0, and
+records that consist of such values. For example, a few bytes may encode an array of a million nulls, or
+nested records whose number doubles at each level. Each datum, with all nested values, has one budget. Values
+that take no bytes are counted several at a time; the schema says how many there are. Every other value is
+counted separately, as one step.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ A datum with more bytes than this number may contain one such value for each byt
 """
 FREE_STEPS: Final = 16_384
 STEPS_PER_BYTE: Final = 32
-"""The number of values for each byte of a datum, in addition to `FREE_STEPS`; records may be nested."""
+"""The limit for values: this number for each byte of a datum, plus `FREE_STEPS`."""
 FREE_BYTES: Final = 1 << 20
-"""The number of bytes that a reader may add to any datum, in addition to 32 for each byte of the datum."""
+"""The limit for bytes that defaults add to a datum: this number, plus 32 for each byte of the datum."""
 
 
 class BeyondBudget(MalformedDatum):
@@ -29,7 +30,7 @@ class BeyondBudget(MalformedDatum):
 
 
 class Budget:
-    """The numbers of values and bytes that may still be read from one datum."""
+    """How many values may still be read from one datum, and how many bytes defaults may still add."""
 
     __slots__ = ("_empties", "_output", "_size", "_steps")
 

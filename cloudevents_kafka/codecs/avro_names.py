@@ -1,11 +1,11 @@
 """Avro names that begin with a dot; such names have no namespace.
 
 The specification says: "If the name specified contains a dot, then it is assumed to be a fullname", and "The
-empty string may also be used as a namespace to indicate the null namespace". So ``.Order`` and ``Order`` both
-name the type ``Order`` without a namespace (AVRO-3830). Earlier versions of the Python library avro have
-written names with a leading dot into schema registries. fastavro treats ``.Order`` and ``Order`` as different
-names. Java also treats the names as different if a type is defined with one of the names and a schema refers
-to the type by the other name.
+empty string may also be used as a namespace to indicate the null namespace". So ``.Order`` and ``Order`` are
+names of the same type: ``Order`` without a namespace (AVRO-3830). Earlier versions of the Python library avro
+have written names that begin with a dot into schema registries. For fastavro, ``.Order`` and ``Order`` are
+different names. Java, too, does not find a type that is defined as ``.Order`` if a schema refers to it as
+``Order``, or the reverse.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPES: Final = frozenset(
 
 
 def with_one_name(schemas: Iterable[Any]) -> list[Any]:
-    """Return schemas in which either all or none of the names without a namespace have a leading dot.
+    """Return schemas in which all names without a namespace begin with a dot, or none of them does.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_names import with_one_name

@@ -1,10 +1,11 @@
-"""Avro schemas without the parts that are not needed for reading data.
+"""Removes the parts of Avro schemas that are not needed for reading data.
 
-A schema may contain an invalid default or an invalid logical type, and topics may contain data that was
-written with this schema. Defaults matter only in the schemas of readers. About invalid logical types, Avro's
-specification ("Logical Types") says: "implementations must ignore the logical type when reading". This module
-therefore removes invalid logical types from all schemas, and defaults from writers' schemas. Data that was
-written with an invalid default or logical type is then readable.
+A schema may contain an invalid default or an invalid logical type, but topics may contain data that was
+written with this schema. A default matters only in the schema with which data is read, not in the schema with
+which it was written. About invalid logical types, Avro's specification ("Logical Types") says:
+"implementations must ignore the logical type when reading". This module therefore removes invalid logical
+types from all schemas, and defaults from writers' schemas. After that, data of a schema with an invalid
+default or logical type can be read.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ _DATES_AND_TIMES: Final = {
         for unit in ("millis", "micros", "nanos")
     },
 }
-"""The Avro type that each logical type requires."""
+"""The Avro types that each logical type allows."""
 
 
 def writer_schema(schema: Any) -> Any:
-    """Return a schema (decoded JSON) without defaults and without invalid logical types.
+    """Return a writer's schema, as decoded JSON, without defaults and without invalid logical types.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_writers import writer_schema
@@ -39,7 +40,7 @@ def writer_schema(schema: Any) -> Any:
 
 
 def reader_schema(schema: Any) -> Any:
-    """Return a schema (decoded JSON) without invalid logical types.
+    """Return a reader's schema, as decoded JSON, without invalid logical types.
 
     Examples:
         >>> from cloudevents_kafka.codecs.avro_writers import reader_schema
@@ -63,14 +64,14 @@ def _without(schema: Any, *left_out: str) -> Any:
 
 
 def _kept(schema: dict[str, Any], left_out: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a schema without ``left_out``, and without ``logicalType`` if it is invalid."""
+    """Yield the members of a schema, except members in ``left_out`` and an invalid ``logicalType``."""
     if not _is_logical(schema):
         left_out = (*left_out, "logicalType")
     yield from (pair for pair in schema.items() if pair[0] not in left_out)
 
 
 def _is_logical(schema: dict[str, Any]) -> bool:
-    """Return whether the logical type of a schema is valid, or unknown."""
+    """Return whether a schema's logical type is valid; an unknown logical type counts as valid."""
     logical = schema.get("logicalType")
     if logical == "decimal":
         return _is_decimal(schema)

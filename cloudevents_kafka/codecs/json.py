@@ -1,8 +1,8 @@
-"""Strict JSON in UTF-8 (RFC 8259); NaN and infinities are refused when reading and when writing.
+"""Strict JSON in UTF-8 (RFC 8259); reading and writing refuse NaN and infinities.
 
 Some valid JSON cannot be decoded to a Python value, because it contains a lone surrogate, or is nested too
-deeply for the parser's stack. The text of valid JSON that cannot be decoded is written unchanged. An error is
-raised only when the text is decoded.
+deeply for the parser's stack. When an event is written, the text of such JSON is copied unchanged. An error
+is raised only when the JSON text is decoded.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _CANNOT: Final = "data cannot be written as JSON: "
 
 
 def _to_builtin(value: Any) -> Any:
-    """Convert a value of a class that msgspec does not know; return a value that msgspec can encode.
+    """Convert a value whose class msgspec does not know to a value that msgspec can encode.
 
     The value must be a pydantic model, or an instance of a subclass of str, int or float, such as
-    ``numpy.float64``. For other values, `TypeError` is raised. The fields of a model are written under their
-    aliases, because pydantic reads them under their aliases.
+    ``numpy.float64``. For any other value, `TypeError` is raised. The fields of a model are written under
+    their aliases, because pydantic reads them under their aliases.
     """
     for base, convert in _SUBCLASSED:
         if isinstance(value, base):
@@ -69,8 +69,8 @@ _pack: Final = msgspec.msgpack.Encoder(enc_hook=_to_builtin).encode
 def encode_json(value: Any) -> bytes:
     """Return a value as JSON in UTF-8. Raises `DataError` for values such as NaN, which JSON cannot express.
 
-    Dataclasses, msgspec Structs and pydantic models become objects. A `msgspec.Raw` must contain JSON, which
-    is copied.
+    Dataclasses, msgspec Structs and pydantic models are written as JSON objects. The text in a `msgspec.Raw`
+    must be JSON, which is copied unchanged.
     """
     try:
         text = _encode_json(value)
@@ -92,7 +92,10 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Return the value of JSON in UTF-8. Raises `DataError` if bytes are not JSON or have no Python value."""
+    """Return the Python value of JSON text in UTF-8.
+
+    Raises `DataError` if the bytes are not JSON, or are JSON that has no Python value.
+    """
     try:
         return _decode_json(text)
     except UnicodeDecodeError as error:
@@ -104,7 +107,7 @@ def decode_json(text: bytes) -> Any:
 
 
 def explain_error(text: bytes, error: Exception) -> str:
-    """Return why the parser refuses a JSON text; the parser's own message may be about the wrong byte."""
+    """Return why the parser refuses a JSON text; the message of the parser itself may name the wrong byte."""
     if isinstance(error, RecursionError):
         return "it is nested too deep for the parser"
     end = find_lone_surrogate(text) if isinstance(error, msgspec.DecodeError) else None
@@ -112,7 +115,7 @@ def explain_error(text: bytes, error: Exception) -> str:
 
 
 def is_parsable(text: bytes) -> bool:
-    """Return whether the bytes are JSON in UTF-8 that can be decoded to a Python value."""
+    """Return whether the bytes are JSON in UTF-8 that has a Python value."""
     try:
         _check_json(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -135,7 +138,7 @@ def is_utf8(text: bytes) -> bool:
 
 
 def _has_non_finite(value: Any) -> bool:
-    """Return whether a value that can be encoded contains NaN or an infinity."""
+    """Return whether a value contains NaN or an infinity; the value must be one that can be encoded."""
     try:
         if _find_non_finite(_pack(value)) is None:  # twenty times as fast as the search below
             return False
@@ -159,7 +162,7 @@ def _has_non_finite(value: Any) -> bool:
 class JsonCodec(Codec, frozen=True):
     """A codec whose functions read and write JSON in UTF-8.
 
-    The module `payload` converts the JSON from and to the charset of the content type.
+    The module `payload` converts this JSON from and to the charset of the content type.
     """
 
 

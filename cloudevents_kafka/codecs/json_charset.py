@@ -1,17 +1,17 @@
 """JSON in charsets other than UTF-8, with escapes for characters that the charset does not contain.
 
-RFC 8259, 7: "Any character may be escaped." Outside of strings, JSON contains only characters that are
-available in every charset of Python's codecs.
+RFC 8259, 7: "Any character may be escaped." Outside of strings, JSON consists of characters that every
+charset of Python's codecs contains.
 """
 
 from __future__ import annotations
 
 
 def encode_json_text(text: str, codec: str) -> bytes:
-    r"""Return a JSON text, encoded with one of Python's codecs; the JSON value stays the same.
+    r"""Return a JSON text encoded in a charset; the text may change, but its JSON value does not.
 
-    A character is escaped as ``\uXXXX`` if the charset does not contain the character, or if its bytes would
-    be decoded as another character. For example, Shift JIS encodes a yen sign as the byte of a backslash.
+    A character is escaped as ``\uXXXX`` if the charset does not contain it, or if its bytes would be decoded
+    as another character. For example, Shift JIS encodes a yen sign as the byte of a backslash.
     """
     try:
         encoded = text.encode(codec)

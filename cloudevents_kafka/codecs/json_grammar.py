@@ -1,4 +1,4 @@
-"""Grammar checks (RFC 8259) for texts that JSON parsers refuse.
+"""Checks the grammar (RFC 8259) of texts that JSON parsers refuse.
 
 A parser refuses some valid JSON that it cannot represent: texts with an escaped lone surrogate (RFC 8259
 8.2), and texts that are nested too deeply for the parser's stack (RFC 8259 9). The functions of this module
@@ -45,7 +45,7 @@ _ESCAPE_LENGTH: Final = 6
 
 
 def is_json_text(text: bytes) -> bool:
-    """Return whether the text is one JSON value according to the grammar."""
+    """Return whether a text is exactly one JSON value according to the grammar."""
     end = _value_end(text, 0)
     return end is not None and not text[end:].strip(b" \t\n\r")
 
@@ -58,10 +58,10 @@ def find_lone_surrogate(text: bytes) -> int | None:
 
 
 def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | None:
-    """Replace the values of the named members by 0; return the JSON object and the old values by name.
+    """Replace the values of the named members by 0; return the new JSON object, and the old values by name.
 
-    The length of the text does not change. If a name is repeated, the last of its values is returned. The
-    result is None if the text is not a JSON object according to the grammar.
+    The length of the text does not change. If a name is repeated, the value of its last member is returned.
+    The result is None if the text is not a JSON object according to the grammar.
     """
     blank, texts = bytearray(text), {}
     members = _members(text)
@@ -84,7 +84,7 @@ def find_members(text: bytes) -> list[tuple[str, int, int]]:
 
 
 def _members(text: bytes) -> list[tuple[str, int, int]] | None:
-    """Return the result of `find_members` for an object, or None for other texts."""
+    """Return the result of `find_members` for a JSON object, or None for other texts."""
     members: list[tuple[str, int, int]] = []
     begin = _begin.match(text)
     at = 0 if begin is None else begin.end()
@@ -106,7 +106,7 @@ def _decode_name(text: bytes) -> str:
 
 
 def _value_end(text: bytes, at: int) -> int | None:
-    """Return the index after the value at ``at``, or None if there is no valid value."""
+    """Return the index after the JSON value at index ``at``, or None if no valid value begins there."""
     closers = bytearray()  # the closing brackets that must follow, the innermost last
     while True:
         opened = _open.match(text, at)
@@ -121,9 +121,9 @@ def _value_end(text: bytes, at: int) -> int | None:
 
 
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
-    """Return the start of the next value; at the end, return the end; for invalid JSON, return None.
+    """Return the start of the next value, the end of the text after the last value, or None for invalid JSON.
 
-    Remove closed brackets from the list ``closers``.
+    Remove brackets that the text closes from the list ``closers``.
     """
     while closers:
         in_object = closers[-1] == _IN_OBJECT

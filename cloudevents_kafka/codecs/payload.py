@@ -1,9 +1,9 @@
 """The data of an event: the payload bytes, their kind, and the Python value.
 
 An event stores its data as bytes, which are called the payload. If an event was read from a format that
-contained the data as a JSON value or as a text, the kind of the payload is JSON or text. A payload of the
-kind JSON or text is also written as a JSON value or as a text in other formats. If the format contained
-bytes, the kind is bytes; the kind is not guessed from the bytes.
+stored the data as a JSON value or as a text, the kind of its payload is JSON or text. Other formats then also
+write this payload as a JSON value or as a text. If the format stored the data as bytes, the kind is bytes;
+the kind is never guessed from the bytes.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ _JSON_TYPES: Final = frozenset((dict, str, list, int, float, bool))
 
 
 def implies_json(content_type: str | None) -> bool:
-    """Return whether a value with this content type is JSON; the result is True for None (J-09)."""
+    """Return whether data of this content type is JSON; without a content type, data is JSON (J-09)."""
     return content_type is None or media_type(content_type).is_json
 
 
 def implies_utf8_json(content_type: str | None) -> bool:
-    """Return whether a value with this content type is JSON in UTF-8."""
+    """Return whether data of this content type is JSON in UTF-8."""
     return implies_json(content_type) and (content_type is None or media_type(content_type).utf8)
 
 
 def implied_type(content_type: str | None, kind: DataKind) -> str | None:
-    """Return the content type of data, or ``application/json`` for JSON without a content type (J-09)."""
+    """Return the content type of data; JSON data without a content type has ``application/json`` (J-09)."""
     return "application/json" if content_type is None and kind is _JSON else content_type
 
 
@@ -74,8 +74,8 @@ def to_payload(
     that is registered for ``attributes`` and the content type. If the content type is None, a codec for
     ``application/json`` is used. If no codec is registered, a Protobuf message becomes a
     ``google.protobuf.Any``, a str becomes a JSON string or text, and other values become JSON. A str becomes
-    a JSON string if the content type is JSON or None, and becomes text in the charset of the content type for
-    any other content type. Raises `DataError` if the value cannot be encoded.
+    a JSON string if the content type is JSON or None. For any other content type, it becomes text in the
+    charset of the content type. Raises `DataError` if the value cannot be encoded.
     """
     if data is None or type(data) is bytes:
         return data, _BYTES
@@ -112,7 +112,7 @@ def json_payload(data: Any, content_type: str | None) -> bytes:
 
 
 def _in_charset(text: bytes, content_type: str | None) -> bytes:
-    """Return JSON, converted from UTF-8 to the charset of a content type; the charset may be US-ASCII."""
+    """Return JSON text, converted from UTF-8 to the charset of a content type, which may be US-ASCII."""
     if content_type is None:
         return text
     media = media_type(content_type)
@@ -122,11 +122,11 @@ def _in_charset(text: bytes, content_type: str | None) -> bytes:
 
 
 def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> str | msgspec.Raw:
-    """Return JSON text as a value for the argument ``data`` of `to_payload`.
+    """Return JSON text as a value that can be passed to `to_payload` as the argument ``data``.
 
     If the content type is JSON, the result is a `msgspec.Raw`, which `to_payload` copies. For any other
-    content type, the result is the unchanged text. If a registered codec encodes data of a JSON content type,
-    the result is also the unchanged text, so that the codec receives a str.
+    content type, the result is the unchanged text. If a registered codec encodes the data, the result is the
+    unchanged text even for a JSON content type, because a codec expects a str.
     """
     if not (content_type is None or isinstance(content_type, str)) or not implies_json(content_type):
         return text
@@ -185,8 +185,8 @@ def from_payload(
 def json_in_utf8(payload: bytes, content_type: str | None) -> bytes:
     """Return a payload of the kind JSON, converted to UTF-8.
 
-    The payload is encoded in the charset of its JSON content type. If lenient reading accepted JSON with
-    another content type, or with an unknown charset, the payload already is UTF-8.
+    The payload is encoded in the charset of its JSON content type. If lenient reading has accepted JSON with
+    another content type or with an unknown charset, the payload already is UTF-8.
     """
     if content_type is None or not media_type(content_type).is_json:
         return payload
@@ -211,7 +211,7 @@ def to_utf8(payload: bytes, content_type: str | None) -> bytes:
 
 
 def from_utf8(text: bytes, content_type: str | None) -> bytes:
-    """Return JSON, converted from UTF-8 to the charset of a content type.
+    """Return JSON text, converted from UTF-8 to the charset of a content type.
 
     Raises `DataError` if the charset is unknown.
     """

@@ -1,11 +1,11 @@
-"""The registry of codecs; it finds a codec by media type, event type and schema.
+"""The registry of codecs, which finds a codec by media type, event type and schema.
 
-If no codec is registered, the module `payload` decodes JSON and text, and other data stays bytes. A
-registered codec has precedence over `payload`. If several codecs match, a codec for the whole media type is
-used before a codec for its suffix (``+avro``). Among the codecs for one media type, or for one suffix, a
-codec for the event's ``type`` or ``dataschema`` is used before a codec for all events. Parameters and case of
-the media type are ignored. A codec converts the payload for ``event.data``; ``event.payload`` is always the
-bytes. A codec consists of two functions::
+If no codec is registered for an event's data, the module `payload` decodes JSON and text; other data stays
+bytes. A registered codec has precedence over `payload`. If several codecs match, a codec for the complete
+media type is used before a codec for its suffix, such as ``+avro``. Among the codecs for one media type, or
+for one suffix, a codec for the event's ``type`` or ``dataschema`` is used before a codec for all events. The
+parameters of the media type are ignored, and upper and lower case are not distinguished. A codec changes only
+``event.data``: ``event.payload`` always contains the bytes. A codec consists of two functions::
 
     register_codec("application/cbor", Codec(cbor2.loads, cbor2.dumps))
 """
@@ -29,10 +29,11 @@ from cloudevents_kafka.problems import DataError
 class Codec(msgspec.Struct, frozen=True):
     """Two functions: one converts payload bytes to a value, and one converts a value to payload bytes.
 
-    If ``decode`` is None, decoding does not use the codec; if ``encode`` is None, encoding does not use the
-    codec. If a function raises an exception, a `DataError` is raised with that exception as its cause. The
-    message contains the text of this exception only if the exception is itself a `DataError`. A codec should
-    therefore not raise a `DataError` whose text contains data.
+    If ``decode`` is None, the codec is not used for decoding; if ``encode`` is None, it is not used for
+    encoding. If one of the functions raises an exception, this library raises a `DataError` with that
+    exception as its cause. The message of this `DataError` contains the text of the exception only if the
+    exception itself is a `DataError`. A codec should therefore not raise a `DataError` whose text contains
+    data.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec
@@ -56,12 +57,12 @@ by_key: Final[dict[Key, Codec]] = {}
 def register_codec(
     media_type: str, codec: Codec, *, type: str | None = None, dataschema: str | None = None
 ) -> None:
-    """Register a codec for the data of a media type in this process.
+    """Register a codec, in this process, for the data of a media type.
 
-    ``media_type`` is a media type without parameters, or a suffix: ``+avro`` matches all media types that end
-    with this suffix. With ``type`` or ``dataschema``, the codec is used only for events with these
-    attributes. Registering a codec again for the same arguments replaces the earlier codec. Raises
-    `ValueError` for an invalid media type, and `TypeError` for an argument of a wrong type.
+    ``media_type`` is a media type without parameters, or a suffix: for example, ``+avro`` matches all media
+    types that end with ``+avro``. With ``type`` or ``dataschema``, the codec is used only for events with
+    these attributes. A codec that is registered again for the same arguments replaces the earlier codec.
+    Raises `ValueError` for an invalid media type, and `TypeError` for an argument of a wrong type.
 
     Examples:
         >>> from cloudevents_kafka import Codec, Event, register_codec
@@ -109,7 +110,7 @@ def registered() -> dict[Key, Codec]:
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
-    """Replace all registered codecs by ``codecs``."""
+    """Replace the registered codecs by exactly those in ``codecs``."""
     with registration_lock:
         by_key.update(codecs)
         for key in by_key.keys() - codecs.keys():
@@ -117,12 +118,12 @@ def restore(codecs: Mapping[Key, Codec]) -> None:
 
 
 def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | None) -> Any:
-    """Return the result of a user's function. Raises `DataError` if the function raises any exception."""
+    """Return the result of a codec's function. Raises `DataError` if the function raises any exception."""
     return _call(decode, source, "data is not {}" if content_type else "{} cannot be decoded", content_type)
 
 
 def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
-    """Return the bytes that a user's function returns.
+    """Return the bytes that the ``encode`` function of a codec returns.
 
     Raises `DataError` if the function raises an exception, or does not return bytes.
     """

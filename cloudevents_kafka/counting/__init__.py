@@ -1,7 +1,7 @@
-"""Counts of records, in bounded memory; the pipeline and the command line use these counts.
+"""Counts of records in bounded memory, for the pipeline and the command line.
 
-The class `Labels` counts by label, and the class `TimeHistogram` counts by time; the docstrings of their
-modules say how exact the counts are. `RecordCounts` combines all counts of the records.
+The class `Labels` counts by label, and the class `TimeHistogram` counts by time; their modules' docstrings
+say how exact these counts are. `RecordCounts` combines all counts of the records.
 """
 
 from cloudevents_kafka.counting._labels import MAX_LABELS, Labels, limit_labels, limit_nested

@@ -1,18 +1,17 @@
-"""Counts for a bounded number of labels, since labels such as event types are untrusted input.
+"""Counts for a limited number of labels, because labels such as event types are untrusted input.
 
-If counts are limited to ``most`` labels, the following rules are true for any order of additions, limits and
-merges:
+If counts are limited to ``most`` labels, three rules are true in any order of additions, limits and merges:
 
-1. The counts of all labels, plus ``others``, add up to the sum of all numbers that were added.
+1. The counts of all labels, plus the count ``others``, add up to the sum of all numbers that were added.
 2. The count of a label is never larger than the exact count, and is at most ``others / (most + 1)`` smaller
-   than the exact count. Therefore, each label whose share of the sum is larger than ``1 / (most + 1)`` has a
+   than the exact count. Therefore, each label that makes up more than ``1 / (most + 1)`` of the sum has a
    count.
 3. If there are at most ``most`` different labels, all counts are exact, and ``others`` is 0.
 
-The algorithm was published by Misra and Gries (1982), and by Agarwal et al., Mergeable summaries (2012). If
-there are too many labels, the labels with the smallest counts are removed, and each remaining count is
-reduced by the largest of the removed counts. Each removal therefore reduces the counts of at least ``most +
-1`` labels by this largest removed count.
+The algorithm was published by Misra and Gries (1982), and by Agarwal et al. in "Mergeable summaries" (2012).
+If there are too many labels, the labels with the smallest counts are removed, and each other count is reduced
+by the largest removed count. Each removal therefore reduces the counts of at least ``most + 1`` labels by the
+same number.
 """
 
 from __future__ import annotations
@@ -31,7 +30,10 @@ _Nested = Mapping[str, Mapping[str, int]]
 
 
 class Labels(Generic[_Label]):
-    """Counts by label; ``total`` is the sum of all counts. The rules are in the module's docstring."""
+    """Counts by label; ``total`` is the sum of all counts.
+
+    The module's docstring states how exact the counts are.
+    """
 
     def __init__(self, most: int = MAX_LABELS) -> None:
         self._most = most
@@ -47,19 +49,19 @@ class Labels(Generic[_Label]):
             self._counts = _most_of(self._counts, self._most)
 
     def merge(self, other: Labels[_Label]) -> None:
-        """Add the counts in another object to the counts in this object."""
+        """Add the counts of another `Labels` object to these counts."""
         self.total += other.total
         self._counts = _most_of(Counter(self._counts) + Counter(other._counts), self._most)
 
     def most_common(self, number: int) -> tuple[list[tuple[_Label, int]], int]:
-        """Return at most ``number`` labels, highest counts first, and the count of all other labels."""
+        """Return the ``number`` labels with the highest counts, and the sum of all other counts."""
         kept = _most_of(self._counts, self._most)
         found = sorted(kept.items(), key=lambda item: (-item[1], str(item[0])))[:number]
         return found, self.total - sum(count for _, count in found)
 
 
 def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
-    """Return at most ``most`` of the counts, each reduced by the highest of the removed counts."""
+    """Return at most ``most`` of the counts; each is reduced by the largest count that was removed."""
     if len(counts) <= most:
         return dict(counts)
     cut = nlargest(most + 1, counts.values())[-1]
@@ -67,7 +69,7 @@ def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
 
 
 def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str, int]:
-    """Return at most ``most`` counts by this module's rules; `OTHERS` is the sum of all other counts."""
+    """Return at most ``most`` counts, as the module says; `OTHERS` is the sum of all other counts."""
     if len(counts) <= most:
         return dict(counts)
     kept = _most_of({label: count for label, count in counts.items() if label != OTHERS}, most - 1)

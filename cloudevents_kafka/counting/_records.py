@@ -17,7 +17,7 @@ from cloudevents_kafka.record import Record
 _Value = TypeVar("_Value", str, bytes, bytes | None)
 
 NOT_EVENTS: Final = "(not events)"
-"""The label in `RecordCounts.times` for records that are not events."""
+"""The label in `RecordCounts.times` that stands for records that are not events."""
 
 SAMPLES: Final = 3
 """The number of records that are stored for each verdict and clause."""
@@ -28,7 +28,7 @@ MOST_HEADERS: Final = 10
 SAMPLE_BYTES: Final = 1 << 12
 """The number of characters or bytes that are stored for each text and value."""
 CUT: Final = " …"
-"""The end of a stored text that was cut; `mask_text` masks a login before this end."""
+"""Marks the end of a stored text that was cut; `mask_text` masks a login before this mark."""
 
 
 class Sample(NamedTuple):
@@ -41,16 +41,16 @@ class Sample(NamedTuple):
 
 @dataclass
 class RecordCounts:
-    """Counts of events and of other records, with a bounded number of labels.
+    """Counts of events and of other records, for a limited number of labels.
 
-    Labels are cut to `MAX_KEY_LENGTH` characters.
+    Each label, such as a type of events, is cut to `MAX_KEY_LENGTH` characters.
 
-    ``errors`` counts the records that are not events. Each label consists of a verdict and the first clause,
-    such as ``broken-event R-02``. ``samples`` contains a few records for each of these labels. ``tolerated``
-    counts the broken rules of events that were read leniently. Its labels are clauses. ``sizes`` counts
-    records by the number of bits in their size, and ``size`` is the sum of all sizes. The size of an event is
-    the size of the event's data. For all other records, the size of the value is counted. ``times`` counts
-    the timestamps of records by event type.
+    ``errors`` counts the records that are not valid events. Each label in ``errors`` consists of a verdict
+    and the first broken clause, such as ``broken-event R-02``. ``samples`` contains a few records for each of
+    these labels. ``tolerated`` counts the rules that leniently read events break. Its labels are clauses.
+    ``sizes`` counts records by the number of bits in their size, and ``size`` is the sum of all sizes. The
+    size of an event is the size of the event's data. For a record that is not an event, the size of the value
+    is counted. ``times`` counts the timestamps of records by event type.
     """
 
     events: int = 0
@@ -101,7 +101,7 @@ class RecordCounts:
             self.times.add(timestamp, type_)
 
     def add_sample(self, error: str, reason: str, record: Record, size: int) -> None:
-        """Store a record as a sample, unless enough samples of the same error are stored."""
+        """Store a record as a sample, unless enough samples with the same label are stored."""
         if error in self.samples or len(self.samples) < MOST_SAMPLED:
             samples = self.samples.setdefault(error, [])
             if len(samples) < SAMPLES:

@@ -1,9 +1,9 @@
 """A histogram of times by label; its bins become wider if the times are far apart.
 
 Producers may write any timestamps. The total count of a bin is exact, and the counts by label obey the rules
-of `Labels`. At most `MAX_BINS` bins are not empty; the width of the bins is the smallest width in `WIDTHS`
-for which this number of bins suffices. The order in which times are added therefore does not matter, and one
-event in the year 9999 takes only one bin.
+of `Labels`. At most `MAX_BINS` bins are not empty; their width is the smallest width in `WIDTHS` for which so
+many bins suffice. The result therefore does not depend on the order in which times are added, and one event
+in the year 9999 takes only one bin.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TimeWindow(NamedTuple):
 class TimeHistogram:
     """Counts of times by label and bin; the times are in milliseconds since the epoch.
 
-    The module's docstring states the rules for the counts.
+    The module's docstring states how exact the counts are.
     """
 
     def __init__(self, width: int = WIDTHS[0]) -> None:
@@ -52,14 +52,14 @@ class TimeHistogram:
         self._widen()
 
     def bins(self) -> Iterator[tuple[int, Labels[str]]]:
-        """For each bin that is not empty, yield its first millisecond and its counts; bins are in order."""
+        """Yield the first millisecond and the counts of each bin that is not empty, in ascending order."""
         yield from ((number * self.width, labels) for number, labels in sorted(self._bins.items()))
 
     def _bin(self, number: int) -> Labels[str]:
         return self._bins.setdefault(number, Labels(_MOST_LABELS))
 
     def _widen(self) -> None:
-        """Widen the bins until at most `MAX_BINS` bins are left."""
+        """Make the bins wider until at most `MAX_BINS` bins are not empty."""
         while len(self._bins) > MAX_BINS:
             before, self._bins = list(self.bins()), {}
             self.width = WIDTHS[WIDTHS.index(self.width) + 1]

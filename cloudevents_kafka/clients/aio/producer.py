@@ -161,7 +161,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         deliveries.observers = add_observers(deliveries.observers, observers)
 
     def count_sends(self) -> None:
-        """Let a run wait for the deliveries of its handlers' events; see `AsyncEventConsumer.run`."""
+        """Let a run wait for deliveries of the events that handlers send; see `AsyncEventConsumer.run`."""
         self._sender.deliveries.count = count_send
 
     async def drain(self) -> None:

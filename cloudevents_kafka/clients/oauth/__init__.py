@@ -1,10 +1,10 @@
 """SASL OAUTHBEARER tokens that a command prints, for confluent-kafka clients and Java clients.
 
-Java clients fetch the tokens from a token endpoint on the same machine. This package is not needed for OAuth
-client credentials, because confluent-kafka and Kafka's Java client themselves fetch tokens with OpenID
-Connect. Read the modules in this order: `_token` defines what a command may print, `_command` contains
-`TokenCommand`, an ``oauth_cb`` for confluent-kafka, and `_endpoint` contains `TokenEndpoint`, which serves
-Spark.
+Java clients fetch the tokens from a token endpoint on the same machine. For OAuth client credentials, this
+package is not needed: confluent-kafka and Kafka's Java client themselves fetch tokens with OpenID Connect.
+Read the modules in this order: `_token` defines which output of a command is valid. `_command` contains
+`TokenCommand`, an ``oauth_cb`` for confluent-kafka. `_endpoint` contains `TokenEndpoint`, which serves tokens
+to Spark.
 """
 
 from cloudevents_kafka.clients.oauth._command import TokenCommand

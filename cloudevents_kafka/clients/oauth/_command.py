@@ -1,4 +1,4 @@
-"""`TokenCommand`: tokens that a command prints; each token is used for most of its lifetime."""
+"""`TokenCommand`: runs a command that prints a token, and uses each token for most of its lifetime."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class TokenCommand:
     ``command`` is a list of words, or one text that is split like a line of a shell; the command runs without
     a shell. The command prints the token to stdout (see `Token`), and must end within ``timeout`` seconds.
     ``extensions`` are SASL extensions for the broker, such as ``logicalCluster`` for Confluent Cloud. If the
-    token does not contain the name of the user, ``principal`` is used as this name. A token is used until
-    three quarters of its lifetime have passed. Several clients and threads may share a `TokenCommand`. Raises
+    token does not contain a user name, ``principal`` is used as the user name. A token is used until three
+    quarters of its lifetime have passed. Several clients and threads may share a `TokenCommand`. Raises
     `ValueError` if ``command`` is empty, or contains a quote that is not closed.
 
     Examples:
@@ -62,10 +62,10 @@ class TokenCommand:
         self._lock: Final = threading.Lock()
         self._kept: tuple[Token, float] | None = None
         self.error: TokenError | None = None
-        """The error of the last run of the command, or None; the client's own error hides the reason."""
+        """The error of the command's last run, or None; the client's own error omits the reason."""
 
     def token(self) -> Token:
-        """Return the token; run the command if there is no token, or most of the token's lifetime has passed.
+        """Return the token; run the command if no token exists, or if most of its lifetime has passed.
 
         Raises `TokenError` if the command cannot be run, fails, or prints no token.
         """
@@ -77,9 +77,9 @@ class TokenCommand:
             return self._kept[0]
 
     def __call__(self, config: str = "") -> tuple[str, float, str, dict[str, str]]:  # noqa: ARG002
-        """Return what confluent-kafka expects: the token, its expiry, the principal and the extensions.
+        """Return what confluent-kafka expects from an ``oauth_cb``: token, expiry, principal and extensions.
 
-        The client drops the message of a `TokenError`, so the message is logged as a warning.
+        The client does not print the message of a `TokenError`, so the message is also logged as a warning.
         """
         try:
             token = self.token()
@@ -90,7 +90,7 @@ class TokenCommand:
         return token.value, expires, token.principal or self._principal, self._extensions
 
     def __repr__(self) -> str:
-        """Return the name of the program without its arguments, which may be secret."""
+        """Return the name of the token program without its arguments, because an argument may be secret."""
         return f"TokenCommand({self._name!r}, …)"
 
     @property
@@ -124,7 +124,7 @@ class TokenCommand:
         return done.stdout
 
     def _reason(self, stderr: bytes) -> str:
-        """Return the last line of stderr, without the command's arguments, which may be secret."""
+        """Return the last line of the command's stderr, without its arguments, which may be secret."""
         lines = stderr.decode("utf-8", "replace").strip().splitlines()
         pieces = {piece for word in self._words[1:] for piece in (word, word.partition("=")[2])}
         text = mask_text(lines[-1], (piece for piece in pieces if len(piece) > 3)) if lines else ""

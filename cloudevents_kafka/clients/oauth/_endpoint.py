@@ -27,9 +27,9 @@ _NOT_A_JWT: Final = (
 class TokenEndpoint:
     """An OAuth token endpoint on 127.0.0.1 that returns the tokens of a `TokenCommand`; a context manager.
 
-    Kafka's Java client cannot run a command, but it can fetch tokens with client credentials. The client
-    secret is random, and each endpoint has a new secret, so other users of this machine cannot fetch a token.
-    Other machines, such as the executors of a cluster, cannot reach the endpoint.
+    Kafka's Java client cannot run a command, but it can fetch tokens with client credentials. Each endpoint
+    has a new random client secret, so other users of this machine cannot fetch a token. Other machines, such
+    as the executors of a cluster, cannot reach the endpoint.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand, TokenEndpoint
@@ -56,7 +56,7 @@ class TokenEndpoint:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The librdkafka settings for this endpoint; ``to_java_settings`` converts them for Spark."""
+        """The librdkafka settings that make a client use this endpoint; see also ``to_java_settings``."""
         return {
             "sasl.mechanism": "OAUTHBEARER",
             "sasl.oauthbearer.method": "oidc",
@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(*request)  # this call answers the request
 
     def do_POST(self) -> None:
-        """Answer a request for a token (RFC 6749 4.4)."""
+        """Respond to an HTTP request for a token (RFC 6749 4.4)."""
         length = self.headers.get("Content-Length", "")
         if length.isdecimal() and int(length) <= _MAX_REQUEST:
             self.rfile.read(int(length))
@@ -114,4 +114,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing, because a request contains a secret."""
+        """Do not log requests, because a request contains a secret."""

@@ -1,9 +1,9 @@
 """`Token`: a bearer token and its expiry time, read from the output of a command.
 
-If a token contains its expiry time, the command may print only the token. A JWT (RFC 7519) contains the claim
-``exp``. An Amazon MSK token is a signed URL whose query contains the expiry time. For any other token, the
-command must print JSON like the answer of an OAuth token endpoint (RFC 6749 5.1), or like the output of the
-command-line tools of Azure and Google Cloud.
+If a token itself contains its expiry time, the command may print the token alone. A JWT (RFC 7519) contains
+the claim ``exp``. An Amazon MSK token is a signed URL whose query contains the expiry time. For any other
+token, the command must print JSON like the answer of an OAuth token endpoint (RFC 6749 5.1), or like the
+output of the command-line tools of Azure and Google Cloud.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FORMS: Final = (
 
 
 class TokenError(CloudEventsKafkaError):
-    """A command printed no token; the message contains neither the command's output nor its arguments.
+    """A command has printed no valid token; the message contains neither its output nor its arguments.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand, TokenError
@@ -59,11 +59,11 @@ class Token(msgspec.Struct, frozen=True):
 
     @property
     def is_jwt(self) -> bool:
-        """Whether the token is a JWT; clients that use a token endpoint expect a JWT."""
+        """Whether the token is a JWT; clients that fetch tokens from a token endpoint accept only a JWT."""
         return bool(_claims(self.value))
 
     def __repr__(self) -> str:
-        """Return a text without the token's value, because tracebacks may show this text."""
+        """Return a text that does not contain the token's value, because tracebacks may show this text."""
         return f"Token(expires={self.expires!r}, principal={self.principal!r})"
 
 
@@ -131,7 +131,7 @@ def _base64url(text: str) -> bytes:
 
 
 def _number(value: object) -> float | None:
-    """Return a number of seconds, even if it was sent as text; return None for other values."""
+    """Return a number of seconds, which may be a number or a text; return None for other values."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

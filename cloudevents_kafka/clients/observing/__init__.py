@@ -1,8 +1,8 @@
-"""Observers that trace and count the records that the clients of a service send, read and handle.
+"""Observers, which trace and count the records that the Kafka clients of a service send, read and handle.
 
-`_protocol` defines the methods of an observer. Only functions of the module `calls` use these methods. A
-client imports `calls` only if observers were passed to the client. `opentelemetry`, with the names in
-`_conventions`, makes spans, and `prometheus` makes metrics.
+`_protocol` defines the methods of an observer. Only the module `calls` calls these methods. A client imports
+the module `calls` only if observers were passed to the client. The module `opentelemetry`, with the names in
+`_conventions`, makes spans; the module `prometheus` makes metrics.
 """
 
 from cloudevents_kafka.clients.observing._protocol import Notice, Observer

@@ -1,9 +1,10 @@
 """The names from OpenTelemetry's semantic conventions 1.44.0 that spans of this library use.
 
-The conventions are in development, and each version may change names, so all names are in this module.
-`TRACE` and `CLAUSE` are this library's own names, because the conventions have no such names. `CLAUSE` names
-the clause of the specification that a record breaks. `TRACE` says which span a link refers to: the span that
-sent the record (``hop``), or the span in which the event originated (``origin``).
+The conventions are still in development, and each version may change names, so this module contains all names
+of the conventions. `TRACE` and `CLAUSE` are names of this library, because the conventions have no names for
+the two attributes. The attribute `CLAUSE` names the clause of the CloudEvents specification that a record
+breaks. The attribute `TRACE` of a link says to which span the link refers: to the span that sent the record
+(``hop``), or to the span in which the event originated (``origin``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.44.0"
 
 
 class Operation(NamedTuple):
-    """The name and the type of a messaging operation, and the kind of its spans."""
+    """A messaging operation: its name, its type, and the kind of its spans."""
 
     name: str
     type: str

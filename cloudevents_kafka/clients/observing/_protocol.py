@@ -1,20 +1,21 @@
 """`Observer`, whose methods a client calls, and `Notice`, which describes one record to these methods.
 
-The following rules apply to all calls of an observer:
+The following rules apply to all calls of an observer's methods:
 
 1. After each call of ``sending``, either ``delivered`` or ``failed`` is called once for the same record.
-2. Each record that a consumer returns is passed to one call of ``received``. In a run, the last call for a
-   record is the end of ``handling``, a call of ``skipped``, or a call of ``dead_lettered``. ``retried`` is
-   called before each further try of the record.
-3. An error of an observer is logged, and does not change what a client returns, raises or sends.
-4. Each partition that was assigned to a consumer is passed to one call of ``revoked``: when the partition is
+2. For each record that a consumer returns, ``received`` is called once. In a run, the last call about a
+   record is the end of ``handling``, or a call of ``skipped`` or ``dead_lettered``. ``retried`` is called
+   before each further try to handle the record.
+3. If a method of an observer raises an error, the error is logged; the client returns, raises and sends the
+   same as without the error.
+4. For each partition that was assigned to a consumer, ``revoked`` is called once: when the partition is
    revoked or lost, when the client finds that the partition is not assigned any more, or at ``close``. After
-   this call of ``revoked``, no call about a record or a commit of the partition follows. The method
-   ``revoked`` of the last run's observers is also called.
-5. ``reached`` is called only for a partition from which the client currently has no further records to
-   return.
-6. Headers that an observer adds replace headers with the same names. An observer must not add a header whose
-   name begins with ``ce_`` or is ``content-type``: these are the event's own headers.
+   the call of ``revoked``, no further method is called for a record or a commit of the partition. If a run
+   has its own observers, ``revoked`` is also called for the observers of the last run.
+5. ``reached`` is called for a partition only when the client has returned all records that it has fetched
+   from the partition.
+6. A header that an observer adds replaces all headers with the same name. An observer must not add a header
+   whose name begins with ``ce_`` or is ``content-type``: these are the event's own headers.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ from cloudevents_kafka.record import HeaderInput, Record
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What has happened to one record, or to the offset of one partition; unknown fields are None.
+    """Describes what has happened to one record, or to the offset of one partition; unknown fields are None.
 
     ``group`` is the id of the consumer's group, and ``consumer`` is the number of the consumer in this
     process. ``offset`` is the offset of the record, or the committed offset. ``end`` is the offset after the
     last record of the partition, or None if the client does not know this offset. ``size`` is
     `Record.wire_size`, and ``value_size`` is the size of the value, in bytes. ``attempt`` is the number of
-    the try.
+    the current try, from 1.
 
-    ``error`` is an exception, or the client's error for a failed delivery. ``error_name`` is the verdict of a
-    `DecodeError`, the client's name for the error, or the name of the error's class. If the error is a
-    `DecodeError`, ``verdict`` is its verdict, and ``clause`` is the first clause of the specification that
-    the record breaks.
+    ``error`` is an exception, or the client's error for a failed delivery. ``error_name`` is a name for the
+    error: the verdict of a `DecodeError`, such as ``not-an-event``, or the client's name for the error, or
+    the name of the error's class. If the error is a `DecodeError`, ``verdict`` is its verdict, and ``clause``
+    is the first clause of the specification that the record breaks.
 
-    ``seconds`` is a duration; its meaning depends on the called method. For ``delivered`` and ``failed``,
+    ``seconds`` is a duration; the called method determines which duration. For ``delivered`` and ``failed``,
     ``seconds`` is the time from ``sending`` to the delivery report. For ``received``, ``seconds`` is the time
-    that was needed to read the records that are returned together. For ``retried``, ``seconds`` is the time
-    until the next try. For ``skipped`` and ``dead_lettered``, ``seconds`` is the time since the record was
-    read. For ``committed``, ``seconds`` is the duration of the call that commits.
+    in which all records that are returned together were read. For ``retried``, ``seconds`` is the time until
+    the next try. For ``skipped`` and ``dead_lettered``, ``seconds`` is the time since the record was read.
+    For ``committed``, ``seconds`` is the duration of the call that commits.
 
     Examples:
         >>> from cloudevents_kafka.clients.observing import Notice
@@ -75,10 +76,10 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Observer:
-    """The base class of observers; a subclass overrides the methods that it needs.
+    """The base class of observers; a subclass overrides the methods for the calls that it observes.
 
-    Threads or the event loop call the methods during their own work, so the methods must not wait. If a
-    method raises an error, the error is logged, once for each kind of error, and has no other effect.
+    Clients call the methods in their threads or on the event loop, so no method may wait. If a method raises
+    an error, the error is logged, once for each class of errors, and is then ignored.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -95,7 +96,7 @@ class Observer:
         """Return None, or headers to add to a record before the record is passed to the client."""
 
     def handling(self, item: Decoded | Undecodable, /) -> AbstractContextManager[object]:
-        """Return a context manager in which the handler of a record runs.
+        """Return a context manager; the handler of a record runs in its block.
 
         The context manager cannot suppress an error of the handler.
         """
@@ -108,7 +109,7 @@ class Observer:
         """Observe that a record was not delivered."""
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Observe the record that a consumer returns, or all records of a returned batch."""
+        """Observe a record that a consumer returns, or all records of a batch that it returns."""
 
     def retried(self, notice: Notice) -> None:
         """Observe that a record has failed and is tried again."""
@@ -123,14 +124,14 @@ class Observer:
         """Observe offsets that were committed, or that a client has begun to commit asynchronously."""
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """Observe, about once a second, the next offset that the client will read in each partition.
+        """Observe, about once a second, from which offset of each partition the client reads next.
 
-        The consumer has returned all records before the next offset of a partition. Directly before this next
-        offset, the partition may contain transaction markers instead of a record.
+        The consumer has returned all records of the partition before the next offset. The offset directly
+        before the next offset may belong to a transaction marker, not to a record.
         """
 
     def revoked(self, notices: Sequence[Notice]) -> None:
         """Observe that partitions are no longer assigned to the consumer.
 
-        Either the consumer is closed, or the partitions belong to another member of the group.
+        Either the consumer was closed, or the partitions were assigned to another member of the group.
         """

@@ -1,4 +1,4 @@
-"""`Observers`: calls a client's observers as `_protocol` says; errors of observers do not stop the client."""
+"""`Observers`: calls a client's observers as `_protocol` says; their errors do not stop the client."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Observers:
 
     def __init__(self, *observers: object) -> None:
         self.owner: dict[str, Any] = {}
-        """The group and the number of the consumer; each `Notice` about a record of the consumer has both."""
+        """The group and the number of the consumer, which each `Notice` about its records contains."""
         self.all = tuple({id(observer): observer for observer in observers}.values())
         self._known: set[object] = set()  # kinds of errors that were logged
         names = [name for name in vars(Observer) if not name.startswith("_")]
@@ -54,7 +54,7 @@ class Observers:
 
     @contextmanager
     def _guard(self, observer: object, name: str) -> Iterator[None]:
-        """Log an error that an observer's method raises in the block, once for each class of errors."""
+        """Log an error that an observer raises in the block, but only once for each class of errors."""
         try:
             yield
         except Exception as error:  # noqa: BLE001  # an observer may raise any error
@@ -72,7 +72,7 @@ class Observers:
                 method(*arguments)
 
     def handling(self, item: Decoded | Undecodable) -> ExitStack:
-        """Enter the context managers of all observers, and return a stack that exits these managers."""
+        """Enter the context managers that the observers return; return a stack that exits them."""
         stack = ExitStack()
         for observer, method in self._each("handling"):
             with self._guard(observer, "handling"):
@@ -110,7 +110,7 @@ class Observers:
     def of_places(
         self, name: str, places: Iterable[TopicPartition], client: Any, began: float | None = None
     ) -> None:
-        """Call a method of the observers with the offsets of partitions, except partitions with an error."""
+        """Call a method of the observers with partitions and offsets; skip partitions with an error."""
         notices = [
             Notice(
                 topic=place.topic,
@@ -128,7 +128,7 @@ class Observers:
 
 
 class Sending:
-    """The headers of a message to send, and a method that calls the observers for the delivery report."""
+    """Headers for a message to send, and a method that calls the observers with the delivery report."""
 
     def __init__(self, observers: Observers, sent: Event[Any] | Record, record: Record) -> None:
         self._observers, self._record = observers, record
@@ -146,7 +146,7 @@ class Sending:
 
 
 class Reading:
-    """A function that reads records, and calls the observers once for all records of a `batch`."""
+    """Reads records, and calls the observers once for all records that are read in a `batch` block."""
 
     def __init__(self, observers: Observers, read: Callable[[Record], Any], client: Any) -> None:
         self._observers, self._read, self._client = observers, read, client
@@ -154,7 +154,7 @@ class Reading:
         self._is_open = False
 
     def __call__(self, record: Record) -> Any:
-        """Return the item of a record."""
+        """Return the item, such as a `Decoded`, that the consumer returns for a record."""
         if not self._is_open:
             with self.batch():
                 return self(record)
@@ -168,7 +168,7 @@ class Reading:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Call the observers at the end of the block. Yields once."""
+        """Call the observers' methods for read records at the end of the block. Yields once."""
         self._is_open, began = True, time.monotonic()
         try:
             yield
@@ -180,7 +180,7 @@ class Reading:
 
 
 class _Headers(list[tuple[str, bytes | None]]):
-    """A list of headers; other instrumentation may add headers, but not replace headers of observers."""
+    """A list of headers: other instrumentation may add headers, but not replace headers of observers."""
 
     _names: frozenset[str] = frozenset()
 
@@ -200,7 +200,7 @@ class _Headers(list[tuple[str, bytes | None]]):
 
 
 def _has(observer: object, name: str) -> bool:
-    """Return whether an observer overrides or implements a method of `Observer`."""
+    """Return whether an observer has its own version of a method of `Observer`."""
     method = getattr(observer, name, None)
     return callable(method) and getattr(method, "__func__", None) is not getattr(Observer, name)
 

@@ -1,17 +1,16 @@
 """`OpenTelemetryObserver`: makes spans for sent and handled records, for batches, and for commits.
 
-The rules of this observer:
+The rules of `OpenTelemetryObserver`:
 
-1. The headers of a sent record contain the trace context of its "send" span exactly once, even if other
-   instrumentation of the client adds its own context. The trace context in the event's attributes, which
-   shows where the event originated, is not changed.
-2. A span about records has one link for each record: to the "send" span that delivered the record (the hop).
-   If the event originated in another span (the origin), the span about the event's record also has a link to
-   the origin.
-3. The parent of a span is the current span. If there is no current span, and the span is about exactly one
-   record, the parent is the hop of this record.
-4. Headers with the same name are passed to trace propagators only if these headers together have at most
-   `MAX_HEADER` bytes, because propagators log the headers that they refuse.
+1. The headers of a sent record contain the trace context of the record's "send" span exactly once, even if
+   other instrumentation of the client adds a trace context of its own. The trace context in the event's
+   attributes, which shows where the event originated, is not changed.
+2. A span about received records has one link for each record: to the "send" span of the producer (the hop).
+   If the event originated in another span (the origin), the span has a second link, to the origin.
+3. The parent of a new span is the current span. If no span is current, and the new span is about exactly one
+   record, its parent is the hop of this record.
+4. Headers that have the same name are passed to trace propagators only if they have at most `MAX_HEADER`
+   bytes in total, because propagators log the headers that they refuse.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ _Sources = Sequence[tuple[Record, Event[Any] | None]]
 
 
 class OpenTelemetryObserver(Observer):
-    """Makes spans according to OpenTelemetry's messaging conventions 1.44.0; needs the extra ``tracing``.
+    """Makes spans according to OpenTelemetry's messaging conventions 1.44.0. Needs the extra ``tracing``.
 
     ``tracer_provider`` makes the spans; by default, it is the global tracer provider. The global propagator
-    reads and writes the headers. ``attributes``, such as ``{"messaging.consumer.group.name": "mail"}``, are
-    added to each span. If ``commits`` is False, no spans are made for commits. One observer may serve any
-    number of clients.
+    of OpenTelemetry reads and writes the trace headers. ``attributes``, such as
+    ``{"messaging.consumer.group.name": "mail"}``, are added to each span. If ``commits`` is False, no spans
+    are made for commits. One observer may be passed to any number of clients.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProducer
@@ -92,9 +91,9 @@ class OpenTelemetryObserver(Observer):
 
     @contextmanager
     def handling(self, *items: Decoded | Undecodable) -> Iterator[Span]:
-        """Return a context manager that makes the span for handling a record, or all records of a batch.
+        """Return a context manager that makes a span while a record, or all records of a batch, are handled.
 
-        Call this method in your own loop, if you do not use `run`.
+        If you do not use `run`, call this method in your own loop.
 
         Examples:
             >>> from cloudevents_kafka import EventConsumer
@@ -120,14 +119,14 @@ class OpenTelemetryObserver(Observer):
             _end(span, error_name)
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Make the span of a batch; for a batch of one record, make only the span of the record's handler."""
+        """Make the span of a batch; a batch of one record has only the span of the record's handler."""
         if len(notices) > 1:
             found = [(each.record, each.event) for each in notices if each.record is not None]
             topic = _one([each.topic for each in notices])
             _end(self._start(names.POLL, topic, found, notices[0].seconds)[0])
 
     def skipped(self, notice: Notice) -> None:
-        """Make the span of a record that is not an event, because a run passes only events to a handler."""
+        """Make the span of a record that is not an event; a run does not pass this record to the handler."""
         if notice.verdict is not None and notice.record is not None:
             span, _ = self._start(names.PROCESS, notice.topic, [(notice.record, None)])
             span.set_attributes(_known({names.CLAUSE: notice.clause}))
@@ -136,7 +135,7 @@ class OpenTelemetryObserver(Observer):
     dead_lettered = skipped
 
     def committed(self, notices: Sequence[Notice]) -> None:
-        """Make the span of a commit."""
+        """Make the span of a commit of offsets."""
         if self._commits:
             topic = _one([each.topic for each in notices])
             span, _ = self._start(names.COMMIT, topic, [], notices[0].seconds)
@@ -148,7 +147,7 @@ class OpenTelemetryObserver(Observer):
     def _start(
         self, operation: names.Operation, topic: str | None, found: _Sources, seconds: float | None = None
     ) -> tuple[Span, Context]:
-        """Return a new span that began some seconds ago, and the context of its parent."""
+        """Return a new span that began ``seconds`` ago, and the context of its parent."""
         context = contexts.get_current()
         links: list[Link] = []
         for record, event in found:
@@ -189,7 +188,7 @@ def _context_of(record: Record) -> tuple[Context, SpanContext]:
 
 
 def _links(hop: SpanContext, event: Event[Any] | None) -> Iterator[Link]:
-    """Yield a link to the span that sent a record; yield another link if the event has another origin."""
+    """Yield a link to the span that sent a record, and a second link if the event originated elsewhere."""
     if hop.is_valid:
         yield Link(hop, {names.TRACE: "hop"})
     if event is None:

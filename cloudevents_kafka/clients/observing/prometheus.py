@@ -1,12 +1,13 @@
-"""`PrometheusObserver`: metrics of sending, receiving, handling and committing.
+"""`PrometheusObserver`: counts and times records that are sent, received, handled and committed.
 
-A pipeline also exports some of these metrics, with the same names and labels. Unlike a pipeline, the observer
-adds a label for the group to the lag metrics. Labels, such as types of events, are untrusted input.
-Therefore, each metric has at most `MOST_LABELS` sets of labels, and each lag metric has at most `MOST_LAGS`
-sets. A metric has the sets of labels that occur first, and one set for all other labels. A label that is
-longer than `MAX_KEY_LENGTH` becomes `OTHERS`. The lags of a partition are exported from a consumer's first
-record on, until the partition is no longer assigned to this consumer. Other consumers do not change the lags
-of this partition.
+A running pipeline exports some of these metrics, too, with the same names and labels. The observer's lag
+metrics, unlike the lag metrics of a pipeline, have a label for the consumer group. Values of labels, such as
+types of events, are untrusted input. Therefore, each metric has at most `MOST_LABELS` combinations of label
+values, and each lag metric has at most `MOST_LAGS` combinations. The combinations that occur first are
+counted separately, and all later combinations are counted together. A label value that is longer than
+`MAX_KEY_LENGTH` becomes `OTHERS`. The lags of a partition are exported from the first record that a consumer
+receives, until the partition is no longer assigned to this consumer. Consumers to which the partition is not
+assigned do not change its lags.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ FIGURES: Final = {
 
 
 class _Position(msgspec.Struct):
-    """The position of a consumer in a partition, from which the lag is calculated.
+    """The position of a consumer in a partition; the lag is calculated from this position.
 
-    ``reached`` is the offset at which the consumer's client continues to read. At the end of the partition,
-    there are only transaction markers and records of aborted transactions between the last received record
-    and ``reached``.
+    ``reached`` is the offset at which the consumer's client continues to read. Between the last received
+    record and ``reached``, the partition contains only transaction markers and records of aborted
+    transactions.
     """
 
     consumer: int | None
@@ -77,15 +78,15 @@ class _Position(msgspec.Struct):
 
 
 class _Lags(Collector):
-    """The lags of partitions, which are calculated when Prometheus collects them."""
+    """The lags of partitions; they are calculated when Prometheus collects the metrics."""
 
     def __init__(self) -> None:
         self._positions: dict[tuple[str, ...], _Position] = {}
 
     def receive(self, notice: Notice, newest: float) -> None:
-        """Set the position after a received record; the consumer of the record now owns the partition.
+        """Set a consumer's position after a received record; the consumer now owns the partition.
 
-        If the timestamp of the record is in the future, the record's age is counted from its receipt.
+        If the timestamp of the record is in the future, the age of the record is measured from its receipt.
         """
         place = _place_of(notice)
         position = self._positions.get(place)
@@ -96,19 +97,19 @@ class _Lags(Collector):
         self._move(position, notice)
 
     def commit(self, notice: Notice) -> None:
-        """Set the offset that the consumer of a partition has committed."""
+        """Set the offset that the consumer which owns a partition has committed."""
         if (position := self._of_consumer(notice)) is not None:
             position.committed = notice.offset
             self._move(position, notice)
 
     def reach(self, notice: Notice) -> None:
-        """Set the offset of the record that the consumer of a partition reads next."""
+        """Set the offset of the record that the consumer which owns a partition reads next."""
         if (position := self._of_consumer(notice)) is not None:
             position.reached = notice.offset or 0
             self._move(position, notice)
 
     def revoke(self, notice: Notice) -> None:
-        """Forget a partition, unless another consumer has already received a record of the partition."""
+        """Forget a partition, unless another consumer has received a record of the partition since then."""
         if self._of_consumer(notice) is not None:
             self._positions.pop(_place_of(notice), None)
 
@@ -122,8 +123,8 @@ class _Lags(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield both lag metrics.
 
-        If there are more than `MOST_LAGS` partitions, the lags of the remaining partitions are added up, and
-        the greatest of their ages is used.
+        If there are more than `MOST_LAGS` partitions, the additional partitions have one common lag: the sum
+        of their lags, and their greatest age.
         """
         places = [(place, each.lag, each.age()) for place, each in self._positions.copy().items()]
         own = len(places) if len(places) <= MOST_LAGS else MOST_LAGS - 1
@@ -149,16 +150,16 @@ def _place_of(notice: Notice) -> tuple[str, ...]:
 
 
 def _short(label: str | None) -> str:
-    """Return a label, or `OTHERS` if the label is too long."""
+    """Return the value of a label, or `OTHERS` if the value is too long."""
     return "" if label is None else label if len(label) <= MAX_KEY_LENGTH else OTHERS
 
 
 class PrometheusObserver(Observer):
-    """Makes metrics in a registry of prometheus_client; needs the extra ``metrics``.
+    """Makes metrics in a registry of prometheus_client. Needs the extra ``metrics``.
 
     By default, the registry is prometheus_client's global registry. Serve the metrics with
-    ``prometheus_client.start_http_server``. One observer may serve any number of clients, but only one
-    observer can be registered in a registry.
+    ``prometheus_client.start_http_server``. One observer may be passed to any number of clients, but a
+    registry accepts only one observer.
 
     Examples:
         >>> from prometheus_client import CollectorRegistry
@@ -182,7 +183,7 @@ class PrometheusObserver(Observer):
         registry.register(self._lags)
 
     def _of(self, name: str, *labels: str | None) -> Any:
-        """Return the metric's child for a set of labels, or a common child if there are too many sets."""
+        """Return the metric's child for these labels, or a common child for all labels after too many."""
         known, texts = self._known[name], tuple(map(_short, labels))
         if texts not in known and len(known) >= MOST_LABELS - 1:
             texts = (OTHERS,) * len(texts)
@@ -213,7 +214,7 @@ class PrometheusObserver(Observer):
             figure.observe(time.monotonic() - began)
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Count records, and update the position of the consumer."""
+        """Count the received records, and update the consumer's positions."""
         for notice in notices:
             self._of("received_records_total", notice.topic).inc()
             self._of("received_bytes_total", notice.topic).inc(notice.value_size)
@@ -237,12 +238,12 @@ class PrometheusObserver(Observer):
         self._of("dead_records_total", notice.topic, notice.error_name).inc()
 
     def committed(self, notices: Sequence[Notice]) -> None:
-        """Update the committed offsets of the group."""
+        """Update the offsets that the group has committed."""
         for notice in notices:
             self._lags.commit(notice)
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """Update the offsets at which the client continues to read."""
+        """Update the offsets from which the client reads next."""
         for notice in notices:
             self._lags.reach(notice)
 
