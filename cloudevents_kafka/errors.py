@@ -31,15 +31,16 @@
         ├── TopicChanged                 a topic is missing, or was deleted and created again
         └── ThresholdCrossed             a threshold has ended the run of a pipeline
 
-This module defines `DecodeError` and its subclasses. The module `problems` defines `Problem`, and the classes
-above `DecodeError` in this list. `extensions`, `clients` and `spark.pipeline` define and raise `SigningError`
-and the classes below `SigningError`. The packages `cli`, `clients.oauth`, `jvm`, `sdk`, `spark` and `testing`
-define further exceptions. Inside the library, `binding` and `formats` raise private subclasses of
-`InvalidEvent`; users receive a `BrokenEvent` in place of these private errors. The exceptions of `protocol`
-have another base class, `ProtocolError`.
+This module defines `DecodeError` and its subclasses. The module `problems` defines `Problem`, and the
+exceptions that this list names before `DecodeError`. The packages `extensions`, `clients` and
+`spark.pipeline` define `SigningError` and the exceptions that this list names after it. The packages `cli`,
+`clients.oauth`, `jvm`, `sdk`, `spark` and `testing` define exceptions that are not in this list. Inside the
+library, `binding` and `formats` raise private subclasses of `InvalidEvent`; users receive a `BrokenEvent`
+instead. The exceptions of the package `protocol` have the base class `ProtocolError` instead.
 
-An error lists all rules that an event breaks, each as a `Problem`. A message may contain the attributes of an
-event, but never the event's data, because data must not be logged (D-07).
+An error about an invalid event lists all rules that the event breaks, each as a `Problem`. The message of an
+error may contain the attributes of an event, but never the event's data, because data must not be logged
+(D-07).
 """
 
 from __future__ import annotations
@@ -80,13 +81,14 @@ __all__ = [
 
 
 class DecodeError(CloudEventsKafkaError):
-    """A record cannot be read as an event.
+    """A Kafka record cannot be read as an event.
 
     ``record`` is the unchanged record, ``reason`` describes the broken rule and the wrong value, and ``hint``
-    is advice for the user, or None. ``verdict`` is ``not-an-event``, ``broken-event``, ``broken-data``,
-    ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the broken clauses, without duplicates.
-    ``problems`` lists the broken rules of a `BrokenEvent`, and of a `NotAnEvent` whose value lenient reading
-    tried to read as JSON. For other errors, ``problems`` is empty.
+    is advice for the user, or None. ``verdict`` is the kind of the error: ``not-an-event``, ``broken-event``,
+    ``broken-data``, ``unsupported-format`` or ``batch``. ``clauses`` are the ids of the specification's
+    clauses that the record breaks, without duplicates. For a `BrokenEvent`, ``problems`` lists the broken
+    rules; so it does for a `NotAnEvent` whose value lenient reading has tried to read as JSON. For any other
+    error, ``problems`` is empty.
 
     Examples:
         >>> from cloudevents_kafka import DecodeError, Record, from_record
@@ -119,7 +121,7 @@ class DecodeError(CloudEventsKafkaError):
 
 
 class NotAnEvent(DecodeError):
-    """The record is not a CloudEvent (Kafka binding 3).
+    """The Kafka record is not a CloudEvent (Kafka binding 3).
 
     Examples:
         >>> from cloudevents_kafka import NotAnEvent, Record, from_record
@@ -159,10 +161,10 @@ class BrokenEvent(DecodeError, InvalidEvent):
 
 
 class BrokenData(DecodeError, DataError):
-    """The record is a CloudEvent, but its data does not match its content type or the requested type.
+    """The record is a CloudEvent whose data does not match its content type or the requested type.
 
     ``event`` is the event with the wrong data. An `EventConsumer` with ``eager_data`` or ``data_type``
-    reports this error; the error's cause is a `DataError`.
+    reports a `BrokenData` error; its cause is a `DataError`.
 
     Examples:
         >>> from cloudevents_kafka import BrokenData, EventConsumer
@@ -184,7 +186,7 @@ class BrokenData(DecodeError, DataError):
 
 
 class UnsupportedFormat(DecodeError):
-    """The record is a structured CloudEvent in an event format that is not registered.
+    """The record contains a structured CloudEvent, but the event format is not registered.
 
     Examples:
         >>> from cloudevents_kafka import Record, UnsupportedFormat, from_record
@@ -207,7 +209,7 @@ class UnsupportedFormat(DecodeError):
 
 
 class UnsupportedBatch(DecodeError):
-    """The record is a batch of CloudEvents; the Kafka binding has no batch mode.
+    """The record is a batch of CloudEvents, although the Kafka binding has no batch mode.
 
     Examples:
         >>> from cloudevents_kafka import Record, UnsupportedBatch, from_record

@@ -36,7 +36,7 @@ Examples:
 
 
 def data_reader(deserializer: Serde) -> DataReader:
-    """Return a function that reads data with a deserializer: the ``data_reader`` of an `EventConsumer`.
+    """Return a function for the ``data_reader`` of an `EventConsumer`; it reads data with a deserializer.
 
     Raises `TypeError` for a deserializer for asyncio.
 

@@ -136,7 +136,7 @@ class AvroLimits:
                 raise DataError(str(error)) from None
 
     def check_value(self, value: Any) -> None:
-        """Raise `DataError` if a value is nested too deeply or contains a Decimal with too many digits."""
+        """Raise `DataError` if a Python value is nested too deep, or a Decimal in it has too many digits."""
         values = [(value, 0)] if self._recursive or self._decimals else []
         while values:
             value, depth = values.pop()
@@ -151,7 +151,7 @@ class AvroLimits:
                 values += [(item, depth) for item in items if type(item) not in _SCALARS]
 
     def _compile(self, schema: Any) -> _Compiled:
-        """Return the step function and the size for a schema; store which limits must be checked."""
+        """Return the step function and the size for a schema; store which limits data of it can exceed."""
         if isinstance(schema, list):
             branches = [self._compile(branch) for branch in schema]
             self._empties |= any(branch.empties > _FEW_EMPTY for branch in branches)

@@ -4,8 +4,8 @@ The specification says: "If the name specified contains a dot, then it is assume
 empty string may also be used as a namespace to indicate the null namespace". So ``.Order`` and ``Order`` are
 names of the same type: ``Order`` without a namespace (AVRO-3830). Earlier versions of the Python library avro
 have written names that begin with a dot into schema registries. For fastavro, ``.Order`` and ``Order`` are
-different names. Java, too, does not find a type that is defined as ``.Order`` if a schema refers to it as
-``Order``, or the reverse.
+different names. Java, too, distinguishes them if a type
+is defined with one of the names, and a schema refers to the type by the other name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def with_one_name(schemas: Iterable[Any]) -> list[Any]:
 
 
 def _dotted(schema: Any, space: str, names: set[str]) -> Any:
-    """Return a schema whose names without a namespace begin with a dot; add the old names to ``names``."""
+    """Return a schema whose names without a namespace begin with a dot; add their old forms to ``names``."""
     if isinstance(schema, str):
         is_other = schema in _TYPES or _space_of(schema, space)
         return schema if is_other else _full_name(schema, names)

@@ -24,7 +24,7 @@ _DATES_AND_TIMES: Final = {
         for unit in ("millis", "micros", "nanos")
     },
 }
-"""The Avro types that each logical type allows."""
+"""The Avro type that a schema must have, for each logical type."""
 
 
 def writer_schema(schema: Any) -> Any:

@@ -27,7 +27,7 @@ from cloudevents_kafka.problems import DataError
 
 
 class Codec(msgspec.Struct, frozen=True):
-    """Two functions: one converts payload bytes to a value, and one converts a value to payload bytes.
+    """A codec: one function converts payload bytes to a value, and one converts a value to bytes.
 
     If ``decode`` is None, the codec is not used for decoding; if ``encode`` is None, it is not used for
     encoding. If one of the functions raises an exception, this library raises a `DataError` with that

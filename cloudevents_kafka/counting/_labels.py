@@ -77,7 +77,7 @@ def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str,
 
 
 def limit_nested(labels: _Nested, most: int = MAX_LABELS) -> dict[str, dict[str, int]]:
-    """Return at most ``most`` labels, each with at most ``most`` inner labels; the total does not change."""
+    """Return at most ``most`` labels, each with at most ``most`` inner labels; the sum stays the same."""
     limited = {outer: limit_labels(inner, most) for outer, inner in labels.items()}
     if len(limited) <= most:
         return limited

@@ -32,7 +32,7 @@ CUT: Final = " …"
 
 
 class Sample(NamedTuple):
-    """A record that is not an event, with shortened texts, the reason, and the original size of its value."""
+    """A stored record that is not an event: its shortened texts, the reason, and the size of its value."""
 
     reason: str
     record: Record

@@ -27,7 +27,7 @@ _AWAY: Final = 2
 
 
 class TimeWindow(NamedTuple):
-    """Adjacent bins, the first millisecond, the width of a bin, and the counts of earlier and later times."""
+    """Adjacent bins of one width, their first millisecond, and the counts of earlier and later times."""
 
     start: int
     width: int
@@ -67,7 +67,7 @@ class TimeHistogram:
                 self._bin(time // self.width).merge(labels)
 
     def window(self, most: int) -> TimeWindow:
-        """Return at most ``most`` bins, including empty bins; times far from all other times are left out."""
+        """Return at most ``most`` adjacent bins, without a few times that are far from all other times."""
         found = [(time, labels, labels.total) for time, labels in self.bins()]
         first, last = _span([(time, count) for time, _, count in found])
         fits = (width for width in WIDTHS if width >= self.width and last // width - first // width < most)
@@ -83,7 +83,7 @@ class TimeHistogram:
 
 
 def _span(times: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first and the last of sorted ``times``, except a few times far from all other times."""
+    """Return the first and the last of sorted ``times``, without a few times that are far from the others."""
     if not times:
         return 0, -1
     sums = list(accumulate(count for _, count in times))

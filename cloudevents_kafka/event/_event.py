@@ -1,8 +1,9 @@
 """Event: an immutable CloudEvent that decodes its data on first access.
 
-An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. An event contains only the attributes
-that were set. An event stores the exact bytes of the payload and the exact text of ``time``. An event that
-was read from a structured record also stores the record's value, so that the same bytes are written again.
+An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. An event contains only attributes that
+its creator has set. An event stores the exact bytes of the payload and the exact text of ``time``. An event
+that was read from a structured record also stores the value of this record, so that exactly these bytes are
+written again.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ _new: Final = object.__new__
 
 
 class Event(SdkMethods, Generic[DataT_co]):
-    """A CloudEvent of specversion 1.0.
+    """A CloudEvent (specversion 1.0).
 
-    Core and extension attributes are keyword arguments; the value None means that an attribute is absent.
-    ``data`` is encoded immediately, so later changes to the object do not change the event. If ``data`` is
-    None, the event has no data; if ``data`` is bytes, these bytes are the payload. Other values, such as
-    text, dataclasses, msgspec Structs and pydantic models, are encoded as the content type demands, or as
-    JSON if the event has no content type.
+    Core and extension attributes are passed as keyword arguments; None means that the event does not have the
+    attribute. ``data`` is encoded immediately, so the event does not change if the passed object is changed
+    later. If ``data`` is None, the event has no data; if ``data`` is bytes, the payload consists of these
+    bytes. Other values, such as text, dataclasses, msgspec Structs and pydantic models, are encoded as the
+    content type demands. If the event has no content type, they are encoded as JSON.
 
-    Raises `InvalidEvent` if the event breaks a rule; the error lists all broken rules. For type checkers, the
-    data of an `Event[Order]` is an ``Order``.
+    Raises `InvalidEvent` if the attributes or the data break a rule; the error lists all broken rules. For a
+    type checker, the attribute ``data`` of an `Event[Order]` is an ``Order``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -132,7 +133,7 @@ class Event(SdkMethods, Generic[DataT_co]):
             self._set(attributes, data)
 
     def _set(self, attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None) -> None:
-        """Check values and store them in this event; ``before`` contains the attributes before the change."""
+        """Check values and store them in this event; ``before`` are the attributes before a change."""
         if not accept_values(attributes):
             attributes = find_problems(attributes, data, before)
         try:
@@ -156,11 +157,11 @@ class Event(SdkMethods, Generic[DataT_co]):
         """Return an event from any object that has the methods ``get_attributes()`` and ``get_data()``.
 
         Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON or
-        absent, data that is a text is treated as in the SDK's binary mode: valid JSON becomes the payload
-        unchanged, and any other text becomes a JSON string. An instance of this class is returned unchanged.
-        For an instance of another `Event` class, an equal instance of this class is returned. No attribute is
-        added to the event, and ``source`` is not changed. Raises `InvalidEvent` if the event breaks a rule,
-        and `TypeError` if the object does not have these methods.
+        absent, a text in the SDK's event is treated as in the SDK's binary mode: valid JSON becomes the
+        payload unchanged, and any other text becomes a JSON string. An instance of the called class is
+        returned unchanged. An instance of another `Event` class is converted to an equal instance of the
+        called class. The returned event has no additional attribute, and ``source`` is not changed. Raises
+        `InvalidEvent` if the event breaks a rule, and `TypeError` if the object does not have these methods.
         """
         if isinstance(source, cls):
             return source
@@ -223,11 +224,11 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self[name] if name in self._attributes else None
 
     def extension(self, name: str, type: _Class[ValueT]) -> ValueT | None:
-        """Return the value of an attribute as a str, int, bool, bytes or datetime, or None if it is absent.
+        """Return an attribute as a str, int, bool, bytes or datetime, or None if the event does not have it.
 
-        Headers contain every value as text, so the value of an extension that is not registered may be a str
-        in one event and an int in another event. Raises `InvalidEvent` if the value does not have the
-        requested type.
+        Kafka headers contain each value as text. An extension that is not registered may therefore be a str
+        in one event and an int in another event. Raises `InvalidEvent` if the value is not of the requested
+        type.
         """
         value = self._attributes.get(name)
         return None if value is None else value_as(name, value, type)
@@ -240,7 +241,7 @@ class Event(SdkMethods, Generic[DataT_co]):
     if not TYPE_CHECKING:  # checkers know that there are no other attributes
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raise an error that says how to read an extension."""
+            """Raise an `AttributeError` that says how to read an extension attribute."""
             advice = ""
             if not name.startswith("_"):
                 advice = f"; read an extension with event[{name!r}] or event.get({name!r})"
@@ -251,13 +252,13 @@ class Event(SdkMethods, Generic[DataT_co]):
         return name in self._attributes
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of the attributes, in the order of the record or of the constructor's arguments."""
+        """Yield the names of the attributes in the order of the record or of the constructor's arguments."""
         return iter(self._attributes)
 
     def keys(self) -> KeysView[str]:
         """Return the names of the attributes, so that ``dict(event)`` contains all attributes.
 
-        The dictionary does not contain the data; use ``event.data`` or ``event.payload``.
+        The dictionary does not contain the event's data; use ``event.data`` or ``event.payload``.
         """
         return self._attributes.keys()
 
@@ -283,11 +284,12 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     @property
     def data(self) -> DataT_co:
-        """The data as a Python value: the value of JSON, a text, or bytes. The payload is decoded only once.
+        """The data of the event as a Python value: the value of JSON, a text, or bytes.
 
-        A change of this value in place does not change the payload: to send changed data, send
-        ``event.replace(data=changed)``. If a codec is registered for ``datacontenttype``, the codec decodes
-        the payload. Raises `DataError` if the payload does not match ``datacontenttype``.
+        The payload is decoded only once. If this value is changed in place, the payload stays the same. To
+        send changed data, send ``event.replace(data=changed)``. If a codec is registered for
+        ``datacontenttype``, the codec decodes the payload. Raises `DataError` if the payload does not match
+        ``datacontenttype``.
         """
         if self._data is _UNSET:
             self._data = from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
@@ -296,10 +298,10 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._data  # type: ignore[no-any-return]  # a reader's type is known to its caller
 
     def read_with(self, read: Callable[[Event], T]) -> Event[T]:
-        """Return an equal event whose ``data`` is the result of ``read(event)``.
+        """Return an equal event, whose attribute ``data`` is the result of ``read(event)``.
 
-        The function ``read`` has precedence over codecs. An event that the method `replace` returns also uses
-        the function ``read``, if the event has the same data. A pickled copy of the event does not use the
+        The function ``read`` has precedence over codecs. If `replace` returns an event with the same data,
+        this event also uses the function ``read``. After pickling, the copy of the event does not use the
         function ``read``. The function ``read`` is not called for an event without data. If the function
         ``read`` raises an exception, access to ``data`` raises a `DataError`.
         """
@@ -311,9 +313,9 @@ class Event(SdkMethods, Generic[DataT_co]):
     def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
         """Return a changed copy of the event; the value None removes an attribute.
 
-        If ``data`` is not passed, the payload stays the same, even if ``datacontenttype`` changes. An invalid
-        value that lenient reading has accepted also stays, unless a new value of this attribute is passed.
-        Raises `InvalidEvent` if the changed event breaks any other rule.
+        If ``data`` is not passed, the payload stays the same, even if ``datacontenttype`` changes. If lenient
+        reading has accepted an invalid value, this value also stays, unless a new value of the attribute is
+        passed. Raises `InvalidEvent` if the changed event breaks a rule in any other way.
         """
         event = _new(type(self))
         changed = {**self._attributes, **attributes}
@@ -329,13 +331,13 @@ class Event(SdkMethods, Generic[DataT_co]):
         return self._with_reader(event)
 
     def _with_reader(self, event: Event) -> Event:
-        """Return ``event`` with the function that `read_with` has set for this event, if any."""
+        """Return ``event`` with the reading function that `read_with` has set for this event, if any."""
         return event.read_with(self._reader) if hasattr(self, "_reader") else event
 
     __replace__ = replace
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the payloads and the attributes are equal; times are compared as instants."""
+        """Return whether the payloads and the attributes of two events are equal; times count as instants."""
         if not isinstance(other, Event):
             return NotImplemented
         return (
@@ -367,7 +369,7 @@ class Event(SdkMethods, Generic[DataT_co]):
 
 
 def _refuse_to_set(name: str) -> Callable[[Event, object], NoReturn]:
-    """Return a setter that raises an error: the message explains that events are read-only."""
+    """Return a setter that raises an error whose message explains that events are read-only."""
     argument = "data" if name == "payload" else name
 
     def refuse(event: Event, _value: object) -> NoReturn:
@@ -391,11 +393,11 @@ def unchecked_event(
     encoded: tuple[str, bytes] | None = None,
     cls: type[Event] = Event,
 ) -> Event:
-    """Return an event of a class, with attributes that are known to be valid; the attributes are not checked.
+    """Return an event of a class without checking the attributes, which the caller has validated.
 
-    Formats and readers create events with this function, after they have validated the attributes. The event
-    uses the dictionary itself, not a copy. ``encoded`` is None, or a pair: the name of the event format, and
-    the structured value from which the event was read.
+    Formats and readers create events with this function. The event uses the dictionary ``attributes`` itself,
+    not a copy. ``encoded`` is None, or a pair of the format's name and the structured value from which the
+    event was read.
     """
     event = _new(cls)
     event._attributes = attributes
@@ -407,20 +409,20 @@ def unchecked_event(
 
 
 def has_reader(event: Event) -> bool:
-    """Return whether a function that was passed to `Event.read_with` decodes the data of an event."""
+    """Return whether the data of an event is decoded by a function that was passed to `Event.read_with`."""
     return hasattr(event, "_reader")
 
 
 def origin_of(event: Event) -> Event | None:
-    """Return the event that was read from a structured value: this event, or the event before `replace`.
+    """Return the event that a structured value contained: this event, or the event before `replace`.
 
-    The result is None if neither this event nor the event before `replace` was read from a structured value.
+    The result is None if neither of the two events was read from a structured value.
     """
     return event if event._encoded is not None else getattr(event, "_origin", None)
 
 
 def select_attributes(event: Event, names: Container[str]) -> Event:
-    """Return an unchecked copy of an event that has the same data, and only the attributes in ``names``."""
+    """Return an unchecked copy of an event, with the same data and with only the attributes in ``names``."""
     attributes = {name: value for name, value in event._attributes.items() if name in names}
     return event._with_reader(unchecked_event(attributes, event._payload, event._kind))
 
@@ -428,12 +430,12 @@ def select_attributes(event: Event, names: Container[str]) -> Event:
 binary_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind]]] = attrgetter(
     "_attributes", "_payload", "_kind"
 )
-"""A function that returns the stored attributes of an event, its payload, and the payload's kind."""
+"""A function that returns three parts of an event: stored attributes, payload, and the payload's kind."""
 
 stored_parts: Final[
     Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind, tuple[str, bytes] | None]]
 ] = attrgetter("_attributes", "_payload", "_kind", "_encoded")
-"""A function that returns all stored parts of an event: the first arguments of `unchecked_event`."""
+"""A function that returns all parts that an event stores: the first arguments of `unchecked_event`."""
 
 raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, bytes] | None]]] = attrgetter(
     "_attributes", "_encoded"

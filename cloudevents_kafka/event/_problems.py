@@ -1,4 +1,4 @@
-"""Find all problems of values that do not form a valid event; each problem names its clause."""
+"""Find all problems of values from which no valid event can be made; each problem names its clause."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cloudevents_kafka.problems import DataError, InvalidEvent, Problem
 def find_problems(
     attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return attributes in canonical form; raise `InvalidEvent` with all problems if values break a rule.
+    """Return attributes in canonical form, or raise `InvalidEvent` with all problems of the values.
 
-    ``before`` contains the attributes of the event before the change. If lenient reading accepted an invalid
-    value in these attributes, the value is accepted again.
+    ``before`` contains the attributes of the event before the change. An invalid value in ``before``, which
+    lenient reading has accepted, is accepted again.
     """
     attributes, problems = check_values(attributes)
     if problems and before is not None:
@@ -32,12 +32,12 @@ def find_problems(
 
 
 def _is_kept(problem: Problem, attributes: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Return whether the same value already caused the same problem before the event was changed."""
+    """Return whether the same value caused the same problem in the attributes before the change."""
     name = str(problem.attribute)
     return attributes.get(name) == before.get(name) and problem in check_values({**before})[1]
 
 
 def data_problem(error: DataError) -> Problem:
-    """Return the problem for data that cannot be encoded."""
+    """Return the problem of data that cannot be encoded."""
     # J-10: "MUST translate the data value to a JSON value"
     return Problem("data", str(error), "J-10")

@@ -17,11 +17,11 @@ from cloudevents_kafka.primitives.plural import with_article
 
 
 def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
-    """Return the attributes of an SDK's event as a new dictionary, and the data of the event.
+    """Return the attributes of an SDK's event as a new dictionary, and the event's data.
 
-    A ``partitionkey`` in UTF-8 bytes becomes a text. If the content type is JSON, a text that is valid JSON
-    becomes a ``msgspec.Raw``: see `as_document`. Raises `TypeError` if the object does not have the methods
-    of an SDK's event.
+    If ``partitionkey`` is UTF-8 bytes, it becomes a text. If the content type is JSON, a text that is valid
+    JSON becomes a ``msgspec.Raw``: see `as_document`. Raises `TypeError` if the object does not have the
+    methods of an SDK's event.
     """
     try:
         values, data = source.get_attributes(), source.get_data()
@@ -72,7 +72,7 @@ def _got(source: object, for_records: str) -> tuple[str, str]:
 
 
 def check_event(source: object, taker: str) -> None:
-    """Raise `TypeError` if an object is not an event; the message names the function ``taker``."""
+    """Raise `TypeError` if an object is not an event; the error message names the function ``taker``."""
     if not _has_methods(source):
         got, advice = _got(source, f"{taker}_record")
         raise TypeError(f"{taker} takes an Event, got {got}; {advice}") from None
@@ -86,7 +86,7 @@ class SdkEvent(Protocol):
 
 
 class _Event(Protocol):
-    """The properties of `Event` that the methods of `SdkMethods` return."""
+    """The properties of `Event` whose values the methods of `SdkMethods` return."""
 
     @property
     def id(self) -> str: ...
@@ -112,7 +112,7 @@ class _Event(Protocol):
 
 
 class SdkMethods:
-    """The methods of the SDK's protocol ``BaseCloudEvent``; `Event` inherits these methods."""
+    """The methods of the SDK's protocol ``BaseCloudEvent``, which `Event` inherits."""
 
     __slots__ = ()
 

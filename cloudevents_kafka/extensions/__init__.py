@@ -1,14 +1,14 @@
-"""Functions for the documented extensions of CloudEvents; there is one module for each task.
+"""Functions for the documented CloudEvents extensions; each task has its own module.
 
 * `_dataref`: find records that are too large, store large data elsewhere, and fetch the stored data;
 * `_expiry`: skip events whose ``expirytime`` has passed;
 * `_trackers`: find duplicates, gaps in sequences, and severities that contradict each other;
 * `_tracing`: pass on the trace context with events;
 * `signing`: sign and verify events with the envelopes and digests of `dsse`;
-* `_advice`: check the recommendations of all extensions; read this module last.
+* `_advice`: check whether events follow the recommendations of all extensions; read this module last.
 
-The types and rules of extension attributes are in `attributes.documented_extensions` and
-apply to every event.
+The types and the rules of extension attributes are defined in `attributes.documented_extensions`, and apply
+to every event.
 """
 
 from cloudevents_kafka.extensions._advice import unmet_recommendations

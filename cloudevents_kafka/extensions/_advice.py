@@ -1,8 +1,8 @@
-"""A check whether an event follows the recommendations of the extension documents.
+"""Checks whether an event follows the recommendations of the extension documents.
 
-The recommendations are the SHOULD and RECOMMENDED rules, and those MUST rules that apply only to producers.
-These MUST rules are about OPC UA, signatures and the authorization context. An event that does not follow a
-recommendation is not refused: consumers should read the event nevertheless.
+The recommendations are the SHOULD and RECOMMENDED rules, and some MUST rules that apply only to producers.
+These MUST rules concern OPC UA, signatures and the authorization context. An event that does not follow a
+recommendation is not refused, because consumers should read it nevertheless.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _has_credentials(text: str) -> bool:
 
 
 def _material(event: Event) -> Material | None:
-    """Return the unverified digests in dssematerial; None if dssematerial is not an envelope with digests."""
+    """Return the unverified digests in ``dssematerial``, or None if it is not an envelope with digests."""
     content = event.get(DSSE_MATERIAL)
     try:
         envelope = read_envelope(content if isinstance(content, bytes) else b"")
@@ -116,7 +116,7 @@ def _material(event: Event) -> Material | None:
 
 
 def _signature_problems(event: Event) -> list[Problem]:
-    """Return problems of a signed event: attributes that should be signed, or should not be empty."""
+    """Return the problems of a signed event: attributes that should be signed or should not be empty."""
     material = _material(event)
     if material is None:
         return []
@@ -129,8 +129,8 @@ def _signature_problems(event: Event) -> list[Problem]:
 def _opc_ua_problems(event: Event) -> list[Problem]:
     """Return a problem for each recommendation that an event with an OPC UA message does not follow.
 
-    Only the producer knows the fields of the message, so attributes that depend on these fields are not
-    checked.
+    Only the producer knows the fields of the OPC UA message, so attributes that depend on these fields are
+    not checked.
     """
     names = ["subject", "time"]
     if event.type in _OPC_UA_DATA_TYPES:

@@ -7,7 +7,7 @@ from cloudevents_kafka.event import Event
 
 
 def with_content_type(event: Event) -> Event:
-    """Return the event; if its JSON data has no content type, set ``application/json``."""
+    """Return the event; if it has JSON data without a content type, add ``application/json``."""
     # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
     if event.kind is not DataKind.JSON or event.datacontenttype is not None:
         return event

@@ -1,7 +1,7 @@
-"""The size limit of events (core, Size Limits), and claim checks for large events (extension dataref).
+"""The size limit of events (core, Size Limits), and data that is stored elsewhere (extension dataref).
 
-The library never calls `store_data` and `fetch_data` itself: a receiver that does not support the extension
-would receive the event without its data.
+The library itself never calls `store_data` and `fetch_data`, because a receiver that does not support the
+extension would receive the event without its data.
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None
 
 
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
-    """Return the event; if the event is larger than ``limit`` bytes, a ``dataref`` replaces the data.
+    """Return the event; in an event of more than ``limit`` bytes, a ``dataref`` replaces the data.
 
-    The size of an event is the size of its record without a key; it is calculated for both content modes, and
-    the larger size counts (S-03). An event of at most ``limit`` bytes, or without data, is returned
-    unchanged. With ``keep``, the returned event also contains the data. An existing ``dataref`` is replaced.
-    A signature of the event becomes valid again when a receiver has fetched the data. Raises the exceptions
-    of the function ``store``, and `DataError` if ``store`` does not return a reference.
+    The size of an event is the size of its record without a key. This size is calculated for both content
+    modes, and the larger size counts (S-03). An event of at most ``limit`` bytes, or without data, is
+    returned unchanged. If ``keep`` is True, the returned event contains both the ``dataref`` and the data. If
+    the event already has a ``dataref``, it is replaced. A signature of the event is valid again after a
+    receiver has called `fetch_data`. Raises the exceptions of the function ``store``, and `DataError` if
+    ``store`` does not return a URI-reference.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -89,10 +90,10 @@ def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: boo
 def fetch_data(event: Event, fetch: Fetch) -> Event:
     """Return the event with the data to which its ``dataref`` refers.
 
-    An event without ``dataref`` is returned unchanged. An event is also returned unchanged if its own data
-    equals the fetched data, byte for byte or as JSON. Raises `DataError` if the event's data differs from the
-    fetched data (X-04: the two must be identical) or if ``fetch`` does not return bytes. Exceptions of the
-    function ``fetch`` are raised unchanged.
+    An event without ``dataref`` is returned unchanged. An event that contains data is also returned unchanged
+    if this data equals the fetched data, byte for byte or as JSON. Raises `DataError` if the event contains
+    other data than the fetched data (X-04: the two must be identical), or if ``fetch`` does not return bytes.
+    Exceptions of the function ``fetch`` are raised unchanged.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -127,13 +128,16 @@ def _largest_size(event: Event) -> int:
 
 
 def has_json(event: Event) -> bool:
-    """Return whether an event has data whose content type or kind is JSON."""
+    """Return whether an event has JSON data, according to the content type or the kind of the data."""
     untyped = event.datacontenttype is None and event.kind is not DataKind.JSON
     return event.payload is not None and implies_json(event.datacontenttype) and not untyped
 
 
 def decode_event_json(event: Event, data: bytes) -> Any:
-    """Return the JSON value of data with an event's content type. Raises `DataError` for invalid JSON."""
+    """Return the Python value of JSON data that has the content type of an event.
+
+    Raises `DataError` for invalid JSON.
+    """
     return decode_json(to_utf8(data, event.datacontenttype))
 
 

@@ -1,8 +1,8 @@
-"""Expiry of events after their ``expirytime``, and of event types after their sunset date.
+"""The expiry of events (extension expirytime), and the sunset of event types (extension deprecation).
 
-Consumers and intermediaries may skip an event as soon as its ``expirytime`` is reached (extension
-expirytime). Consumers may also process an expired event, and the clocks of consumers may differ.
-Intermediaries may change the ``expirytime`` but must not remove it.
+Consumers and intermediaries may skip an event when its ``expirytime`` has come (extension expirytime).
+Consumers may also process an expired event, and clocks may differ. Intermediaries may change the
+``expirytime`` but must not remove it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def expires_at(event: Event) -> datetime | None:
 def is_expired(event: Event, now: datetime | None = None) -> bool:
     """Return whether the event's ``expirytime`` is now or earlier (extension expirytime, Usage).
 
-    By default, ``now`` is the current time. Times are compared exactly, including all digits of a second's
-    fraction. Raises `ValueError` if ``now`` has no UTC offset.
+    By default, ``now`` is the current time. Times are compared exactly, with all digits of the fraction of a
+    second. Raises `ValueError` if ``now`` has no UTC offset.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -53,7 +53,8 @@ def is_past_sunset(event: Event, now: datetime | None = None) -> bool:
     """Return whether the ``deprecationsunset`` of the event's type is earlier than now.
 
     After the ``deprecationsunset``, consumers should not process events of the type, and producers should not
-    send these events (extension deprecation, Usage). ``now`` has the same meaning as in `is_expired`.
+    send these events (extension deprecation, Usage). The argument ``now`` has the same meaning as in
+    `is_expired`.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -76,7 +77,7 @@ def _has_passed(text: str | None, now: datetime | None, *, inclusive: bool) -> b
 
 
 def unexpired(items: Iterable[ItemT], clock: Clock = _utc_now) -> Iterator[ItemT]:
-    """Yield the items of an `EventConsumer` except expired events.
+    """Yield all items of an `EventConsumer`, except events that are expired.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer

@@ -1,11 +1,12 @@
-"""Trace context: the trace of an event, and the trace of each delivery of its record.
+"""Trace context: the trace in which an event originated, and the trace of each delivery of its record.
 
-The names ``traceparent`` and ``tracestate`` have two meanings. As attributes of the event (extension
-distributed-tracing), ``traceparent`` and ``tracestate`` identify the trace in which the event originated.
-Programs that forward the event do not change these attributes. As headers of the record (W3C Trace Context),
-``traceparent`` and ``tracestate`` identify one delivery from a producer to a consumer (a hop). Each producer
-sets these headers. The function `start_trace` returns the attributes and the headers for the first producer,
-and the function `with_hop_trace` sets the headers in a program that forwards records.
+The names ``traceparent`` and ``tracestate`` have two meanings: as attributes and as headers. As attributes of
+the event (extension distributed-tracing), ``traceparent`` and ``tracestate`` identify the trace in which the
+event originated. A program that forwards the event does not change these attributes. As headers of the record
+(W3C Trace Context), ``traceparent`` and ``tracestate`` identify one delivery from a producer to a consumer (a
+hop). Each producer sets its own values in these headers. The function `start_trace` returns the attributes
+and the headers that the first producer of an event sends. The function `with_hop_trace` sets the headers in a
+program that forwards records.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ _RANDOM: Final = 2
 def is_traceparent(text: str) -> bool:
     """Return whether a text is a valid traceparent of W3C Trace Context (3.2).
 
-    If the text has a later version, only the fields that version 00 defines are checked.
+    If the version in the text is later than 00, only the fields that version 00 defines are checked.
     """
     match = _TRACEPARENT.fullmatch(text)
     return match is not None and not (match[1] == "00" and match[5])
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A trace context (W3C): the ``traceparent``, and the ``tracestate`` if there is one.
+    """A W3C trace context: a ``traceparent``, and optionally a ``tracestate``.
 
     Examples:
         >>> from cloudevents_kafka.extensions import Trace
@@ -73,7 +74,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, carrier: Mapping[str, str]) -> Trace | None:
-        """Return the trace in a propagator's carrier, or None if there is no trace; ignore all other keys."""
+        """Return the trace in a propagator's dictionary (the carrier), or None; ignore all other keys."""
         return _read(carrier.get(TRACEPARENT), carrier.get(TRACESTATE))
 
     @property
@@ -101,7 +102,7 @@ class Trace(msgspec.Struct, frozen=True):
         return int(self.traceparent[53:55], 16)
 
     def child(self) -> Trace:
-        """Return the same trace with a new random parent id, in version 00, without unknown flags."""
+        """Return the trace with a new random parent id, in version 00 and without unknown flags."""
         flags = self._flags & (_SAMPLED | _RANDOM)
         return Trace(f"00-{self.trace_id}-{_random_id(8)}-{flags:02x}", self.tracestate)
 
@@ -112,7 +113,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def origin_trace(event: Event) -> Trace | None:
-    """Return the trace in which an event originated, as stated in the event's attributes, or None.
+    """Return the trace in which an event originated, from the event's attributes, or None.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -126,7 +127,7 @@ def origin_trace(event: Event) -> Trace | None:
 
 
 def hop_trace(record: RecordInput) -> Trace | None:
-    """Return the trace of a record's last delivery, as stated in the record's headers, or None.
+    """Return the trace of a record's last delivery, from the record's headers, or None.
 
     If a record has several ``traceparent`` headers, the trace is ambiguous, and the result is None.
 
@@ -145,11 +146,11 @@ def hop_trace(record: RecordInput) -> Trace | None:
 
 
 def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Headers]:
-    """Return the event with attributes for its trace, and trace headers for the event's first delivery.
+    """Return the event with trace attributes, and the trace headers for its first delivery.
 
-    The attributes of an event that already has a ``traceparent`` are not changed (extension
-    distributed-tracing). The headers contain ``trace``. By default, ``trace`` is the trace in the attributes
-    of the event, or a new trace if the event has no trace attributes.
+    If the event already has a ``traceparent``, its attributes are not changed (extension
+    distributed-tracing). The headers contain ``trace``. By default, ``trace`` is the trace in the event's
+    attributes, or a new trace if the event has no such attributes.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -167,7 +168,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
 
 def with_hop_trace(record: RecordInput, trace: Trace) -> Record:
-    """Return the record with the headers of ``trace`` in place of the headers of the record's last trace.
+    """Return a record with the trace headers of ``trace``; they replace the record's own trace headers.
 
     Examples:
         >>> from cloudevents_kafka import Event, to_record
@@ -188,21 +189,21 @@ def _headers(trace: Trace) -> Headers:
 
 
 def _texts(record: Record, name: str) -> list[str]:
-    """Return the texts of all headers with a name; values that are not UTF-8 become invalid texts."""
+    """Return the texts of all headers with this name; a value that is not UTF-8 becomes an invalid text."""
     return [(value or b"").decode("utf-8", "replace") for header, value in record.headers if header == name]
 
 
 def _read(parent: str | None, state: str | None) -> Trace | None:
-    """Return a received trace; discard an invalid tracestate, as W3C Trace Context demands."""
+    """Return a received trace; an invalid ``tracestate`` is discarded, as W3C Trace Context demands."""
     if parent is None or not is_traceparent(parent):
         return None
     return Trace(parent, None if state is None else _clean_tracestate(state))
 
 
 def _clean_tracestate(text: str) -> str | None:
-    """Return a tracestate without tabs around its members (Trace Context 3.3.1.1), or None if it is invalid.
+    """Return a ``tracestate`` without tabs around its members (Trace Context 3.3.1.1); None if invalid.
 
-    Tabs are removed because attributes must not contain tabs. Spaces are preserved.
+    The tabs are removed because attributes of events must not contain tabs. Spaces are preserved.
     """
     state = ",".join(member.strip(" \t") for member in text.split(",")) if "\t" in text else text
     return state if state and state.isascii() and state.isprintable() else None

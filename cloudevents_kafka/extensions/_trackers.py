@@ -1,6 +1,6 @@
-"""Trackers of duplicates, sequences and severities in the events of many sources.
+"""Trackers find duplicate events, gaps in sequences, and contradictory severities, for many sources at once.
 
-A tracker stores the most recent sources or events, up to a limit. Threads may share a tracker.
+A tracker stores only a limited number of the most recent sources or events. Threads may share a tracker.
 `sequence_numbers` and `severity_name` return values for the extensions sequence and severity.
 """
 
@@ -24,7 +24,7 @@ _MAX_DIGITS: Final = 100  # digits of a number: converting takes quadratic time
 _ONE_NUMBER: Final = "should be used with {} as in earlier events: each text of a source has one number"
 
 SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""The recommended severity names; each name covers four numbers, and the first name covers 1 to 4."""
+"""The recommended names of severities: each name covers four numbers, the first name 1 to 4."""
 
 Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]
 """The position of an event relative to the highest sequence of its source so far.
@@ -37,12 +37,12 @@ event. ``earlier``: the event is late, or is a duplicate. ``unnumbered``: the ev
 
 
 class DuplicateTracker:
-    """A tracker of the most recent events; it finds events that arrive again, for example in a replay.
+    """A tracker of recent events; it recognizes an event that arrives again, for example in a replay.
 
     The source and the id together identify an event (core, id). The tracker stores 32 bytes for each of the
     last ``events`` events that it observed. If untrusted senders could fill the tracker with their events,
-    pass only verified events. A signature covers source and id, but does not show whether an event was read
-    before (verifiability, Replay).
+    verify each event before you pass it to the tracker. A signature covers the source and the id of an event,
+    but does not show that an event is sent again (verifiability, Replay).
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -57,7 +57,7 @@ class DuplicateTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> bool:
-        """Return whether an event with the same source and id was observed before; remember this event."""
+        """Return whether an event with the same source and id was observed before; store this event."""
         source, id = (sha256(text.encode()).digest() for text in (event.source, event.id))
         digest = sha256(source + id).digest()
         with self._lock:
@@ -67,7 +67,7 @@ class DuplicateTracker:
 
 
 def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
-    """Return an iterator of consecutive numbers as texts of equal length; the texts sort like the numbers.
+    """Return an iterator of consecutive numbers, as texts of equal length that sort like the numbers.
 
     Set a sequence with ``event.replace(sequence=next(numbers))``. Threads may share the iterator: no number
     occurs twice. Raises `ValueError` if ``start`` is negative or has more than ``digits`` digits. Iteration
@@ -92,7 +92,7 @@ def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The position of an event relative to earlier events; ``missing`` counts missing earlier events.
+    """The position of an event in its source's sequence; ``missing`` counts the missing events before it.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -107,12 +107,12 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class SequenceTracker:
-    """A tracker of the sequence of each source; it finds gaps, duplicates and late events.
+    """A tracker of each source's sequence; it finds gaps, duplicates and late events.
 
     The tracker stores one text for each of the last ``sources`` sources that it observed. If the tracker has
-    removed a source, the next event of this source is ``first`` again. ``attribute`` may name another
-    attribute with increasing values, such as ``bamtxid``. With ``bamtxid``, all events of a transaction after
-    its first event have the order ``same``.
+    forgotten a source, the next event of this source has the order ``first`` again. ``attribute`` may be the
+    name of another attribute whose values increase, such as ``bamtxid``. With ``bamtxid``, every later event
+    of a transaction has the order ``same``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -129,9 +129,9 @@ class SequenceTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> Step:
-        """Compare an event with the highest sequence of its source, and return the event's position.
+        """Compare an event with the highest sequence of its source; return the position of the event.
 
-        The tracker stores the sequence of the event if it is the highest sequence of the source so far.
+        If the sequence of this event is the highest sequence of its source, the tracker stores this sequence.
         """
         text = event.text(self._attribute)
         if text is None:
@@ -174,12 +174,13 @@ def severity_name(event: Event) -> str | None:
 
 
 class SeverityTracker:
-    """A tracker of the severities of each source; it finds contradictions.
+    """A tracker of the severities that each source uses; it finds contradictions.
 
-    A contradiction is a severity text that is used with two numbers, or a number that is used with two texts.
+    A contradiction is a severity text that a source uses with two numbers, or a number that it uses with two
+    texts.
 
-    The first use of a text or number is regarded as correct. The tracker stores the first ``pairs`` pairs of
-    text and number for each of the last ``sources`` sources that it observed.
+    The pair in which a text or number first occurs is regarded as correct. The tracker stores up to ``pairs``
+    pairs of text and number for each of the last ``sources`` sources.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -199,9 +200,9 @@ class SeverityTracker:
         self._lock = Lock()
 
     def observe(self, event: Event) -> Problem | None:
-        """Return a problem if an event contradicts earlier events of its source (X-24), else None.
+        """Return a problem if the event contradicts earlier events of its source (X-24), else None.
 
-        If there is no contradiction, the tracker stores the severity of the event, up to the limits.
+        If the event does not contradict earlier events, the tracker stores its severity, up to the limits.
         """
         text, number = event.text("severitytext"), _number(event)
         if text is None or number is None:

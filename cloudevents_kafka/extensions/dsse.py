@@ -1,9 +1,9 @@
-"""The signature of an event: a DSSE envelope whose payload is a JSON object with digests of the event.
+"""The signature of an event: a DSSE envelope, whose payload is a JSON object with digests of the event.
 
 A DSSE 1.0.2 signature (protocol and envelope) covers the exact bytes of a payload, and the type of the
 payload. In the signature of an event, the payload is a JSON object of digests (extension verifiability). Each
-digest is the SHA-256 of the concatenated digests of several values; an absent value has the same digest as an
-empty value.
+digest is the SHA-256 of several concatenated digests, one for each value. An absent value has the same digest
+as an empty value.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class MalformedEnvelope(ValueError):
 
 
 class Base64(bytes):
-    """Bytes that the JSON of an envelope contains as base64, in either of the two base64 alphabets."""
+    """Bytes that are base64 text in the JSON of an envelope; both base64 alphabets are accepted."""
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """One signature; ``keyid`` is a hint that identifies the key, or is empty."""
+    """One signature of an envelope; ``keyid`` names the key, as an unverified hint, or is empty."""
 
     sig: Base64
     keyid: str = ""
@@ -75,7 +75,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Material(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The digest of an event's core attributes and data, and the digest of the extensions in ``names``."""
+    """The digest of an event's core attributes and data, and the digest of its extensions ``names``."""
 
     core: _Digest
     ext: _Digest | msgspec.UnsetType = msgspec.UNSET
@@ -83,7 +83,7 @@ class Material(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the covered extensions, in the order in which they were digested."""
+        """The names of the extensions that a signature covers, in the order in which they were digested."""
         return () if self.signedextattrs is msgspec.UNSET else self.signedextattrs
 
 
@@ -121,19 +121,25 @@ def sign_envelope(payload_type: str, payload: bytes, keyid: str, signer: Signer)
 
 
 def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
-    """Return the message to sign: type and payload, each preceded by its length (DSSE protocol, PAE)."""
+    """Return the message to sign: the type and the payload, each after its length (DSSE protocol, PAE)."""
     encoded_type = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(encoded_type), encoded_type, len(payload), payload)
 
 
 def digest_event(event: Event, names: Sequence[str]) -> Material:
-    """Return the digests of an event and its extensions ``names``. Raises what `canonical_bytes` raises."""
+    """Return the digests of an event's core attributes and data, and of its extensions ``names``.
+
+    Raises what `canonical_bytes` raises.
+    """
     core = core_digest(event)
     return Material(core, extension_digest(event, names), tuple(names)) if names else Material(core)
 
 
 def read_material(payload: bytes) -> Material:
-    """Return the digests in a JSON object. Raises `ValueError` if the object breaks a rule."""
+    """Return the digests that a JSON object contains.
+
+    Raises `ValueError` if the object breaks a rule of the extension verifiability.
+    """
     try:
         material = _decode_material(payload.decode())  # as in `read_envelope`
     except RecursionError:
@@ -145,7 +151,7 @@ def read_material(payload: bytes) -> Material:
 
 
 def check_signed_names(names: Sequence[str]) -> None:
-    """Raise `ValueError` if a name is repeated, or is a core attribute or ``dssematerial`` (X-43)."""
+    """Raise `ValueError` if a name occurs twice, or is a core attribute or ``dssematerial`` (X-43)."""
     if len(set(names)) < len(names):
         raise ValueError("signedextattrs must not name an attribute twice")
     for name in names:
@@ -164,14 +170,14 @@ def extension_digest(event: Event, names: Sequence[str]) -> bytes:
 
 
 def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
-    """Return the names of the event's extensions whose types are neither documented nor registered."""
+    """Return the names of the event's extensions that are neither documented nor registered."""
     return [name for name in names if name in event and find_extension(name) is None]
 
 
 def canonical_bytes(event: Event, name: str) -> bytes:
-    """Return the bytes of an attribute according to its type (X-44, Canonical Value Serialization).
+    """Return the bytes that are signed for an attribute of this type (X-44, Canonical Value Serialization).
 
-    Raises `ValueError` if the value does not have the attribute's type; lenient reading allows such values.
+    Raises `ValueError` if the value does not have the type of the attribute, which lenient reading allows.
     """
     value = raw_parts(event)[0].get(name)
     if value is None:

@@ -1,11 +1,11 @@
-"""Sign and verify events (extension verifiability).
+"""Signs and verifies events (extension verifiability).
 
 The function `sign` writes digests of an event to the event's ``dssematerial``, and signs these digests with
-the user's key. The function `verify` compares a received event with the digests. A signature covers the core
-attributes, the exact bytes of the data, and the named extensions. Times are signed in UTC, without fractions
-of a second. A signature does not distinguish an absent attribute from an empty attribute, and does not show
-whether an event was omitted or sent twice. The JSON format removes white space around JSON data; then a
-signature of the data becomes invalid.
+the user's key. The function `verify` compares a received event with its signed digests. A signature covers
+the core attributes, the exact bytes of the data, and the named extensions. Times are signed in UTC, without
+fractions of a second. A signature does not distinguish an absent attribute from an empty attribute. It also
+does not show whether an event was omitted or sent twice. The JSON format removes white space around JSON
+data; after that, a signature of this data is invalid.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SigningError(CloudEventsKafkaError):
 
 
 class VerificationError(CloudEventsKafkaError):
-    """The attribute ``event`` has no valid signature of a trusted key; the event must be discarded.
+    """The event in the attribute ``event`` has no valid signature of a trusted key, so it must be discarded.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -85,11 +85,11 @@ class VerificationError(CloudEventsKafkaError):
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """The verified parts of an event.
+    """The parts of an event that `verify` has verified.
 
     ``event`` contains only the verified attributes and data. If the received event is unsigned, ``event`` is
-    the received event and ``verified`` is "nothing". ``unverified`` contains the unsigned extensions if the
-    behaviour is "passthrough".
+    the received event itself, and ``verified`` is "nothing". ``unverified`` contains the unsigned extensions
+    if the behaviour is "passthrough".
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -105,14 +105,14 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
-    """Return the event with a new signature; an existing signature is replaced.
+    """Return the event with a new signature, which replaces an existing signature.
 
-    The function ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers. The
-    signature also covers ``extensions``. If the type of an extension in ``extensions`` is neither documented
-    nor registered, the value of this extension must not be a text. If JSON data has no content type,
-    ``application/json`` is added, because the signature covers the content type, and most event formats write
-    this content type. Raises `SigningError`, exceptions of ``key``, and `TypeError` if ``key`` does not
-    return bytes.
+    ``key`` is a function that returns the signature of a message; ``keyid`` is the id by which receivers find
+    the key. The signature also covers the extensions in ``extensions``. If such an extension is neither
+    documented nor registered, its value must not be a text. If JSON data has no content type,
+    ``application/json`` is added: the signature covers the content type, and most event formats write it
+    anyway. Raises `SigningError`, the exceptions of ``key``, and `TypeError` if ``key`` does not return
+    bytes.
 
     Examples:
         >>> import hmac
@@ -158,14 +158,14 @@ def verify(
     behaviour: Behaviour = "strict",
     required: bool | Callable[[Event], bool] = True,
 ) -> Verification:
-    """Return the verified parts of an event.
+    """Return the parts of an event that its signature verifies.
 
-    ``keys`` maps ids of keys to verifiers. Pass only the keys that may sign this kind of event. A verifier is
-    a function with the arguments message and signature. Any intermediary can remove a signature. An unsigned
-    event is therefore an error, unless ``required`` is False or a function that returns False for the event.
-    Raises `VerificationError` if the event must be discarded, and `ValueError` if ``behaviour`` is unknown.
-    Exceptions of a verifier are raised unchanged: an exception of a verifier does not mean that the event is
-    wrong.
+    ``keys`` maps the ids of keys to verifiers. Pass only keys whose owners may sign this kind of event. A
+    verifier is a function that is called with a message and a signature, and returns whether the signature is
+    valid. Any intermediary can remove a signature. By default, an unsigned event is therefore an error. Pass
+    ``required=False``, or a function that returns False for certain events, to accept unsigned events. Raises
+    `VerificationError` if the event must be discarded, and `ValueError` if ``behaviour`` is unknown.
+    Exceptions of a verifier are raised unchanged: they do not mean that the event is wrong.
 
     Examples:
         >>> import hmac
@@ -204,10 +204,10 @@ def verify(
 
 
 def drop_stale_signature(event: Event, received: Event) -> Event:
-    """Return an event that was made from a received event, without a signature that has become invalid.
+    """Return an event that was made from a received event; remove its signature if it has become invalid.
 
-    The signature is removed if an attribute or data that it covers has changed. After the removal, `sign` the
-    event with your key, or send it unsigned.
+    The signature is removed if the event's data, or an attribute that the signature covers, has changed.
+    After the removal, `sign` the event with your key, or send it unsigned.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -236,7 +236,7 @@ def _read_signature(content: object, event: Event) -> dsse.Envelope:
 
 
 def _verify_digests(event: Event, material: dsse.Material, behaviour: Behaviour) -> Scope:
-    """Compare an event with its signed digests, and return which parts of the event are verified.
+    """Compare an event with its signed digests, and return which parts of the event match.
 
     Raises `ValueError` if a digest does not match.
     """

@@ -1,6 +1,6 @@
 """Functions that read the attributes and the data of an event from the fields of a Protobuf message.
 
-The function `read` uses `protobuf_decoder`, and finds every problem of an event. The module
+The function `read` uses `protobuf_decoder`, and reports every problem of the event. The module
 `_protobuf_scanner` reads valid events.
 """
 
@@ -47,10 +47,10 @@ def read(value: bytes) -> Event:
 def _read_attributes(
     required: list[tuple[str, str]], optional: list[AttributeField]
 ) -> tuple[dict[str, Any], list[Problem], dict[str, Any]]:
-    """Return the attributes by name, the problems of fields, and the values in fields that have problems.
+    """Return the attributes by name, the problems of wrong fields, and the values of wrong fields.
 
-    Values are returned only for optional attributes with at most one field, and only if no attribute is
-    repeated.
+    The value of a wrong field is returned only if the attribute is optional and occurs once, and if no
+    attribute of the event is repeated.
     """
     attributes: dict[str, Any] = dict(required)
     received: dict[str, Any] = {}
@@ -76,7 +76,7 @@ _NO_STRINGS: Final = (*REQUIRED, *(name for name in CORE if type_of(name) is not
 
 
 def _read_value(name: str, attribute_type: AttributeType | None, value: Any) -> tuple[Any, Problem | None]:
-    """Return the value in an attribute's field, or the problem of the field."""
+    """Return the attribute's value from its field, or the problem of the field."""
     if name in REQUIRED:
         return None, Problem(name, "must be in its own field, not in the map attributes", "P-01")
     if name == "time" and attribute_type is AttributeType.TIMESTAMP:
@@ -93,7 +93,7 @@ def _read_value(name: str, attribute_type: AttributeType | None, value: Any) -> 
 
 
 def _as_received(attribute_type: AttributeType | None, value: Any) -> Any:
-    """Return the value in a field as an attribute value, or None if the oneof has no field."""
+    """Return the value of a field as an attribute value, or None if the field's oneof is empty."""
     if attribute_type is AttributeType.TIMESTAMP:
         time, _ = _read_time("", value)
         return str(value) if time is None else time
@@ -108,7 +108,7 @@ def _read_time(name: str, epoch: tuple[int, int]) -> tuple[str | None, Problem |
 
 
 def allowed_types(name: str) -> tuple[AttributeType, ...]:
-    """Return the field types that may contain an attribute; an empty result allows all field types.
+    """Return the types of fields that may contain an attribute; an empty result means any type.
 
     A URI may be stored in the field for URI-references, because the Java SDK does not distinguish the two
     types.

@@ -1,7 +1,7 @@
 """A reader of ``io.cloudevents.v1.CloudEvent`` messages whose fields are in serializers' usual order.
 
 Serializers write first the required attributes in the order of their field numbers, then the entries of the
-map, and then the data. The function `read_valid` reads a message with this order of fields in one pass; the
+map, and then the data. The function `read_valid` reads a message with this order of fields in one pass. The
 function `_protobuf_reader.read` reads all other messages.
 """
 
@@ -82,10 +82,10 @@ def _read_required(value: bytes, text: str) -> tuple[dict[str, Any], int]:
 def _read_entries(
     value: bytes, text: str, at: int, attributes: dict[str, Any]
 ) -> tuple[dict[str, AttributeType], int]:
-    """Read the attributes in the map, and add these attributes to ``attributes``.
+    """Read the attributes in the map, and add them to the dictionary ``attributes``.
 
-    Return the types of extensions by name, and the index after the map. The types do not include extensions
-    in the field ce_string.
+    Return the types of extensions by name, and the index after the map. The returned types do not include
+    extensions that are in the field ce_string.
     """
     typed: dict[str, AttributeType] = {}
     count, end = len(attributes), len(value)
@@ -110,7 +110,7 @@ def _read_entries(
 
 
 def _text_at(value: bytes, at: int) -> tuple[int, int]:
-    """Return the start and the end of the text whose length is at this index."""
+    """Return the start and the end of a text; its length is encoded at the index ``at``."""
     size = value[at]
     if size > 0x7F:
         size, at = varint.decode(value, at)
@@ -119,7 +119,7 @@ def _text_at(value: bytes, at: int) -> tuple[int, int]:
 
 
 def _join_checked(attributes: dict[str, Any], typed: dict[str, AttributeType]) -> str:
-    """Return the concatenation of all texts; raise `ValueError` if an extension is in a wrong field."""
+    """Return all texts as one string; raise `ValueError` if an extension is in a wrong field."""
     for name, attribute_type in typed.items():
         if not _is_right(name, attributes[name], attribute_type):
             raise ValueError("an extension must be in a field of its type")
@@ -127,7 +127,7 @@ def _join_checked(attributes: dict[str, Any], typed: dict[str, AttributeType]) -
 
 
 def _decode_texts(attributes: dict[str, Any], typed: dict[str, AttributeType]) -> str:
-    """Decode the texts that are not ASCII; return the concatenation of all texts."""
+    """Decode the texts that are not ASCII; return all texts as one string."""
     for name, text in attributes.items():
         if name not in typed and not text.isascii():
             attributes[name] = text.encode("latin-1").decode()
@@ -147,11 +147,11 @@ def _is_right(name: str, value: Any, attribute_type: AttributeType) -> bool:
 
 
 def _read_entry(value: bytes, at: int, text_at: int) -> tuple[str, AttributeType | None, int, int]:
-    """Return the name and type of the entry at an index, and the start and end of the entry's text.
+    """Return the name and the type of a map entry, and the start and the end of its text.
 
-    For a number, the returned start is the index after the first byte of the number. The type is None if the
-    text itself is the value of the attribute. The entry is cached only if its text starts at the index
-    ``text_at``.
+    If the entry contains a number, the returned start is the index after the number's first byte. The
+    returned type is None if the text itself is the value of the attribute. The entry is cached only if its
+    text starts at the index ``text_at``.
     """
     entry_at = at
     size, at = varint.decode(value, at + 1)

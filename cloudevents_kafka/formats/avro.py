@@ -1,10 +1,10 @@
 """The Avro event format, ``application/cloudevents+avro``.
 
-A value is one datum of the official schema, without a container file, a single-object header or the prefix of
-a schema registry. fastavro writes the datum, but does not read it. If fastavro read the datum, a hostile
-datum could end the process, because fastavro recurses in C without a limit. fastavro would also drop one of
-two attributes with the same name. The schema is small and fixed, so `read` decodes the datum itself, with
-limits.
+A structured value is one datum of the official schema, without a container file, a single-object header or
+the prefix of a schema registry. fastavro only writes the datum. If fastavro read the datum, a hostile datum
+could end the process, because fastavro recurses in C without a limit. If an attribute occurred twice,
+fastavro would also drop one of its values. The schema is small and fixed, so `read` decodes the datum itself,
+with limits.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SCHEMA: Final[dict[str, Any]] = {
     ],
 }
 MAX_DEPTH: Final = 64
-"""The maximum nesting of objects in data; it is limited because reading and writing recurse."""
+"""The maximum nesting of objects in data; the limit is needed because reading and writing recurse."""
 
 _MAX_EXACT: Final = 2**53  # integers up to here are exact as doubles
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
@@ -69,9 +69,9 @@ _Datum = tuple[list[tuple[str, AttributeValue | None]], Any]
 class AvroFormat(BaseFormat):
     """The Avro format with the official schema ``io.cloudevents.AvroCloudEvent``.
 
-    Data with a content type is written as bytes. A JSON value without a content type is written with the
-    schema's unions if they can represent the value exactly: numbers in the unions are doubles, and lists in
-    the unions contain only objects.
+    If the event has a content type, its data is written as bytes. JSON data without a content type is written
+    with the unions of the schema if they can represent the value exactly: all their numbers are doubles, and
+    their lists contain only objects.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -178,8 +178,8 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
 def read(datum: bytes) -> _Datum:
     """Return the names and values of all attributes, and the data.
 
-    The attributes are in order, and a name may occur twice. The data is bytes, None or a JSON value. Raises
-    `MalformedDatum` if the bytes are not a datum of the schema.
+    The attributes are in order, and a name may occur twice. The returned data is bytes, None or a JSON value.
+    Raises `MalformedDatum` if the bytes are not a datum of the schema.
     """
     return read_datum(datum, _read_fields)
 
@@ -191,7 +191,7 @@ def _read_fields(datum: bytes) -> tuple[_Datum, int]:
 
 
 def _double(datum: bytes, at: int, _: int) -> tuple[float, int]:
-    """Return a double; an integral double is returned as an int, because 1 in JSON must not become 1.0."""
+    """Return a double, or an int if the double is integral, because 1 in JSON must not become 1.0."""
     number: float = _read_double(datum, at)[0]
     return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT else number, at + 8
 

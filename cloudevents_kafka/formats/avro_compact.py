@@ -1,15 +1,15 @@
 """EXPERIMENTAL: the compact Avro event format, ``application/cloudevents+avro-compact``.
 
-The document of the format is a working draft, so a later version of this library may be unable to read the
-events that this version writes. A value is one datum of the record
+The document of the format is a working draft; a later version of this library may be unable to read events
+that this version writes. A structured value is one datum of the record
 ``io.cloudevents.v1.avro.compact.CloudEvent``. The specversion is 1.0 and is not written. The field for data
-is always written, as bytes or null, because the default of this field is a string, by a mistake in the schema
+is always written, as bytes or null, because the schema by mistake has a string as the default of this field
 (AC-04).
 
-If a changed event is written, the UTC offset of a Timestamp is lost, and a Timestamp with digits below a
-microsecond raises `EncodeError`. Data is written as bytes, so the kind of the data is lost. The types URI and
-URI-reference are also lost, because the schema does not have these types. For extensions that are not
-registered, the type Timestamp is lost too.
+If an event is changed and written again, a Timestamp loses its UTC offset. A Timestamp with digits below a
+microsecond raises `EncodeError`. Data is always written as bytes, so a reader does not know whether the data
+was JSON, a text or bytes. The types URI and URI-reference of attributes are lost, because the schema does not
+have these types. For extensions that are not registered, the type Timestamp is also lost.
 """
 
 from __future__ import annotations
@@ -83,8 +83,9 @@ class AvroCompactFormat(BaseFormat):
 class JavaAvroCompactFormat(BaseFormat):
     """The format that the Java SDK writes as ``application/cloudevents+avrocompact``; read-only.
 
-    A value consists of Avro's single-object header and a datum. The Java SDK writes absent data as the four
-    bytes ``null``, the schema's default, so data of these four bytes is read as absent.
+    A structured value consists of Avro's single-object header and one datum. If an event has no data, the
+    Java SDK writes the schema's default, which is the four bytes ``null``; so these four bytes are read as no
+    data.
 
     Examples:
         >>> from cloudevents_kafka.formats.avro_compact import JavaAvroCompactFormat
@@ -115,7 +116,7 @@ class JavaAvroCompactFormat(BaseFormat):
 
 
 def _branch(name: str, value: AttributeValue) -> bytes:
-    """Return an extension's value, encoded as a boolean, int, time, string or bytes of a union (AC-02)."""
+    """Return the value of an extension, encoded as a branch of the schema's union (AC-02)."""
     if isinstance(value, bool):
         return b"\x00\x01" if value else b"\x00\x00"
     if isinstance(value, int):
@@ -136,7 +137,7 @@ def _micros(name: str, text: str) -> bytes:
 
 
 class _Time(str):
-    """The text of a Timestamp; a plain str would be read as a String."""
+    """The text of a Timestamp; a plain str would later be read as a String."""
 
     __slots__ = ()
 
@@ -171,7 +172,7 @@ def _read_fields(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, An
 
 
 def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
-    """Return the attributes, the payload, and the problems of extensions.
+    """Return the attributes, the payload, and the problems of the extensions.
 
     Raises `InvalidEvent` for a malformed datum.
     """

@@ -1,4 +1,4 @@
-"""The code that built-in formats share, for unchanged events, bytes-like values, times and problems."""
+"""The code that several built-in formats use, for unchanged events, bytes-like values, times and problems."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BaseFormat(ABC):
     name: ClassVar[str]
 
     def encode(self, event: Event) -> bytes:
-        """Return an event as a value; for an unchanged event, return the value from which it was read.
+        """Return an event as a structured value; an unchanged event is returned as the value that was read.
 
         Raises `EncodeError` if the format cannot represent the event.
         """
@@ -35,7 +35,7 @@ class BaseFormat(ABC):
         return self._encode(event, attributes)
 
     def decode(self, value: bytes) -> Event:
-        """Return the event that a value contains.
+        """Return the event that a structured value contains.
 
         Raises `InvalidEvent` if the value is not a valid event; the error lists all problems.
         """
@@ -43,18 +43,19 @@ class BaseFormat(ABC):
 
     @abstractmethod
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
-        """Return the value for an event that is new or was changed."""
+        """Return the structured value for an event that is new or was changed."""
 
     @abstractmethod
     def _decode(self, value: bytes) -> Event:
-        """Return the event that ``value`` contains; ``value`` must be bytes."""
+        """Return the event that the structured value ``value`` contains; ``value`` must be bytes."""
 
 
 class InvalidAttributes(InvalidEvent):
-    """The value is well-formed, but attributes break rules; ``event`` is the event with these attributes.
+    """The value is well-formed, but attributes break rules; ``event`` is the event with its other attributes.
 
-    ``received`` contains the attributes that ``form_problems`` name, as they were received; ``event`` does
-    not contain these attributes. A value in ``received`` is None if the attribute has no value.
+    ``received`` contains the attributes whose form is wrong, as they were received; ``form_problems`` are
+    their problems, and ``event`` does not contain them. A value in ``received`` is None if the structured
+    value has no value for the attribute.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class InvalidAttributes(InvalidEvent):
 
 
 def malformed(form: str, error: object, clause: str) -> InvalidEvent:
-    """Return the error for a value that is not exactly one datum or one message of a schema."""
+    """Return the error for a structured value that is not exactly one datum or message of a schema."""
     return InvalidEvent([Problem(None, f"the value must be one {form}, but {error}", clause)])
 
 
@@ -84,11 +85,11 @@ def build_event(
     *,
     received: Mapping[str, Any] = _NOTHING,
 ) -> Event:
-    """Return the event in a structured value; ``wire`` contains this value and the name of its format.
+    """Return the event in a structured value; ``wire`` is this value and the name of its format.
 
     ``received`` contains the optional attributes whose form is wrong, as they were received. Raises
-    `InvalidEvent` if the event is invalid. The subclass `InvalidAttributes` is raised if only attributes in
-    ``received`` or values of attributes are wrong. The error lists all problems.
+    `InvalidEvent` if the event is invalid. If only attributes are wrong, in their form or in their values,
+    the subclass `InvalidAttributes` is raised. The error lists all problems.
     """
     if not form_problems and accept(attributes):
         return unchecked_event(attributes, payload, kind, wire)
@@ -104,7 +105,7 @@ def build_event(
 def encode_epoch(name: str, text: str, form: str, clause: str, unit: int = 1) -> tuple[int, int]:
     """Return a Timestamp as seconds since the epoch and as nanoseconds that are a multiple of ``unit``.
 
-    Raises `EncodeError` if these two numbers cannot express the time; the message cites ``clause``.
+    Raises `EncodeError` if these two numbers cannot express the time; the error message cites ``clause``.
     """
     try:
         seconds, nanos = to_epoch(text)

@@ -1,7 +1,7 @@
 """The JSON event format, ``application/cloudevents+json``.
 
-The exact text of ``data`` does not change when an event is read or written: white space, escapes and digits
-are preserved. The data is parsed into Python values when the data is first accessed. This module contains the
+Reading and writing an event does not change the exact text of ``data``: white space, escapes and digits are
+preserved. The data is parsed into Python values when the data is first accessed. This module contains the
 writer; `json_reader` reads valid events, and `json_decoder` finds the problems of invalid events.
 """
 
@@ -38,9 +38,10 @@ _write: Final = msgspec.json.Encoder().encode
 class JsonFormat:
     """The JSON format, in UTF-8 (RFC 8259).
 
-    With ``text_data=True``, textual data is written as a JSON string. Data is textual if its content type is
-    ``text/*``, is XML, or has a charset. The bytes must also be text in the charset of the content type.
-    Other bytes are written as base64. ``read`` and ``members`` are the methods of the format's `JsonReader`.
+    If ``text_data`` is True, textual data is written as a JSON string. Data is textual if its content type is
+    ``text/*``, is XML, or has a charset, and if the bytes can be decoded in the charset of the content type.
+    Other bytes are written as base64. The methods ``read`` and ``members`` are the methods of the format's
+    `JsonReader`.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -58,7 +59,7 @@ class JsonFormat:
         self.members = reader.members
 
     def encode(self, event: Event) -> bytes:
-        """Return an event as a JSON object; for an unchanged event, return the value from which it was read.
+        """Return an event as a JSON object; an unchanged event is returned as the value that was read.
 
         Raises `EncodeError` if JSON cannot express the data of the event.
         """

@@ -1,7 +1,8 @@
-"""A decoder of JSON envelopes; it returns the members, the repeated members, and the data.
+"""A decoder of JSON envelopes (the JSON objects of events); it returns members, repeated members and data.
 
-msgspec splits an envelope according to the strict grammar of RFC 8259. This module refuses envelopes that the
-format does not allow, even if msgspec accepts them. This module also reads data that msgspec refuses.
+msgspec splits an envelope into its members according to the strict grammar of RFC 8259. This module refuses
+some envelopes that msgspec accepts, because the format does not allow them. This module also reads data that
+msgspec refuses.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _NULL: Final = b"null"
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """The members of a JSON object, without validation.
+    """The members of a JSON object, before they are checked.
 
-    ``attributes`` contains the values of all members that are not null, except ``data`` and ``data_base64``.
-    ``texts`` contains the JSON texts of the same members. ``data`` is the JSON text of the member ``data``,
-    even if this text is null, and ``encoded`` is the JSON text of ``data_base64``. ``problems`` lists
-    repeated names. If several members have the same name, the last of these members is used; ``earlier``
-    contains the names and the JSON texts of the earlier members. ``unread`` contains the names and the JSON
-    texts of members that lenient reading leaves out because the parser refuses them.
+    ``attributes`` contains the values of the members that are not null, without ``data`` and ``data_base64``.
+    ``texts`` contains the JSON texts of the members in ``attributes``. ``data`` is the JSON text of the
+    member ``data``, which may be null. ``encoded`` is the JSON text of the member ``data_base64``.
+    ``problems`` lists repeated names. If several members have the same name, the last of them is used, and
+    ``earlier`` contains the names and the JSON texts of the others. ``unread`` contains the names and the
+    JSON texts of members that the parser refuses; lenient reading leaves these members out.
     """
 
     attributes: dict[str, Any]
@@ -96,9 +97,9 @@ def _split_members(value: bytes) -> Envelope:
 
 
 def member_value(text: bytes) -> Any:
-    """Return the value of a member.
+    """Return the Python value of a member.
 
-    If a number in the value is out of range, the result is infinity for a number, an empty dict for an
+    If a number is out of the parser's range, the result is infinity for a number, an empty dict for an
     object, and an empty list for an array.
     """
     try:
@@ -108,11 +109,11 @@ def member_value(text: bytes) -> Any:
 
 
 def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, bytes]]:
-    """Return each member that a later member of the same name replaces (N-05), with its JSON text.
+    """Return the members that a later member with the same name replaces (N-05), with their JSON texts.
 
-    If no name is repeated and no name contains escapes, the document contains only the quotation marks of the
-    values, and two quotation marks for each name. If the document contains another number of quotation
-    marks, a slower parser reads the document.
+    If no name is repeated and no name contains escapes, the document contains exactly the quotation marks of
+    its values and two more for each name. If the number of quotation marks differs, a slower parser reads the
+    document.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []
@@ -140,7 +141,7 @@ def read_data(
 ) -> tuple[bytes | None, DataKind]:
     """Return the payload that the JSON text of ``data`` or ``data_base64`` contains.
 
-    Raises `InvalidEvent` for wrong JSON.
+    Raises `InvalidEvent` if the JSON text is wrong.
     """
     if encoded is not None:
         return _read_base64(data, encoded), DataKind.BYTES

@@ -1,9 +1,9 @@
-"""A reader of valid events in JSON; this reader is faster than `json_decoder`.
+"""A reader of valid events in JSON, which is faster than `json_decoder`.
 
-The reader accepts any order of members, and any white space, escapes, types and data; it returns the JSON
-text of ``data``. One pass of the parser reads the members whose names are known, and skips ``data``. After
-the reader has read an unknown name, this name is known too. If the reader does not return an event,
-`json_decoder` finds the problems.
+The reader accepts any order of members, and any white space, escapes, types and data. It returns the data as
+JSON text. In one pass, the parser reads the members whose names the reader knows, and skips ``data``. If an
+object contains an unknown name, the reader knows this name when it reads the next object. If the reader finds
+no valid event, `json_decoder` finds the problems.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ _Decode = Callable[[bytes], dict[str, Any]]
 
 
 class _Expected(NamedTuple):
-    """The names and types that a reader expects; the object never changes, so threads may share it.
+    """The member names and types that a reader expects; this object never changes, so threads may share it.
 
-    The function ``read`` reads members with the types in ``types``. The function ``read_scalars`` reads
-    members with the same names and any scalar types. ``typed`` contains the names of members whose values are
-    not always texts.
+    The function ``read`` reads the expected members with the types in ``types``. The function
+    ``read_scalars`` reads members with the same names and any scalar types. ``typed`` contains the names of
+    expected members whose values may be other than texts.
     """
 
     read: _Decode
@@ -73,9 +73,9 @@ class _Expected(NamedTuple):
 class JsonReader:
     """A reader that expects the members of earlier records, because the records of a topic are similar.
 
-    The reader remembers the names in earlier events, and the names whose values were not texts. A call reads
-    `_expected` only once, and replaces `_expected` with a single assignment, so threads may share a reader,
-    and an exception that a signal handler raises does not damage the reader.
+    The reader stores the member names of earlier events, and which of these members were not texts. Each call
+    reads the attribute `_expected` once, and replaces it with a single assignment. Threads may therefore
+    share a reader, and an exception from a signal handler does not damage it.
     """
 
     __slots__ = ("_calls", "_changes", "_expected")
@@ -85,10 +85,10 @@ class JsonReader:
         self._expected = _expect(dict.fromkeys(_CORE, str))
 
     def read(self, value: bytes) -> Event | Envelope | None:
-        """Return the event in a JSON object, or the object's members if the members break rules.
+        """Return the event in a JSON object, or the object's members if they break rules.
 
-        The result is None if the value is not an object, or if only a slower reader can read the value. The
-        values of members with a known type may be Python values, such as an int, instead of texts.
+        The result is None if the value is not an object, or if only a slower reader can read the value. If
+        the type of a member is known, its value may be a Python value, such as an int, instead of a text.
         """
         try:
             attributes, data, encoded, joined = self.split(value)
@@ -106,7 +106,7 @@ class JsonReader:
         return _envelope(attributes, data, encoded)
 
     def members(self, value: bytes) -> Envelope | None:
-        """Return the members of a JSON object without validation; None if `read` would return None."""
+        """Return the members of a JSON object without validation, or None in the same cases as `read`."""
         try:
             attributes, data, encoded, _ = self.split(value)
         except REFUSED:
@@ -114,10 +114,10 @@ class JsonReader:
         return _envelope(attributes, data, encoded)
 
     def split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str]:
-        """Return the attributes, data, data_base64, and the concatenation of the attributes' texts.
+        """Return the attributes, the texts of data and data_base64, and the attributes' texts as one string.
 
-        The attributes may break rules. Raises one of the `REFUSED` exceptions if the value is malformed, or
-        if only a slower reader can read the value.
+        The returned attributes may break rules. Raises one of the `REFUSED` exceptions if the JSON text is
+        malformed, or if only a slower reader can read it.
         """
         read, read_scalars, typed, _ = self._expected
         try:
@@ -171,11 +171,11 @@ class JsonReader:
         return attributes, attributes.pop("data_base64", None)
 
     def _know(self, members: dict[str, Any]) -> None:
-        """Add members to the expected members; forget the earlier members if too many are expected.
+        """Add members to the expected members; forget earlier members if too many members are expected.
 
-        A change of the expected names is slow: tens of events can be read in the same time. Changes therefore
-        become rarer: after many changes, only every nth call of this method changes the names, and n grows
-        with each change.
+        A change of the expected members is slow: it takes as long as reading tens of events. Changes
+        therefore become rarer: after many changes, only every nth call of this method makes a change, and n
+        grows with each change.
         """
         self._calls += 1
         if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:
@@ -196,24 +196,23 @@ class JsonReader:
 
 
 def _envelope(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> Envelope | None:
-    """Return an `Envelope`, or None if the object has the member data_base64.
+    """Return an `Envelope` of the object, or None if the object has the member ``data_base64``.
 
-    An `Envelope` contains the JSON text of data_base64, but this reader knows only the decoded value of
-    data_base64.
+    An `Envelope` contains the JSON text of ``data_base64``, but this reader knows only the decoded text.
     """
     return None if encoded is not None else Envelope(attributes, {}, data, None, [])
 
 
 def _join(attributes: dict[str, Any], are_texts: bool) -> str:  # noqa: FBT001  # a call by position is faster
-    """Return the concatenation of all texts; ``are_texts`` says whether all members are texts."""
+    """Return all texts as one string; ``are_texts`` says whether all members are texts."""
     members = attributes.values()
     return "".join([member for member in members if type(member) is str] if not are_texts else members)
 
 
 def _remove_nulls(attributes: dict[str, Any]) -> int:
-    """Remove members that are null, and return the number of members that are texts.
+    """Remove members whose value is null, and return how many members are texts.
 
-    Raises `ValueError` if the value of another member is not a valid attribute value.
+    Raises `ValueError` if a member that is not a text is not a valid attribute value.
     """
     typed = [(name, member) for name, member in attributes.items() if type(member) is not str]
     texts = len(attributes) - len(typed)
@@ -244,7 +243,10 @@ def _decoder(types: dict[str, Any]) -> _Decode:
 def read_payload(
     attributes: dict[str, Any], data: bytes | None, encoded: Any
 ) -> tuple[bytes | None, DataKind]:
-    """Return the payload of an event and its kind. Raises one of the `REFUSED` exceptions for wrong data."""
+    """Return the payload of an event and its kind.
+
+    Raises one of the `REFUSED` exceptions if the data is wrong.
+    """
     if encoded is not None:
         return _read_base64(encoded, data), _BYTES
     if data is None:
@@ -262,7 +264,7 @@ def read_payload(
 
 
 def _without(value: bytes, data: bytes) -> bytes:
-    """Remove the text of the data, or an equal text, from a JSON object, and return the object."""
+    """Return a JSON object without the text of its data, or without another equal text."""
     if value.endswith(data, 0, -2):  # indented
         return value[: -2 - len(data)]
     start = value.find(_DATA) + len(_DATA)
@@ -273,9 +275,9 @@ def _without(value: bytes, data: bytes) -> bytes:
 
 
 def _blank_data(value: bytes, data: bytes) -> bytes:
-    """Return the text of an object with the number 0 in place of the data.
+    """Return the text of a JSON object in which the number 0 replaces the data.
 
-    Only the data may contain nested members, so the first member with the name ``data`` is the event's data.
+    Only the data may contain nested members, so the first member that is called ``data`` is the event's data.
     """
     name = _data_name(value)
     if name is None or not value.startswith(data, name.end()):
@@ -284,7 +286,7 @@ def _blank_data(value: bytes, data: bytes) -> bytes:
 
 
 def _count_quotes(members: bytes) -> int:
-    """Return the number of quotation marks that are not escaped by a backslash."""
+    """Return the number of quotation marks that do not follow a backslash."""
     if b"\\\\" in members:
         members = members.replace(b"\\\\", b"")
     return members.count(_QUOTE) - members.count(b'\\"')

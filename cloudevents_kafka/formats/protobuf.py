@@ -1,18 +1,19 @@
 """The Protobuf event format, ``application/cloudevents+protobuf``.
 
-A value is one message ``io.cloudevents.v1.CloudEvent``. The document of the format lists different field
-names and numbers; the declaration of the message has precedence over this document. The package protobuf,
-which the extra ``protobuf`` installs, writes messages. Reading does not need this package.
+A structured value is one message ``io.cloudevents.v1.CloudEvent``. The document of the format and the
+declaration of the message have different field names and numbers; the declaration is used. To write messages,
+the package protobuf is needed, which the extra ``protobuf`` installs. To read messages, this package is not
+needed.
 
 If the data is a Protobuf message, the payload of the event is the serialized ``google.protobuf.Any``
-(`DataKind.PROTO`), as in the Java SDK. ``Any.FromString(event.data)`` decodes the payload. Text data with a
-JSON content type is read as JSON, because the Java SDK writes JSON in this way. If text data with a JSON
-content type is not valid JSON, the text is read as bytes.
+(`DataKind.PROTO`), as in the Java SDK. ``Any.FromString(event.data)`` decodes the payload. Text data that has
+a JSON content type is read as JSON, because the Java SDK writes JSON as text data. If such text is not valid
+JSON, the data is read as bytes.
 
-When a changed event is written, the following parts are lost:
+If an event is changed and written again, three parts of the event that was read are lost:
 
-* the UTC offset of a Timestamp. The instant does not change: `EncodeError` is raised for an instant, such as
-  a leap second, that seconds and nanoseconds cannot express;
+* the UTC offset of a Timestamp. The instant stays the same. `EncodeError` is raised for an instant, such as a
+  leap second, that seconds and nanoseconds cannot express;
 * the types URI, URI-reference and Timestamp of unregistered extensions: such values are read as text, and
   written as a String;
 * unknown fields, which Protobuf ignores.

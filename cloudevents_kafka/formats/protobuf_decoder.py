@@ -1,11 +1,11 @@
 """A decoder of the message ``io.cloudevents.v1.CloudEvent`` for untrusted bytes.
 
-Code that the Protobuf compiler generates drops parts of a message silently: one of two attributes with the
-same name, all but one of the fields in a oneof, and the high bits of a number. The message is small and
-fixed, so this module decodes it without generated code, and returns every field. The message has four levels,
-and every length is checked, so depth and memory are bounded. Unknown fields and fields with an unexpected
-wire type are ignored, as Protobuf demands. Groups raise `MalformedMessage`, because proto3 does not have
-groups.
+Code that the Protobuf compiler generates silently drops parts of some messages: one of two attributes with
+the same name, all fields of a oneof except one, or the high bits of a number. The message has few fields, and
+they never change, so this module decodes the message without generated code. It returns every field. A
+message has four levels, and each length is checked, so the depth and the memory are limited. Unknown fields
+and fields with an unexpected wire type are ignored, as Protobuf demands. A group raises `MalformedMessage`,
+because proto3 does not have groups.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ contain exactly one field of the oneof ``attr``, the type is None, and the value
 
 
 class MalformedMessage(ValueError):
-    """The bytes are not a valid message. The error text does not contain any data."""
+    """The bytes are not a valid Protobuf message. The error text does not contain any data."""
 
 
 def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], list[tuple[str, bytes]]]:
-    """Return three lists of fields: the required attributes, the attributes in the map, and the data fields.
+    """Return three lists of fields: required attributes, attributes in the map, and fields with data.
 
     If a field is repeated, its list contains every occurrence. Raises `MalformedMessage` if the bytes are not
     a valid message.
@@ -112,7 +112,7 @@ def _entry(entry: bytes) -> AttributeField:
 
 
 def _two_fields(message: bytes, first_tag: int, second_tag: int, default: Any) -> tuple[Any, Any]:
-    """Return the values of two fields; raise `MalformedMessage` if one of the fields is repeated."""
+    """Return the values of two fields of a message; raise `MalformedMessage` if a field is repeated."""
     fields = _fields(message)
     by_tag = dict(fields)
     if len(by_tag) != len(fields) and any(

@@ -1,8 +1,9 @@
-"""Declares the message ``io.cloudevents.v1.CloudEvent``, which the package protobuf then writes.
+"""Declares the message ``io.cloudevents.v1.CloudEvent``; the package protobuf writes this message.
 
-The message is declared in a separate descriptor pool, so that users can also load the code that is generated
-from the official declaration. ``proto_data`` is declared as bytes, so an Any is written as the bytes that
-were read. The declaration contains its own message for timestamps, so no further declarations are needed.
+The message is declared in its own descriptor pool, so that users can also load the generated code of the
+official declaration. ``proto_data`` is declared as bytes, so a ``google.protobuf.Any`` is written with the
+same bytes that were read. The declaration includes its own message for timestamps, so it needs no other
+declarations.
 """
 
 from __future__ import annotations

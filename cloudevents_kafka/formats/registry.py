@@ -1,4 +1,4 @@
-"""The registry of event formats; it finds a format by the suffix of the format's media type."""
+"""The registry of event formats, which finds a format by the suffix of its media type."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Format(Protocol):
     """An event format: two functions without side effects.
 
     The method ``encode`` raises `EncodeError` if the format cannot represent the event. The method ``decode``
-    raises `InvalidEvent` for bytes that are not a valid event, and no other exception. If a registered format
-    or its factory raises any other exception, callers receive an `EncodeError` or an `InvalidEvent` with that
-    exception as its cause.
+    raises `InvalidEvent` for bytes that are not a valid event, and no other exception. If a format that users
+    registered, or its factory, raises any other exception, the caller receives an `EncodeError` or an
+    `InvalidEvent` with that exception as its cause.
 
     Examples:
         >>> import json
@@ -41,14 +41,14 @@ class Format(Protocol):
         """The suffix of the format's media type, such as ``json``."""
 
     def encode(self, event: Event) -> bytes:
-        """Return an event as a value."""
+        """Return an event as a structured value of this format."""
 
     def decode(self, value: bytes) -> Event:
-        """Return the event that a value contains."""
+        """Return the event that a structured value of this format contains."""
 
 
 def _create_built_in(module: str, name: str) -> Format:
-    """Import a built-in format at its first use, because fastavro is slow to import; return the format."""
+    """Import and return a built-in format at its first use, because importing fastavro takes long."""
     created: Format = getattr(import_module(f"cloudevents_kafka.formats.{module}"), name)()
     return created
 
@@ -90,13 +90,13 @@ def writable() -> tuple[str, ...]:
 
 
 def find(name: str | None) -> Format | None:
-    """Return a format, or None if the format is not registered; its factory may raise any exception."""
+    """Return a format, or None if it is not registered; the format's factory may raise any exception."""
     form = _formats.get(name)  # type: ignore[arg-type]  # a dictionary has no key None
     return _create(name) if form is None and name is not None else form
 
 
 def _create(name: str) -> Format | None:
-    """Create a format at its first use, and return it; return None if the format is not registered."""
+    """Return a format, which is created at its first use; return None if it is not registered."""
     with registration_lock:
         if name not in _formats and name in _factories:
             created: object = _factories[name]()
@@ -110,11 +110,11 @@ def _create(name: str) -> Format | None:
 
 
 def register_format(name: str, make: Callable[[], Format]) -> None:
-    """Register an event format in this process; it replaces a registered format with the same name.
+    """Register an event format in this process, in place of a registered format with the same name.
 
-    ``make`` is a class or function that returns the format; ``make`` is called once, when the format is first
-    used. Raises `ValueError` if ``name`` cannot be the suffix of a media type, and `TypeError` if ``make`` is
-    not callable.
+    ``make`` is a class or a function without arguments that returns the format; it is called once, at the
+    first use of the format. Raises `ValueError` if ``name`` cannot be the suffix of a media type, and
+    `TypeError` if ``make`` is not callable.
 
     Examples:
         >>> from cloudevents_kafka import Event, register_format, to_record
@@ -148,7 +148,7 @@ def registered() -> dict[str, Callable[[], Format]]:
 
 
 def restore(factories: Mapping[str, Callable[[], Format]]) -> None:
-    """Register exactly the formats in ``factories``; remove all other formats that users registered."""
+    """Make ``factories`` the only formats that users have registered; remove all others."""
     with registration_lock:
         for current, new in ((_registered, factories), (_factories, {**_BUILT_IN, **factories})):
             changed = {name for name in current if current[name] is not new.get(name)}
