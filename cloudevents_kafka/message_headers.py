@@ -1,4 +1,4 @@
-"""The headers of a Kafka client's message; the client may fail to return them."""
+"""Reads the headers of a Kafka client's message; the client may fail to return them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAIR: Final = ("", None)
 
 
 class UnreadHeaders(list[tuple[str, bytes | None]]):
-    """An empty list in place of headers that a client could not return, and the reason for the failure.
+    """An empty list that replaces headers which a client could not return; it contains the reason.
 
     ``value`` is a preview of the header name that is not UTF-8, or None if the name is unknown.
     """
@@ -30,7 +30,7 @@ class UnreadHeaders(list[tuple[str, bytes | None]]):
 
     @property
     def reason(self) -> str:
-        """The rule that the headers break, and the header name that breaks this rule."""
+        """The rule that the headers break, and the wrong header name, if it is known."""
         return self.rule if self.value is None else f"{self.rule}, got {self.value}"
 
     def __repr__(self) -> str:
@@ -42,12 +42,12 @@ def headers_of(message: Any) -> Any:
 
     For a message without headers, the result is an empty list.
 
-    Only this function calls ``headers()`` of a message. `headers_of` calls ``headers()`` once, and checks
-    that the returned list is complete before other code uses the list. If a header name is not UTF-8, the
-    first call of confluent-kafka's ``headers()`` fails, and the message keeps an incomplete list, in which
-    this name is missing. Each later call of ``headers()`` returns the incomplete list, and Python crashes
-    when it reads the pair without a name. The user's code may already have made the first call of
-    ``headers()``.
+    In this library, only `headers_of` calls the method ``headers()`` of a message. It calls the method once,
+    and checks that the returned list is complete before other code uses the list. If a header name is not
+    UTF-8, the first call of confluent-kafka's ``headers()`` fails. The message then stores an incomplete
+    list, in which this name is missing. Each later call of ``headers()`` returns this incomplete list, and
+    Python crashes when it reads the list's pair without a name. The first call of ``headers()`` may have been
+    made by the user's code.
     """
     try:
         headers = _call_headers(message)
@@ -60,7 +60,7 @@ def headers_of(message: Any) -> Any:
 
 
 def name_error(error: Exception) -> UnicodeDecodeError | None:
-    """Return the cause of a client's error if a header name caused the error, else None."""
+    """If a header name has caused an error of the client, return the cause of the error, else None."""
     cause: BaseException | None = error
     while not (cause is None or isinstance(cause, UnicodeDecodeError)):
         cause = cause.__cause__

@@ -1,4 +1,7 @@
-"""Positions in a topic as users write them: ``earliest``, an offset, ``-10``, or a time such as ``-1h``."""
+"""Positions in a topic, in the notation of the command line:
+
+``earliest``, an offset, ``-10``, or a time such as ``-1h``.
+"""
 
 from __future__ import annotations
 
@@ -23,24 +26,24 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
 class Position(msgspec.Struct, frozen=True):
-    """A position that applies to any partition.
+    """A position in a topic, which applies to each of its partitions.
 
-    Depending on ``kind``, ``number`` is an offset, a number of records before the end, or a time in
-    milliseconds since the epoch.
+    ``number`` is an offset, a number of records before the end, or a time in milliseconds since the epoch, as
+    ``kind`` says.
     """
 
     kind: Literal["earliest", "latest", "offset", "last", "time", "stored"]
     number: int = 0
 
     def is_after(self, end: Position) -> bool:
-        """Return whether, in every partition, this position is after another position."""
+        """Return whether this position is after ``end`` in every partition."""
         if self.kind == end.kind:
             return self.number < end.number if self.kind == "last" else self.number > end.number
         ranks = {"earliest": -1, "latest": 1}
         return "stored" not in (self.kind, end.kind) and ranks.get(self.kind, 0) > ranks.get(end.kind, 0)
 
     def __str__(self) -> str:
-        """Return the position in the notation of the command line."""
+        """Return the position as users write it on the command line."""
         if self.kind == "time":
             with suppress(OverflowError):
                 return f"@{format_milliseconds(self.number)}"
@@ -52,8 +55,8 @@ def parse_position(text: str, *, stored: bool = True) -> Position:
     """Return the position for a text such as ``-10``; the text ``stored`` is valid if ``stored`` is True.
 
     A time before 1970 becomes 0, because -1 and -2 would mean the last and the first offset. Raises
-    `ValueError` for any other text; the message shows the grammar of positions. A time of ten digits also
-    raises `ValueError`, because a time of ten digits is in seconds.
+    `ValueError` for an invalid text; the error message shows the grammar of positions. A time of ten digits
+    also raises `ValueError`, because the user has probably written seconds.
     """
     if text in NAMED and (stored or text != "stored"):
         return Position(text)  # type: ignore[arg-type]  # one of the three

@@ -1,4 +1,4 @@
-"""`Problem`, which describes a broken rule, and the errors of invalid events, wrong data and encoding."""
+"""`Problem`: describes a rule that is broken; also the errors of invalid events, wrong data and encoding."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _MAX_PROBLEMS: Final = 20  # the limit in a message; ``problems`` has all of the
 class Problem(msgspec.Struct, frozen=True):
     """One broken rule.
 
-    ``attribute`` is the name of an attribute or header, ``"data"``, or None for the whole record. ``rule``
-    says what the specification demands, and ``clause`` is the id of the requirement. ``value`` is a preview
-    of the wrong value, or None. ``hint`` says what to pass to an `Event` instead of the wrong value, or is
-    None. The subclass `LeftOut` describes a value that lenient reading leaves out, and contains the complete
-    value.
+    ``attribute`` is the name of the attribute or header that breaks the rule, ``"data"``, or None for the
+    whole record. ``rule`` says what the specification demands, and ``clause`` is the id of this demand in the
+    specification. ``value`` is a preview of the wrong value, or None. ``hint`` is advice: what to pass to an
+    `Event` in place of the wrong value. It may be None. The subclass `LeftOut` is for a value that lenient
+    reading leaves out of an event, and contains the complete value.
 
     Examples:
         >>> from cloudevents_kafka import Problem
@@ -43,12 +43,12 @@ class Problem(msgspec.Struct, frozen=True):
 
     @property
     def seen(self) -> str | None:
-        """The value as error messages show it: escaped and truncated."""
+        """The wrong value as error messages show it: escaped, and shortened if it is long."""
         return self.value if self.value is None or isinstance(self.value, str) else preview(self.value)
 
     @property
     def section(self) -> str:
-        """The document and the section that contain the clause.
+        """The document and the section of the specification that contain the clause.
 
         Examples:
             >>> from cloudevents_kafka import Problem
@@ -59,11 +59,11 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class LeftOut(Problem, frozen=True):
-    """The value of an attribute, a header or a JSON member that lenient reading leaves out of an event.
+    """The value of an attribute, header or JSON member which lenient reading does not include in the event.
 
-    ``attribute`` is the name as received, and ``value`` is the complete value. For a number, an object or a
-    list, ``value`` is the JSON text. For a value that is not UTF-8, ``value`` is bytes. ``value`` is None if
-    the record contains no value for the name.
+    ``attribute`` is the name as it was received, and ``value`` is the complete value. If the value is a
+    number, an object or a list, ``value`` is its JSON text. If the value is not UTF-8, ``value`` is bytes. If
+    the record contains only the name, ``value`` is None.
 
     Examples:
         >>> from cloudevents_kafka import Record, decode
@@ -76,18 +76,18 @@ class LeftOut(Problem, frozen=True):
 
     @property
     def seen(self) -> str | None:
-        """The value as error messages show it: escaped and truncated."""
+        """The wrong value as error messages show it: escaped, and shortened if it is long."""
         return None if self.value is None else preview(self.value)
 
 
 def join_problems(problems: Sequence[Problem]) -> str:
-    """Return the first problems as one text, because untrusted input may cause any number of problems."""
+    """Return the first problems as one text; untrusted input may cause any number of problems."""
     end = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
     return "; ".join(map(str, problems[:_MAX_PROBLEMS])) + end
 
 
 class CloudEventsKafkaError(Exception):
-    """The base class of all exceptions of this library except the exceptions of `protocol`.
+    """The base class of all exceptions of this library, except those of the package `protocol`.
 
     Examples:
         >>> from cloudevents_kafka import CloudEventsKafkaError, Event
@@ -100,7 +100,7 @@ class CloudEventsKafkaError(Exception):
 
 
 class InvalidEvent(CloudEventsKafkaError, ValueError):
-    """The values do not form a valid event; ``problems`` lists every broken rule.
+    """The values do not form a valid event; ``problems`` lists every rule that they break.
 
     Examples:
         >>> from cloudevents_kafka import Event, InvalidEvent

@@ -142,7 +142,7 @@ def decode_event_json(event: Event, data: bytes) -> Any:
 
 
 def _is_same_json(fetched: bytes, event: Event) -> bool:
-    """Return whether fetched data and the event's data are the same JSON value; 1, 1.0 and true differ."""
+    """Return whether two pieces of JSON data have the same value; 1, 1.0 and true are three values."""
     if not has_json(event):
         return False
     try:

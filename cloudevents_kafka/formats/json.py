@@ -91,7 +91,7 @@ class JsonFormat:
         return b'"data_base64":"%b"' % b2a_base64(payload, newline=False)
 
     def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
-        """Return JSON that decodes to the same payload, or None if the payload must be written as base64."""
+        """Return JSON that a reader decodes to the same payload, or None if only base64 can express it."""
         media = media_type(content_type)
         if media.is_utf8_json:
             return payload if is_json(payload) else None

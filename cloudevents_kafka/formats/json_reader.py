@@ -71,7 +71,7 @@ class _Expected(NamedTuple):
 
 
 class JsonReader:
-    """A reader that expects the members of earlier records, because the records of a topic are similar.
+    """A reader that expects the members of earlier JSON objects, because records of a topic are similar.
 
     The reader stores the member names of earlier events, and which of these members were not texts. Each call
     reads the attribute `_expected` once, and replaces it with a single assignment. Threads may therefore
@@ -158,7 +158,7 @@ class JsonReader:
         return attributes, data, encoded, joined
 
     def _read_unknown(self, value: bytes, data: bytes | None) -> tuple[dict[str, Any], Any]:
-        """Return all attributes and data_base64; the reader then knows the names of these attributes."""
+        """Return all attributes, and the text of data_base64; the reader then expects these attributes."""
         members = value if data is None else _blank_data(value, data)
         attributes: dict[str, Any] = _read_any_names(members)
         names = len(attributes)

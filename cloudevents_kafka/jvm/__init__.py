@@ -3,11 +3,11 @@
 The function `find_java` returns a suitable Java on this machine. The function `resolve` returns the jars for
 Maven coordinates from the user's cache; each jar is downloaded once and compared with a checksum. The
 function `resolve` needs neither Maven nor Java. The function `cached` returns the same jars as `resolve`, but
-never downloads jars.
+only from the cache.
 
-Read `_jars` first, then `_coordinates` (the listed jars), `_repository` (the choice of the Maven repository),
-`_web` and `_checksums` (the download and its checks), `_resolver` (jars that are not listed) and `_cache`;
-read `_java` last.
+Read `_jars` first, then `_coordinates` (lists of jars), `_repository` (chooses the Maven repository), `_web`
+and `_checksums` (download and check files), `_resolver` (finds jars that no list contains) and `_cache`. Read
+`_java` last.
 """
 
 from cloudevents_kafka.jvm._cache import (

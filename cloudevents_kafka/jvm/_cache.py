@@ -1,7 +1,7 @@
-"""The cache folder that several processes share; at any moment, each entry is either complete or absent.
+"""The cache folder, which several processes share; each of its entries is always complete or absent.
 
-An entry is a folder. A process locks the entry, builds the folder under a temporary name, and then renames
-the complete folder, so Ctrl-C or a power cut does not leave a partial entry.
+An entry of the cache is a folder. A process locks the entry, fills a folder that has a temporary name, and
+then renames this folder. So Ctrl-C or a power cut never leaves a partial entry.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CACHE_VARIABLE: Final = "CLOUDEVENTS_KAFKA_CACHE"
 
 
 def cache_folder() -> Path:
-    """Return the folder that ``CLOUDEVENTS_KAFKA_CACHE`` names, or else a folder in the XDG cache folder."""
+    """Return the folder that ``CLOUDEVENTS_KAFKA_CACHE`` names, or a folder in the XDG cache folder."""
     configured = os.environ.get(CACHE_VARIABLE)
     if configured:
         return Path(configured).expanduser().absolute()
@@ -30,7 +30,7 @@ def cache_folder() -> Path:
 
 
 class CacheNotWritable(CloudEventsKafkaError):
-    """An entry is missing or damaged, and the cache folder is not writable."""
+    """An entry of the cache is missing or damaged, and this user cannot write to the cache folder."""
 
     def __str__(self) -> str:
         return (
@@ -41,7 +41,7 @@ class CacheNotWritable(CloudEventsKafkaError):
 
 
 def check_cache() -> None:
-    """Raise `CacheNotWritable` if this user cannot add jars to the cache; do not create any file."""
+    """Raise `CacheNotWritable` if this user cannot add jars to the cache. No file is created."""
     jars = cache_folder() / "jars"
     nearest = next(folder for folder in (jars, *jars.parents) if os.access(folder, os.F_OK))
     if not nearest.is_dir():
@@ -52,9 +52,9 @@ def check_cache() -> None:
 
 @contextmanager
 def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Yield while an entry is locked; call ``waiting`` first if another process has locked the entry.
+    """Yield while this process has locked an entry; first call ``waiting`` if another process has locked it.
 
-    Raises `CacheNotWritable` if the lock cannot be created.
+    Raises `CacheNotWritable` if the lock file cannot be created.
     """
     import fcntl  # which Windows does not have
 
@@ -77,9 +77,10 @@ def _open_lock(entry: Path) -> BinaryIO:
 
 @contextmanager
 def building(entry: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; if the block ends without an error, the folder replaces ``entry``.
+    """Yield an empty folder to fill; if the block raises no error, the folder then replaces ``entry``.
 
-    The caller must hold the lock of ``entry``. First, the partial folders of killed processes are removed.
+    The caller must hold the lock of ``entry``. Before this, the partial folders of processes that were killed
+    are removed.
     """
     for partial in entry.parent.glob(f".{entry.name}-*"):
         shutil.rmtree(partial, ignore_errors=True)

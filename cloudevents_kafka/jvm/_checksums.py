@@ -19,19 +19,20 @@ _HTML: Final = (b"<!doctype html", b"<html", b"<head", b"<body")
 
 
 class BadJar(Exception):
-    """A downloaded file is not the requested jar."""
+    """A downloaded file is not the jar that was requested."""
 
 
 def file_digest(path: Path, algorithm: str = "sha256") -> str:
-    """Return the checksum of a file in hexadecimal."""
+    """Return the checksum of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 def published_digest(repository: Repository, path: str, algorithm: str) -> str | None:
-    """Return the digest that a repository publishes for a file, or None.
+    """Return the checksum that a repository publishes for a file, or None.
 
-    A checksum file contains only the digest, or the digest before a file name, or the digest after ``=``.
+    A checksum file contains only the checksum, or the checksum before a file name, or the checksum after
+    ``=``.
     """
     try:
         text = repository.read(f"{path}.{algorithm}").decode("utf-8", "replace")
@@ -45,10 +46,10 @@ def published_digest(repository: Repository, path: str, algorithm: str) -> str |
 
 
 def check_jar(path: Path, coordinate: Coordinate, repository: Repository) -> None:
-    """Raise `BadJar` if a file is not a complete zip archive, or does not have the jar's checksum.
+    """Raise `BadJar` if a file is not a complete zip archive, or if its checksum is wrong.
 
-    The checksum is the SHA-256 that this package lists, or else the strongest checksum that the repository
-    publishes. Raises `FetchFailed` if there is no checksum.
+    The checksum must be the SHA-256 that this package lists for the jar, or else the strongest checksum that
+    the repository publishes. Raises `FetchFailed` if the jar has neither of the two checksums.
     """
     _check_zip(path)
     algorithm, expected, origin = _find_checksum(coordinate, repository)
@@ -61,7 +62,7 @@ def check_jar(path: Path, coordinate: Coordinate, repository: Repository) -> Non
 
 
 def _find_checksum(coordinate: Coordinate, repository: Repository) -> tuple[str, str, str]:
-    """Return the algorithm and the digest of a jar's checksum, and the source, "package" or "repository"."""
+    """Return a jar's checksum: its algorithm, its digits, and its source, "package" or "repository"."""
     if coordinate in pinned_checksums():
         return "sha256", pinned_checksums()[coordinate], "package"
     for algorithm in ALGORITHMS:

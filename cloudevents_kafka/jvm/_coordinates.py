@@ -1,6 +1,6 @@
-"""Maven coordinates, requests for jars, and the lists of the jars for some requests.
+"""Maven coordinates, requests for jars, and for some requests the lists of the jars to download.
 
-The parts of a coordinate become names of files and folders. Therefore, a pattern limits each part of a
+The parts of a Maven coordinate become names of files and folders. Therefore, a pattern limits each part of a
 coordinate: ``/``, ``..``, wildcards and version ranges are not allowed, and a part has at most 100
 characters.
 """
@@ -26,7 +26,10 @@ _RULE: Final = (
 
 
 class Coordinate(msgspec.Struct, frozen=True, order=True):
-    """A coordinate of a jar in a Maven repository. Raises ValueError if a part breaks the pattern."""
+    """The Maven coordinate of a jar.
+
+    Raises `ValueError` if a part of the coordinate does not match the pattern.
+    """
 
     group: str
     artifact: str
@@ -53,12 +56,12 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
 
     @property
     def path(self) -> str:
-        """The path of the jar file in a repository."""
+        """The path of the jar file in a Maven repository."""
         return f"{self._folder}/{self.file_name}"
 
     @property
     def pom_path(self) -> str:
-        """The path of the jar's POM file in a repository."""
+        """The path of the jar's POM file in a Maven repository."""
         return f"{self._folder}/{self.artifact}-{self.version}.pom"
 
     @property
@@ -71,14 +74,14 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
 
 
 class JarRequest(msgspec.Struct, frozen=True):
-    """The sorted coordinates of the requested jars, and the sorted excluded dependencies."""
+    """A request for jars: the sorted coordinates of the jars, and the sorted dependencies to exclude."""
 
     coordinates: tuple[str, ...]
     exclude: tuple[str, ...] = ()
 
     @classmethod
     def create(cls, coordinates: Sequence[str], exclude: Sequence[str] = ()) -> Self:
-        """Return a request; raise ValueError for invalid or missing coordinates or invalid exclusions."""
+        """Return a request for jars; raise `ValueError` if it has no coordinates, or an item is invalid."""
         if not coordinates:
             raise ValueError("coordinates must have one item or more, got none; add group:artifact:version")
         for text in coordinates:
@@ -91,7 +94,7 @@ class JarRequest(msgspec.Struct, frozen=True):
 
     @property
     def folder_name(self) -> str:
-        """The name of the request's folder in the cache; the name contains a hash of the request."""
+        """The name of the request's folder in the cache, which contains a hash of the request."""
         first = Coordinate.parse(self.coordinates[0])
         digest = hashlib.sha256(msgspec.json.encode(self)).hexdigest()
         return f"{first.artifact}-{first.version}-{digest[:8]}"
@@ -99,10 +102,10 @@ class JarRequest(msgspec.Struct, frozen=True):
 
 @cache
 def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
-    """Return the jars for each request in ``jar_sets.toml``, with their SHA-256 checksums.
+    """Return the jars, with their SHA-256 checksums, for each request that ``jar_sets.toml`` lists.
 
-    The package offers some versions of Kafka, Spark's Kafka connector, Delta and Iceberg. The file
-    ``jar_sets.toml`` lists the jars for these versions. ``tests/support/pin_jars.py`` writes the file.
+    Users of this package choose among some versions of Kafka, Spark's Kafka connector, Delta and Iceberg. The
+    file ``jar_sets.toml`` lists the jars for these versions. ``tests/support/pin_jars.py`` writes the file.
     """
     text = (files("cloudevents_kafka.jvm") / FILE_NAME).read_text(encoding="utf-8")
     return {
@@ -115,5 +118,5 @@ def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
 
 @cache
 def pinned_checksums() -> Mapping[Coordinate, str]:
-    """Return the SHA-256 checksums of all jars in ``jar_sets.toml``."""
+    """Return the SHA-256 checksums of all jars that ``jar_sets.toml`` lists."""
     return {jar: digest for jars in jar_sets().values() for jar, digest in jars.items()}

@@ -1,4 +1,4 @@
-"""Jar files for Maven coordinates; each file is downloaded once into the cache and checked on each use."""
+"""Jar files for Maven coordinates; each is downloaded to the cache once, and is checked at each use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ JAR_LIMIT: Final = 1 << 29  # bytes of a jar
 class NoJars(CloudEventsKafkaError):
     """The jars of ``coordinates`` are not in the cache and cannot be downloaded.
 
-    ``folder`` is the folder for these jars in the cache. ``reason`` and ``hint`` contain no credentials.
+    ``folder`` is the cache folder to which these jars belong. ``reason`` and ``hint`` contain no credentials.
     """
 
     def __init__(self, coordinates: Sequence[str], folder: Path, reason: str, hint: str) -> None:
@@ -42,17 +42,17 @@ class NoJars(CloudEventsKafkaError):
 
 
 class PlainHttp(UserWarning):
-    """The Maven repository is read over http, without TLS."""
+    """The Maven repository is read over http, so its answers are not protected by TLS."""
 
 
 def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path]:
     """Return the jars of ``coordinates`` and of all their dependencies, sorted by name.
 
-    A coordinate is ``group:artifact:version``, and an exclusion is ``group:artifact``. The jars are read from
-    the cache, or else downloaded. The file ``jar_sets.toml`` lists the jars for some combinations of
-    coordinates; for all other coordinates, jgo resolves the dependencies. Each jar must have the SHA-256
-    checksum that the package lists, or else the checksum that the repository publishes. Damaged jars are
-    downloaded again. Several processes may call this function at the same time.
+    A coordinate is ``group:artifact:version``, and an exclusion is ``group:artifact``. Jars that are not in
+    the cache are downloaded. The file ``jar_sets.toml`` lists all jars for some combinations of coordinates.
+    For other combinations, the package jgo finds the dependencies. The SHA-256 checksum of a jar must be in
+    the lists of this package, or else the jar must have the checksum that the repository publishes. Damaged
+    jars are downloaded again. Several processes may call this function at the same time.
 
     Raises `NoJars` if the download fails, `CacheNotWritable` if the cache folder cannot be written, and
     `ValueError` if a coordinate or an exclusion is malformed. Warns with `PlainHttp` if the repository does
@@ -66,14 +66,14 @@ def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[
 
 
 def cached(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path] | None:
-    """Return the result of `resolve` if the cache contains all jars undamaged, else None; never download."""
+    """Return the paths of `resolve` if all jars are in the cache and undamaged, else None; never download."""
     request = JarRequest.create(coordinates, exclude)
     folder = cache_folder() / "jars" / request.folder_name
     return None if _problem(request, folder) else sorted(folder / name for name in _expected(request, folder))
 
 
 def print_jars(jars: Callable[[], Iterable[Path]]) -> None:
-    """Print the paths of jars on stdout; if the jars are not available, print the reason and exit."""
+    """Print the paths of jars on stdout. If the jars are not available, print the reason and exit."""
     try:
         sys.stdout.writelines(f"{jar}\n" for jar in jars())
     except CloudEventsKafkaError as error:
@@ -81,7 +81,7 @@ def print_jars(jars: Callable[[], Iterable[Path]]) -> None:
 
 
 def _problem(request: JarRequest, folder: Path) -> str | None:
-    """Return a description of what is missing or damaged in a folder, or None."""
+    """Return a description of a missing or damaged file in a folder of the cache, or None."""
     expected = _expected(request, folder)
     if not expected:
         return f"{MANIFEST} is missing or damaged"
@@ -95,7 +95,7 @@ def _problem(request: JarRequest, folder: Path) -> str | None:
 
 
 def _expected(request: JarRequest, folder: Path) -> Mapping[str, str]:
-    """Return the SHA-256 of each jar file, from the package or else from the folder's manifest."""
+    """Return the SHA-256 of each jar file, from this package or else from the folder's ``manifest.json``."""
     jars = jar_sets().get(request)
     if jars is None:
         try:
@@ -156,7 +156,7 @@ def _resolve(request: JarRequest, repository: Repository, progress: Progress) ->
 def _download_all(
     coordinates: Iterable[Coordinate], repository: Repository, folder: Path, progress: Progress
 ) -> dict[str, str]:
-    """Write jars into a folder; return a dictionary from coordinates to SHA-256 checksums."""
+    """Write the jars into a folder; return a dictionary from Maven coordinates to SHA-256 checksums."""
     by_name: dict[str, Coordinate] = {}
     for coordinate in coordinates:
         other = by_name.setdefault(coordinate.file_name, coordinate)
@@ -172,7 +172,7 @@ def _download_all(
 
 
 def download(coordinate: Coordinate, repository: Repository, folder: Path, show: partial[None]) -> str:
-    """Write a jar into a folder, check it, and return its SHA-256."""
+    """Write a jar into a folder, check its checksum, and return its SHA-256."""
     path = folder / coordinate.file_name
     with path.open("wb") as file:
         repository.copy(coordinate.path, file, limit=JAR_LIMIT, on_block=show)

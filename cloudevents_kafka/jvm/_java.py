@@ -1,7 +1,7 @@
-"""Find a Java for Apache Kafka 4 and Spark 4: Java 17 or 21, with the module jdk.incubator.vector.
+"""Finds a Java for Apache Kafka 4 and Spark 4: Java 17 or 21, with the module jdk.incubator.vector.
 
-Spark 4 does not support later Java versions. Some Java distributions, such as distributions in Python wheels,
-contain fewer modules. Without the module ``jdk.incubator.vector``, Spark does not start.
+Spark 4 does not support later Java versions. Some distributions of Java, such as those in Python wheels, do
+not contain all modules. Without the module ``jdk.incubator.vector``, Spark does not start.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ JAVA_HOMES: Final = (
 
 
 class NoJava(CloudEventsKafkaError):
-    """No suitable Java was found. ``searched`` contains one line for each folder that was searched."""
+    """No suitable Java was found on this machine.
+
+    ``searched`` contains one line for each folder in which Java was searched.
+    """
 
     def __init__(self, searched: Sequence[str]) -> None:
         super().__init__(searched)
@@ -57,7 +60,7 @@ class NoJava(CloudEventsKafkaError):
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java on this machine: the home folder, the version text and the names of the modules."""
+    """A Java on this machine: its home folder, the text of its version, and the names of its modules."""
 
     home: Path
     version: str
@@ -79,10 +82,10 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return a suitable Java, from JAVA_HOME, from PATH, or from the usual folders.
+    """Return a suitable Java, which is searched in JAVA_HOME, then in PATH, then in the usual folders.
 
-    The first suitable Java in this order is returned. Raises `NoJava` if no Java is suitable; the error lists
-    every Java that was found, with its problem.
+    The first Java that is suitable is returned. Raises `NoJava` if no Java is suitable; the error lists each
+    Java that was found, and why it is not suitable.
     """
     searched: dict[Path, str] = {}
     for origin, home in _homes():
@@ -110,7 +113,7 @@ def _homes() -> Iterator[tuple[str, Path]]:
 
 
 def _read_release(home: Path) -> Java | None:
-    """Return the Java that a home's ``release`` file describes, or None if the file is incomplete."""
+    """Return the Java that a home folder's ``release`` file describes, or None if the file is incomplete."""
     try:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -122,7 +125,7 @@ def _read_release(home: Path) -> Java | None:
 
 
 def _query(home: Path) -> Java | None:
-    """Return the Java that the program ``java`` itself describes, or None if the program fails."""
+    """Return the Java that the program ``java`` describes, or None if the program fails."""
     argv = [str(home / "bin" / "java"), "-XshowSettings:properties", "--list-modules"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True)

@@ -1,4 +1,4 @@
-"""Progress on stderr: on a terminal, one line that is rewritten; elsewhere, a line every two seconds."""
+"""Shows progress on stderr: one line that is rewritten on a terminal, else a line every two seconds."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Progress:
             self._write("\r\x1b[K")
 
     def update(self, text: str) -> None:
-        """Show a step: every step on a terminal, and elsewhere one step every two seconds."""
+        """Show a step: on a terminal, each step is shown; elsewhere, one step every two seconds."""
         if self._is_terminal:
             self._write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
         elif time.monotonic() - self._last_line_at >= _INTERVAL:
             self.log(text)
 
     def log(self, text: str) -> None:
-        """Write a line that is not overwritten."""
+        """Write a line that later steps do not overwrite."""
         self._last_line_at = time.monotonic()
         self._write(f"\r\x1b[K{text}\n" if self._is_terminal else f"{text}\n")
 

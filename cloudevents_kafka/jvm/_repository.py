@@ -1,4 +1,4 @@
-"""The Maven repository to read: an environment variable, a mirror in Maven's settings, or jgo's default."""
+"""The Maven repository: from an environment variable, from a mirror in Maven's settings, or from jgo."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _default_url() -> str:
 
 
 def _mirror(settings: Path) -> Repository | None:
-    """Return the mirror of Maven Central that Maven's settings name, or None."""
+    """Return the mirror of Maven Central in Maven's settings, or None."""
     try:
         root = ET.fromstring(settings.read_bytes())  # noqa: S314  # the user's own file
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def _server_login(root: ET.Element, server_id: str, settings: Path) -> Login | N
 
 
 def _text(element: ET.Element, name: str) -> str:
-    """Return the text of a child element, with ``${env.NAME}`` and ``${user.home}`` replaced."""
+    """Return the text of a child element, in which values replace ``${env.NAME}`` and ``${user.home}``."""
     text = (element.findtext(f"{{*}}{name}") or "").strip()
     values = {"user.home": str(Path.home()), **{f"env.{key}": value for key, value in os.environ.items()}}
     return _VARIABLE.sub(lambda match: values.get(match[1], match[0]), text)

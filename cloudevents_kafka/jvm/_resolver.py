@@ -1,7 +1,7 @@
-"""Find all jars on which the artifacts of Maven coordinates depend, with the help of jgo.
+"""Finds all jars on which the artifacts of Maven coordinates depend, with the package jgo.
 
-jgo reads the POM files and applies Maven's rules. The class `Repository` downloads the POM files, so the
-login, the limits and the error messages are the same as for jars. This module needs the package jgo.
+jgo reads the POM files of the artifacts, and applies Maven's rules. The class `Repository` downloads the POM
+files, so POM files have the same login, limits and error messages as jars. This module needs the package jgo.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SCOPES: Final = frozenset({None, "compile", "runtime"})
 
 
 def resolve_request(request: JarRequest, repository: Repository, progress: Progress) -> list[Coordinate]:
-    """Return the requested jars and all their runtime dependencies, in sorted order.
+    """Return the requested jars and all jars that they need at run time, in sorted order.
 
     Raises `FetchFailed` if a POM file is missing or invalid.
     """
@@ -72,7 +72,7 @@ class _PomReader(PythonResolver):
         self._count = 0
 
     def download(self, artifact: Artifact) -> Path:
-        """Write a POM file and return its path; raise ValueError if its SHA-1 is not the published SHA-1."""
+        """Write a POM file and return its path; raise `ValueError` if its SHA-1 is not the published one."""
         pom = _coordinate(artifact).pom_path
         content = self._repository.read(pom)
         expected = published_digest(self._repository, pom, "sha1")  # some repositories publish none
@@ -88,7 +88,7 @@ class _PomReader(PythonResolver):
 
 
 class _Project(Project):
-    """A subclass of jgo's project that refuses the versions RELEASE and LATEST, which need the network."""
+    """A subclass of jgo's project that refuses the versions RELEASE and LATEST, which need a request."""
 
     def update(self, max_age: int | None = None) -> None:  # noqa: ARG002  # jgo's signature
         """Raise ValueError, because the versions RELEASE and LATEST are not supported."""

@@ -1,4 +1,4 @@
-"""Copy a file from a Maven repository at an http, https or file URL; errors say what to do."""
+"""Copies a file from a Maven repository at an http, https or file URL; each error says what to do."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ _NETWORK_ERRORS: Final[dict[type[Exception], tuple[str, str]]] = {
 
 
 class FetchFailed(Exception):
-    """A download failed; `resolve` then raises `NoJars`. ``reason`` and ``hint`` contain no credentials."""
+    """A download failed; `resolve` then raises `NoJars`.
+
+    ``reason`` and ``hint`` are texts without credentials.
+    """
 
     def __init__(self, reason: str, hint: str) -> None:
         self.reason, self.hint = mask_urls(reason), hint
@@ -113,18 +116,18 @@ class Login(msgspec.Struct, frozen=True):
     password: str
 
     def __repr__(self) -> str:
-        """Return a text with the user name, but without the password."""
+        """Return the login as a text that contains the user name, but not the password."""
         return f"Login({self.user!r})"
 
 
 class Repository(msgspec.Struct, frozen=True):
-    """The URL of a Maven repository, without a final slash, and the login for the repository."""
+    """The URL of a Maven repository, without a final slash, and the login for this repository."""
 
     url: str
     login: Login | None = None
 
     def read(self, path: str) -> bytes:
-        """Return the content of a small file; raise `FetchFailed` in the same cases as `copy`."""
+        """Return the content of a small file. Raises `FetchFailed` in the same cases as `copy`."""
         buffer = io.BytesIO()
         self.copy(path, buffer, limit=TEXT_LIMIT)
         return buffer.getvalue()
@@ -132,10 +135,10 @@ class Repository(msgspec.Struct, frozen=True):
     def copy(
         self, path: str, target: BinaryIO, *, limit: int, on_block: Callable[[], object] = lambda: None
     ) -> None:
-        """Write a file to ``target``; call ``on_block`` after each block.
+        """Write a file of the repository to ``target``, and call ``on_block`` after each block.
 
-        Raises `FileMissing` if the file does not exist. Raises `FetchFailed` for any other error status, for
-        a network error, or if the file has more than ``limit`` bytes.
+        Raises `FileMissing` if the file does not exist. Raises `FetchFailed` for any other HTTP error, for a
+        network error, or if the file has more than ``limit`` bytes.
         """
         url, size = f"{self.url}/{path}", 0
         with _open(url, self.login, limit) as answer:
@@ -179,7 +182,7 @@ def _next_block(url: str, answer: Answer) -> bytes:
 
 
 def status_error(status: int, url: str) -> FetchFailed:
-    """Return the error for a response from ``url`` whose HTTP status is not 200."""
+    """Return the error for a response whose HTTP status is not 200; the request was sent to ``url``."""
     if status == HTTPStatus.NOT_FOUND:
         reason = f"the Maven repository has no file {mask_url(url)} (404 Not Found)"
         return FileMissing(reason, _MISSING_HINT)
@@ -188,7 +191,7 @@ def status_error(status: int, url: str) -> FetchFailed:
 
 
 def network_error(error: Exception, url: str) -> FetchFailed:
-    """Return the error for a request that ended without an answer."""
+    """Return the error for a request that no response has answered."""
     if isinstance(error, FileNotFoundError):  # of a file URL
         return status_error(HTTPStatus.NOT_FOUND, url)
     if proxy_status := re.match(r"Tunnel connection failed: (\d{3})", str(error)):

@@ -1,4 +1,4 @@
-"""Caches and windows with a bounded size, because their keys are untrusted input."""
+"""Caches and windows of limited size, because their keys are untrusted input."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ V = TypeVar("V")
 MAX_ENTRIES: Final = 4096
 MAX_KEY_LENGTH: Final = 256
 OTHERS: Final = "(others)"
-"""The label that replaces all labels that are not counted separately."""
+"""The label under which all labels without a count of their own are counted."""
 
 
 def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES) -> V:
-    """Store a value in a cache, and return the value; if the cache is full, empty it first.
+    """Store a value in a cache, and return the value; a full cache is emptied first.
 
-    A text longer than `MAX_KEY_LENGTH` is not stored. A cache is a plain dictionary, because no other cache
-    is faster to read.
+    If the key is a text longer than `MAX_KEY_LENGTH`, the value is not stored. The cache is an ordinary
+    dictionary, because no other object is faster to read.
     """
     if not isinstance(key, str) or len(key) <= MAX_KEY_LENGTH:
         if len(cache) >= max_entries:
@@ -28,7 +28,7 @@ def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES
 
 
 def remember_text(cache: set[str], text: str) -> None:
-    """Store a text in a cache, with the same limits as `remember`."""
+    """Store a text in a set of texts, with the same limits as `remember`."""
     if len(text) <= MAX_KEY_LENGTH:
         if len(cache) >= MAX_ENTRIES:
             cache.clear()
@@ -36,7 +36,7 @@ def remember_text(cache: set[str], text: str) -> None:
 
 
 class Window(OrderedDict[K, V]):
-    """A dictionary of the last entries; if the dictionary is full, a new entry removes the oldest entry."""
+    """A dictionary of limited size; if it is full, a new entry removes the oldest entry."""
 
     def __init__(self, max_entries: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`Closing`, the base class of context managers that close themselves at the end of the block."""
+"""`Closing`: the base class of context managers that call their method ``close`` at the end of a block."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Self
 
 
 class Closing:
-    """A context manager that calls ``close`` at the end of its block."""
+    """A context manager that calls its own method ``close`` at the end of the block."""
 
     def close(self) -> object:
-        """Release the resources of the object. The method ``close`` of a subclass may return a result."""
+        """Release the resources of this object. The method ``close`` of a subclass may return a result."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

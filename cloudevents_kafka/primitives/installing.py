@@ -1,7 +1,7 @@
 """The command that installs the package with pip, for messages and documentation pages.
 
-The package is not yet in the package index, and anybody could register its name in the index. Only this
-module contains the command, and all messages and pages get the command from this module.
+The package is not yet in the package index, where anybody could register its name. All messages and pages
+take the command from this module, which alone contains it.
 """
 
 from __future__ import annotations

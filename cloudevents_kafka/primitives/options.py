@@ -1,9 +1,9 @@
-"""`Option`: the help, the flags and the allowed values of a field in a struct of options.
+"""`Option`: describes a field in a struct of options: its help, its flags and its allowed values.
 
-The fields of a struct have types such as ``Annotated[type, Option(…)]``. The name, the type, the default, the
-help, the flag and the check of an option are therefore in one place. The function `fields_of` returns the
-fields. The checks of the struct, the flags of the command line, and the options in files are derived from
-these fields.
+Each field of such a struct has a type of the form ``Annotated[type, Option(…)]``. So the name, the type, the
+default, the help, the flag and the check of an option are in one place. The function `fields_of` returns the
+fields of a struct of options. From these fields, the program derives the checks of the struct, the flags of
+the command line, and the options in files.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ Form = Literal["value", "list", "table"]
 
 
 class Option(msgspec.Struct, frozen=True):
-    """The description of a field for users; ``flags`` are its flags, by default ``--name-of-the-field``.
+    """Describes a field for users; ``flags`` are the field's flags, by default ``--name-of-the-field``.
 
-    ``check`` is called with the name of the field and a value that is not None, and raises `ValueError` for a
-    wrong value. ``check`` must be a function of a module. A lambda in an annotation is not suitable, because
-    msgspec does not find the names that the lambda uses. ``least`` is the lowest number that is allowed.
-    ``instead`` maps a value that was removed to advice for the error message. ``parse`` converts a text in a
-    list or a table to a value of the struct. ``path`` says whether the program "reads" or "writes" the file
-    that the value names. If ``of_settings`` is True, the option does not have a flag. The entries of the
-    option's field are then settings, and the user sets each setting under the setting's own name.
+    ``check`` is a function that is called with the name of the field and a value other than None, and raises
+    `ValueError` if the value is wrong. ``check`` must be a named function of a module. A lambda is not
+    suitable, because msgspec does not find the names that a lambda in an annotation uses. ``least`` is the
+    lowest number that is allowed. ``instead`` maps a value that is no longer allowed to advice, which the
+    error message contains. ``parse`` is a function that converts a text in a list or a table to a value of
+    the struct. ``path`` says that the value is the path of a file that the program "reads" or "writes". If
+    ``of_settings`` is True, the option does not have a flag. The entries of the option's field are then
+    settings; the user sets each of these settings by its own name.
     """
 
     help: str = ""
@@ -45,10 +46,10 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """A field in a struct of options: its `Option`, and the properties that its annotation states.
+    """A field in a struct of options: its `Option`, and properties that its type annotation states.
 
-    ``types`` are the types of the value, or of the items in the list or table; ``choices`` are the only
-    allowed values.
+    ``types`` are the types of the value, or of the items in its list or table. If ``choices`` is not empty,
+    it contains the only allowed values.
     """
 
     name: str
@@ -62,11 +63,11 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flag(self) -> str:
-        """The long flag of the option on the command line."""
+        """The long form of the option's flag on the command line, such as ``--topic``."""
         return self.option.flags.split()[-1] if self.option.flags else f"--{self.name.replace('_', '-')}"
 
     def check(self, value: Any) -> None:
-        """Raise `ValueError` if a value breaks a rule that concerns this field alone."""
+        """Raise `ValueError` if a value breaks a rule that is about this field alone."""
         least, check = self.option.least, self.option.check
         if value is None:
             return
@@ -80,7 +81,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
             check(self.name, value)
 
     def refusal(self, name: str, value: object, shown: str) -> str:
-        """Return the error for a value that is not an allowed choice; the error contains ``shown``."""
+        """Return the error message for a value that is not an allowed choice; it contains ``shown``."""
         instead = self.option.instead.get(str(value))
         words = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
         return f"{name} must be {words}, got {shown}{f'. {instead}' if instead else ''}"
@@ -88,18 +89,18 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """Return the fields of a struct that have an `Option`, in the order of the struct."""
+    """Return the fields of a struct that have an `Option`, in the order in which the struct defines them."""
     return tuple(_field(info, option) for info in msgspec.structs.fields(struct) for option in _options(info))
 
 
 def check_fields(options: msgspec.Struct) -> None:
-    """Raise `ValueError` if a value in a struct breaks a rule of its own field."""
+    """Raise `ValueError` if a value in a struct breaks a rule of its field."""
     for field in fields_of(type(options)):
         field.check(getattr(options, field.name))
 
 
 def must_be(rule: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
-    """Return a check for an `Option`; the error of the check says what a value must be."""
+    """Return a check for the attribute ``check`` of an `Option`; its error says what a value must be."""
 
     def check(name: str, value: Any) -> None:
         if not holds(value):

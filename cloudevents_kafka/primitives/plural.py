@@ -1,4 +1,4 @@
-"""Numbers with their nouns, and names with their articles, for messages."""
+"""Numbers with nouns, and names with articles, for messages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _VOWEL_SOUND: Final = re.compile(f"_*(?:{_SPELLED}|(?!U(?![a-z])|[Uu](?:ni|s[aei
 def pluralize(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun: ``1 record``, ``2,000 records``.
 
-    The default plural is the noun with an s. Pass any other plural as ``plural``, such as ``"batches"``, or
-    ``"events were"`` for ``"event was"``.
+    The default plural is the noun with an s. Pass any other plural as ``plural``: for example, ``"batches"``,
+    or ``"events were"`` for ``"event was"``.
     """
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 

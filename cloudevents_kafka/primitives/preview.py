@@ -1,4 +1,4 @@
-"""Values, names and exceptions as they appear in error messages: short and without data."""
+"""Shows values, names and exceptions in error messages: shortened and without data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_NAME: Final = 60
 def preview(value: object, limit: int = 60) -> str:
     """Return a value as text for an error message: its `repr`, cut to `limit` characters.
 
-    A container or a large integer is described by its size, since its `repr` is unbounded.
+    For a container or a large integer, the text states only its size, because its `repr` may be very long.
     """
     if isinstance(value, dict | list):
         return f"{with_article(type(value).__name__)} of {len(value)}"
@@ -24,15 +24,16 @@ def preview(value: object, limit: int = 60) -> str:
 
 
 def preview_name(name: str | None) -> str:
-    r"""Return a name without quotes, or its `preview` if the name is long or not printable."""
+    r"""Return a name without quotes, or its `preview` if it is long or contains unprintable characters."""
     name = str(name)
     return name if len(name) <= _MAX_NAME and name.isprintable() else preview(name, _MAX_NAME)
 
 
 def text_by(to_text: Callable[[object], str], error: BaseException) -> str:
-    """Return the `repr` or `str` of a user's error; if the call fails, return which exception it raised.
+    """Return the `repr` or `str` of a user's error; if that fails, return which exception was raised.
 
-    A user's error may contain an object without a text, such as a row whose session has ended.
+    A user's error may contain an object that cannot be converted to a text, such as a row whose session has
+    ended.
     """
     try:
         return to_text(error)
@@ -42,7 +43,7 @@ def text_by(to_text: Callable[[object], str], error: BaseException) -> str:
 
 
 def message_without_data(error: Exception) -> str:
-    r"""Return the message of a codec's error, without the quoted byte or character of the data."""
+    r"""Return the message of a codec's error without the byte or character of data that it quotes."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} cannot be decoded ({error.reason})"
     if isinstance(error, UnicodeEncodeError):

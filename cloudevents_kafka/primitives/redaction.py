@@ -1,14 +1,14 @@
-"""Mask secrets in settings, URLs and other texts before these texts are printed.
+"""Masks secrets in settings, URLs and other texts before these texts are printed.
 
-A text that may be a secret is masked. A URL may contain secrets after its first ``?`` or ``#``, and before
-its last ``@``, because a password may contain any character. A setting is not masked if
-``known_settings.toml`` lists the setting as harmless, and the setting's value has the right form. All other
-settings are masked: an unknown name may be mistyped or new, and a password may be written under a wrong name.
-``known_settings.toml`` lists the settings of librdkafka and of Kafka's Java client; the name of a setting may
-have the prefix ``kafka.``.
+A text that may be a secret is masked. The part of a URL after the first ``?`` or ``#``, and the part before
+the last ``@``, may contain secrets, because a password may contain any character. A setting is not masked if
+``known_settings.toml`` lists the setting as harmless, and its value has the listed form. All other settings
+are masked, because an unknown name may be mistyped or new, and a user may write a password under a wrong
+name. ``known_settings.toml`` lists the settings of librdkafka and of Kafka's Java client; the name of a
+setting may have the prefix ``kafka.``.
 
-Texts from servers and clients may have any length, so a text is cut before it is masked, and each regular
-expression takes only time that is linear in the length of the text.
+Texts from servers and clients may be very long. A text is therefore cut before it is masked, and each regular
+expression takes time that is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _MIN_LINE_LENGTH: Final = 8  # characters of a line of a PEM key that is masked 
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text in which ``secrets``, and secrets that the other functions recognize, are masked."""
+    """Return a text in which ``secrets``, and all secrets that this module recognizes, are masked."""
     return mask_urls(mask_assignments(_replace(text, dict.fromkeys(secrets, MASK))))
 
 
@@ -91,13 +91,13 @@ def mask_urls(text: str) -> str:
 
 
 def mask_credentials(text: str) -> str:
-    """Return a text in which the credentials of URLs are masked; the queries of URLs are not masked."""
+    """Return a text in which the credentials of URLs, but not their queries, are masked."""
     text = _LOGIN.sub(_mask_login, _cut(text))
     return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
 
 
 def _mask_login(match: re.Match[str]) -> str:
-    """Return a login; mask a login that was cut, or has several words; `mask_url` masks other logins."""
+    """Mask a login that was cut or has several words; return any other login, which `mask_url` then masks."""
     if not match[0].endswith("@"):
         return MASK
     return match[0] if _WORD.fullmatch(match[0]) else f"{MASK}@"
@@ -125,7 +125,7 @@ def _without_query(rest: str) -> str:
 
 
 def mask_setting(name: str, value: str) -> str:
-    """Return a setting's value if it is harmless, else the harmless part of the value, or `MASK`."""
+    """Return the value of a setting if it is harmless, else its harmless part or `MASK`."""
     known = name.removeprefix("kafka.")
     if known in _HOSTS:
         return _hosts(value)
@@ -137,7 +137,8 @@ def mask_setting(name: str, value: str) -> str:
 def mask_name(name: str) -> str:
     """Return a setting's name, or `MASK` if the name does not look like the name of a setting.
 
-    A user may have written a secret in place of a name: base64 may end with ``=``, which also ends a name.
+    A user may have written a secret where a name is expected: for example, base64 may end with ``=``, which
+    also ends a name.
     """
     first = re.split(r"[._]", name, maxsplit=1)[0]
     if name in _known_names() or _PLAIN_NAME.fullmatch(name):
@@ -146,23 +147,22 @@ def mask_name(name: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a setting's name is a secret's name; settings with other names may be secrets too."""
+    """Return whether a name is typical of secret settings; settings with other names may be secret, too."""
     return _SECRET_NAME.search(name) is not None
 
 
 def mask_settings(text: str, settings: Mapping[str, str]) -> str:
-    """Return a text, such as a client's error, in which `mask_setting` has masked the values of settings."""
+    """Return a text, such as a client's error, in which the secret values of ``settings`` are masked."""
     masks = {piece: mask for item in settings.items() for piece, mask in _pieces(*item)}
     masks |= {name: MASK for name in settings if len(name) >= _MIN_LENGTH and mask_name(name) == MASK}
     return mask_text(_replace(text, masks))
 
 
 def mask_assignments(text: str) -> str:
-    """Return a text in which tokens, keys, and the values after the names of secrets are masked.
+    """Return a text in which tokens, keys, and the values that follow names of secrets are masked.
 
-    The value of a secret ends at the end of the line, because a secret may contain any character. Assignments
-    are recognized as ``name=value``, as ``"name": value``, and in JSON, forms, headers, XML and command
-    lines.
+    A masked value ends only at the end of its line, because a secret may contain any character. A value is
+    recognized in ``name=value`` and ``"name": value``, and in JSON, forms, headers, XML and command lines.
     """
     text, parts, at = _PEM.sub(rf"\1{MASK}", _cut(text)), list[str](), 0
     for match in _ASSIGNMENT.finditer(text):
@@ -173,7 +173,7 @@ def mask_assignments(text: str) -> str:
 
 
 def _is_of_secret(match: re.Match[str]) -> bool:
-    """Return whether a match assigns a value to the name of a secret."""
+    """Return whether a match of the assignment pattern assigns a value to the name of a secret."""
     name, sign = match["name"], match["sign"].strip()
     if not sign and not name.startswith("--"):
         return False
@@ -183,21 +183,21 @@ def _is_of_secret(match: re.Match[str]) -> bool:
 
 
 def _is_prose(match: re.Match[str]) -> bool:
-    """Return whether a name is a word in a sentence, as in "wrong password: check it"."""
+    """Return whether a matched name is an ordinary word in a sentence, as in "wrong password: check it"."""
     before = match.string[max(0, match.start() - 2) : match.start()]
     name = match["name"]
     return name.isalpha() and name.islower() and before[:1].isalpha() and before[1:] == " "
 
 
 def _replace(text: str, masks: Mapping[str, str]) -> str:
-    """Return a text with known secrets masked, the longest first; call this function before a text is cut."""
+    """Return a text with known secrets masked, the longest first; call this before a text is cut."""
     for piece in sorted(filter(None, masks), key=len, reverse=True):
         text = text.replace(piece, masks[piece])
     return text
 
 
 def _cut(text: str) -> str:
-    """Return a text; cut a long text before its last word, which may be part of a secret."""
+    """Return a text; a long text is cut before its last word, because the word may be part of a secret."""
     return text if len(text) <= _LONGEST else " ".join(text[:_LONGEST].rsplit(maxsplit=1)[:-1]) + _CUT
 
 
@@ -228,13 +228,13 @@ def _is_harmless(name: str, value: str) -> bool:
 
 
 def _is_plain(value: str) -> bool:
-    """Return whether a value is a number, or consists of words that ``known_settings.toml`` lists."""
+    """Return whether a value is a number, or consists only of words that ``known_settings.toml`` lists."""
     words = (part.strip().lower() for part in value.split(","))
     return _NUMBER.fullmatch(value.strip()) is not None or all(word in _listed("words") for word in words)
 
 
 def _hosts(value: str) -> str:
-    """Return addresses in which all text before the last ``@`` is masked: passwords may contain commas."""
+    """Return addresses with all text before the last ``@`` masked, because passwords may contain commas."""
     login, at, rest = value.rpartition("@")
     plain = all(not part.strip() or _HOST.fullmatch(part) for part in rest.split(","))
     if not plain or _QUERY.search(login):
@@ -243,7 +243,7 @@ def _hosts(value: str) -> str:
 
 
 def _pieces(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield pairs: a secret part of a value, as clients print it, and the text that replaces this part."""
+    """Yield each secret part of a value, in the form in which clients print it, and its replacement."""
     replacement, is_secret = mask_setting(name, value), is_secret_name(name)
     shortest = _MIN_LENGTH_OF_SPARK if name.startswith("spark.") and not is_secret else _MIN_LENGTH
     if replacement == value or len(value) < shortest or (_is_plain(value) and not is_secret):

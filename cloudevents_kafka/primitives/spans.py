@@ -1,4 +1,4 @@
-"""Time spans as texts, such as ``90m``, ``1h`` or ``7 days``."""
+"""Time spans that are written as texts, such as ``90m``, ``1h`` or ``7 days``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _SPAN: Final = re.compile(r"([0-9]{1,9}) ?([smhd]|(?:sec(?:ond)?|min(?:ute)?|hou
 
 
 def parse_span(text: str, name: str) -> int:
-    """Return a time span in seconds. Raises `ValueError`, with ``name`` in the message, for other texts."""
+    """Return the seconds of a time span.
+
+    Raises `ValueError`, whose message contains ``name``, for a text that is not a time span.
+    """
     match = _SPAN.fullmatch(text)
     if match is None:
         raise ValueError(

@@ -1,7 +1,7 @@
 """Variable-length encoding of non-negative integers, as in Protobuf and in Kafka's compact lengths.
 
-Each byte contains seven bits of the number, the lowest bits first; the eighth bit of a byte says whether
-another byte follows. Signed integers use `zigzag`.
+Each byte contains seven bits of the number, beginning with the lowest bits; the eighth bit of a byte says
+whether another byte follows. Signed integers use `zigzag`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def encode(number: int) -> bytes:
 
 
 def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
-    """Return the integer at an index, and the index after the integer.
+    """Return the integer that is encoded at an index, and the index after its last byte.
 
     Raises `IndexError` if the data ends too early. Raises `OverflowError` if the integer has more than
-    ``bits`` bits, or if its encoding has more bytes than integers of ``bits`` bits need.
+    ``bits`` bits, or if its encoding has more bytes than any integer of ``bits`` bits needs.
     """
     byte = data[at]
     if byte < 0x80:

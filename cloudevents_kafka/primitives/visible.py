@@ -1,9 +1,10 @@
-r"""Untrusted text for people: characters that a terminal would obey or hide are shown as codes.
+r"""Untrusted text for people: characters that a terminal would obey or hide are replaced by codes.
 
-The characters that are shown as codes are control characters, format characters, characters that programs may
-ignore in display, line and paragraph separators, and lone surrogates. The control character U+009B starts a
-terminal command like ESC [. Some format characters change the direction of text. Unicode calls the characters
-that programs may ignore ``Default_Ignorable_Code_Point``: fillers, joiners, variation selectors and tags.
+The characters that are replaced by codes are control characters, format characters, characters that programs
+may ignore in display, line and paragraph separators, and lone surrogates. For example, the control character
+U+009B starts a terminal command, as ESC [ does. For example, some format characters change the direction of
+text. Unicode has the property ``Default_Ignorable_Code_Point`` for the characters that programs may ignore:
+fillers, joiners, variation selectors and tags.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ UNSAFE: Final = re.compile(
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""A pattern that matches a character which is shown as a code."""
+"""A pattern that matches any character which is replaced by a code."""
 
 
 def escape(text: str) -> str:

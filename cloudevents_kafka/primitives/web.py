@@ -1,7 +1,7 @@
-"""`open_url`, the only function in this package that opens http and https URLs.
+"""`open_url`, the only function of this library that opens http and https URLs.
 
-Credentials are sent only with the first request; they are not sent when a redirect is followed, even to the
-same server. The settings of proxies are read from the environment, as in urllib.
+Credentials are sent only with the first request. If the server redirects the request, they are not sent
+again, even to the same server. As in urllib, the settings of proxies are read from the environment.
 """
 
 from __future__ import annotations
@@ -30,33 +30,36 @@ _HANDLERS: Final = (
 
 
 class RefusedRedirect(HTTPError):
-    """A redirect that must not be followed; ``reason`` says why, without a URL. The answer is closed."""
+    """A redirect that must not be followed; ``reason`` says why, but does not contain the URL.
+
+    The answer is closed.
+    """
 
     def __init__(self, url: str, status: int, reason: str, headers: Message) -> None:
         super().__init__(url, status, reason, headers, BytesIO())
         self.close()
 
     def read(self, size: int | None = -1) -> bytes:  # noqa: ARG002  # a file's signature
-        """Return an empty result, because the body was not read."""
+        """Return an empty result, because the body of the answer was not read."""
         return b""
 
 
 class TooLarge(ValueError):
-    """An answer contains more bytes than the limit."""
+    """An HTTP answer contains more bytes than the limit."""
 
 
 class Answer:
-    """An open file or an open answer of a server, for a with-block; at most ``limit`` bytes can be read."""
+    """An open file or HTTP answer, for a with-block; not more than ``limit`` bytes can be read from it."""
 
     def __init__(self, stream: Any, limit: int, length: str = "") -> None:
         self._stream: Final = stream
         self._limit: Final = limit
         self._size = 0
         self.promised: Final = int(length) if length.isdecimal() and len(length) < 20 else None
-        """The size that the server states, in bytes."""
+        """The number of bytes that the server states for its answer."""
 
     def read(self, size: int | None = None) -> bytes:
-        """Return at most ``size`` bytes, by default all; raise `TooLarge` if the answer exceeds the limit."""
+        """Return at most ``size`` bytes, by default all; raise `TooLarge` for an answer above the limit."""
         left = self._limit - self._size + 1
         block = bytes(self._stream.read(left if size is None else min(size, left)))
         self._size += len(block)
@@ -82,11 +85,11 @@ def open_url(
 ) -> Answer:
     """Return the answer to a GET request, or to a POST request with a ``form``.
 
-    ``login`` is ``user:password``; without ``login``, the login in the URL is percent-decoded and sent.
-    ``timeout`` limits each wait, in seconds. Raises `HTTPError` for a status other than 2xx. Raises
-    `RefusedRedirect` after too many redirects, for a redirect from https to http or to another scheme, and
-    for a redirect that would send the form again. The function may also raise `InvalidURL`, `OSError` or
-    `HTTPException`.
+    ``login`` is ``user:password``; if ``login`` is missing, the login in the URL is percent-decoded and sent.
+    ``timeout`` limits each single wait for the server, in seconds. Raises `HTTPError` for a status other than
+    2xx. Raises `RefusedRedirect` after too many redirects, for a redirect from https to http or to another
+    scheme, and for a redirect that would send the form again. The function `open_url` may also raise
+    `InvalidURL`, `OSError` or `HTTPException`.
     """
     opener = _opener(trusted)
     request = _first_request(url, login, form)
@@ -127,7 +130,7 @@ def _first_request(url: str, login: str | None, form: bytes | None) -> urllib.re
 
 
 def _bare_request(parts: SplitResult, form: bytes | None = None) -> urllib.request.Request:
-    """Return a request without credentials; credentials in the URL are removed too."""
+    """Return a request without credentials; credentials in its URL are removed, too."""
     bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
     return urllib.request.Request(bare, form, {"User-Agent": "cloudevents-kafka"})  # noqa: S310  # by split_url
 

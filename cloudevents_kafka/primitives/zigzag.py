@@ -1,7 +1,7 @@
 """Variable-length encoding of signed integers, as in Avro and in the records of Kafka's batches.
 
-Zigzag maps 0, -1, 1, -2, 2 to 0, 1, 2, 3, 4, so that integers around 0 have short
-encodings; the result is written as a `varint`.
+Zigzag maps 0, -1, 1, -2, 2 to 0, 1, 2, 3, 4, so that integers near 0 have short encodings; the resulting
+number is written as a `varint`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ def encode(value: int) -> bytes:
 
 
 def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
-    """Return the integer at an index, and the index after it. Raises the exceptions of `varint.decode`."""
+    """Return the integer that is encoded at an index, and the index after its last byte.
+
+    Raises the same exceptions as `varint.decode`.
+    """
     number, end = data[at], at + 1
     if number > 0x7F:
         number, end = varint.decode(data, at, bits)

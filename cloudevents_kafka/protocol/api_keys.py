@@ -1,7 +1,7 @@
-"""The API keys of Kafka 4.4; Kafka never reuses an API key.
+"""The API keys of Kafka 4.4. Kafka never uses a key for a second API.
 
-Some APIs are used only between brokers. When Kafka stopped using ZooKeeper, Kafka removed the APIs with the
-keys 4 to 7. Before Kafka 4.1, the name of the API with the key 74 was ListClientMetricsResources.
+Some of these APIs are used only between brokers. When Kafka stopped using ZooKeeper, it removed the APIs with
+the keys 4 to 7. Until Kafka 4.0, the API with the key 74 was called ListClientMetricsResources.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Examples:
 
 
 def api_name(key: int) -> str:
-    """Return the name of an API, such as "JoinGroup", or "API <key>" if the key is unknown."""
+    """Return the name of an API, such as "JoinGroup"; for an unknown key, return "API <key>"."""
     try:
         return ApiKey(key).name.title().replace("_", "")
     except ValueError:

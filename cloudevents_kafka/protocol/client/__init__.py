@@ -1,12 +1,12 @@
 """A Kafka client in pure Python: `Client` connects, and creates producers and consumers.
 
-Read `_client` and `_settings` first, then these modules from the bottom up: `_retry` (deadlines),
-`_address` and `_dialing`, `_socket` (frames), `_connection` (requests: `_api_versions` chooses their
-versions, `_capture` records them, `_throttle` delays them), `_broker` (login with `_sasl` and `_saslprep`),
-`_opening` (connects and logs in with a thread), and `_cluster` (metadata, leaders, retries). The modules for
-producing are `_producer`, `_accumulator`, `_batches`, `_batch_limit`, `_partitioners`, `_sender` and
-`_waker`. The modules for consuming are `_consumer`, `_message`, `_fetcher`, `_cursor`, `_buffer`,
-`_isolation`, `_group`, `_assignors` and `_offsets`.
+Read `_client` and `_settings` first, then the modules on which they depend, lowest first: `_retry`
+(deadlines), `_address` and `_dialing`, `_socket` (frames), `_connection` (requests: `_api_versions` chooses
+their versions, `_capture` records them, `_throttle` delays them), `_broker` (login with `_sasl` and
+`_saslprep`), `_opening` (connects and logs in with a thread), and `_cluster` (metadata, leaders, retries).
+The modules for producing are `_producer`, `_accumulator`, `_batches`, `_batch_limit`, `_partitioners`,
+`_sender` and `_waker`. The modules for consuming are `_consumer`, `_message`, `_fetcher`, `_cursor`,
+`_buffer`, `_isolation`, `_group`, `_assignors` and `_offsets`.
 """
 
 from cloudevents_kafka.protocol.client._address import Address

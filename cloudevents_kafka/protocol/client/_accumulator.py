@@ -1,4 +1,4 @@
-"""`Accumulator`: a producer's records, grouped by partition, and the batches that are ready to be sent."""
+"""`Accumulator`: queues a producer's records by partition, and makes batches that are ready to be sent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ offset."""
 
 
 class Idempotence:
-    """The producer id, which is requested on first use, and the next sequence number of each partition."""
+    """The producer id, which is requested at its first use, and each partition's next sequence number."""
 
     def __init__(self, cluster: Cluster, settings: ProducerSettings) -> None:
         self._cluster: Final = cluster
@@ -44,7 +44,7 @@ class Idempotence:
         self._sequences: dict[PartitionId, int] = defaultdict(int)
 
     def producer_id(self, deadline: Deadline) -> ProducerId:
-        """Return the producer id, or `NO_PRODUCER_ID` if the producer is not idempotent."""
+        """Return the id of this producer, or `NO_PRODUCER_ID` if the producer is not idempotent."""
         if self._producer_id is None:
             self._producer_id = self._cluster.retry(
                 "a producer id", lambda: self._request_id(deadline), deadline
@@ -52,20 +52,20 @@ class Idempotence:
         return self._producer_id
 
     def next_sequence(self, topic_partition: PartitionId, count: int) -> int:
-        """Return the sequence number of a partition's next batch, which contains ``count`` records."""
+        """Return the first sequence number of a partition's next batch, which contains ``count`` records."""
         sequence = self._sequences[topic_partition]
         self._sequences[topic_partition] = (sequence + count) % (1 << 31)
         return -1 if self._producer_id == NO_PRODUCER_ID else sequence
 
     def rewind(self, batch: ProducerBatch) -> None:
-        """Reuse the sequence numbers of a batch that the broker did not append."""
+        """Use the sequence numbers of a batch again, because the broker did not append the batch."""
         if batch.producer_id == self._producer_id:
             self._sequences[batch.topic_partition] = max(batch.sequence, 0)
 
     def abandon(self, batch: ProducerBatch) -> None:
-        """Begin a new epoch, because brokers refuse the sequence numbers that follow a missing batch.
+        """Begin a new epoch of the producer id: brokers refuse sequence numbers after a missing batch.
 
-        If the missing batch arrives later, brokers refuse this late batch, because its epoch is old.
+        If the missing batch still arrives later, brokers refuse it, because its epoch is old.
         """
         if batch.producer_id != NO_PRODUCER_ID and batch.producer_id == self._producer_id:
             producer_id, epoch = batch.producer_id
@@ -95,9 +95,9 @@ class Idempotence:
 
 
 class _Unassigned:
-    """Records of one topic; no partition is chosen for these records yet.
+    """The queued records of one topic for which no partition is chosen yet.
 
-    The topic is not looked up again before ``backoff`` expires.
+    The partitions of the topic are not looked up again before ``backoff`` expires.
     """
 
     def __init__(self) -> None:
@@ -107,9 +107,9 @@ class _Unassigned:
 
 
 class Accumulator:
-    """Queues of records: a record waits in the queue of its topic, then in the queue of its partition.
+    """Queues of records: each record waits in the queue of its topic, then in the queue of its partition.
 
-    At most one batch of each partition is ready to be sent.
+    For each partition, at most one batch is ready to be sent.
     """
 
     def __init__(self, cluster: Cluster, settings: ProducerSettings, complete: Complete) -> None:
@@ -124,7 +124,7 @@ class Accumulator:
         self._ready: dict[PartitionId, ProducerBatch] = {}
 
     def add(self, records: Iterable[QueuedRecord]) -> None:
-        """Queue records; later calls of `sendable` put the records into batches."""
+        """Queue records; later calls of `sendable` fill batches with these records."""
         for queued in records:
             if queued.partition >= 0:
                 self._queues[queued.topic, queued.partition].append(queued)
@@ -132,21 +132,21 @@ class Accumulator:
                 self._unassigned[queued.topic].queue.append(queued)
 
     def sendable(self) -> list[ProducerBatch]:
-        """Choose the records' partitions, fill a batch for each partition, and return the batches to send."""
+        """Choose partitions for the queued records, fill batches, and return the batches to send."""
         self._assign_partitions()
         self._fill_batches()
         ready = self._ready.values()
         return [batch for batch in ready if not batch.is_in_flight and batch.backoff.expired()]
 
     def has(self, batch: ProducerBatch) -> bool:
-        """Return whether a batch is not finished yet; a finished batch is complete or has failed."""
+        """Return whether a batch is unfinished: it was neither delivered, nor has it failed."""
         return self._ready.get(batch.topic_partition) is batch
 
     def expired(self) -> list[ProducerBatch]:
         return [batch for batch in self._ready.values() if batch.expired()]
 
     def next_delay(self) -> float | None:
-        """Return the seconds until the next batch or lookup, or None if all queued records are in flight."""
+        """Return the seconds until the next batch or lookup is due, or None if all records are in flight."""
         if self._queues.keys() - self._ready.keys():
             return 0.0
         backoffs = [batch.backoff for batch in self._ready.values() if not batch.is_in_flight]
@@ -166,7 +166,7 @@ class Accumulator:
         self._complete(batch.queued, error, batch.topic_partition[1], -1)
 
     def fail_unsupported(self, batch: ProducerBatch, version: int) -> None:
-        """Remove the records that a version of Produce cannot contain from a batch; report them as failed."""
+        """Remove records that a version of Produce cannot encode from a batch; report them as failed."""
         supported = []
         for queued in batch.queued:
             try:
@@ -179,21 +179,21 @@ class Accumulator:
             del self._ready[batch.topic_partition]
 
     def restart(self, batch: ProducerBatch) -> None:
-        """Begin a new epoch of the producer id; the batch is the first batch of this epoch."""
+        """Begin a new epoch of the producer id; this batch becomes the first batch of the epoch."""
         try:
             self._idempotence.restart(batch)
         except ProtocolError as error:
             self.fail(batch, error)
 
     def refuse_size(self, batch: ProducerBatch) -> None:
-        """Split a batch that the broker refuses as too large, and store the size of the batch."""
+        """Split a batch that the broker has refused as too large, and store its size in the `BatchLimit`."""
         limit = self._limits.setdefault(batch.topic_partition, BatchLimit())
         limit.measure(batch.queued_size(), batch.encoded_size)
         limit.refuse(batch.encoded_size)
         self._split(batch)
 
     def split_if_too_large(self, batch: ProducerBatch) -> bool:
-        """Split a batch that is at least as large as a refused batch; return whether it was split."""
+        """Split a batch that is not smaller than a refused batch; return whether the batch was split."""
         limit = self._limits.get(batch.topic_partition)
         if limit is None:
             return False
@@ -204,7 +204,7 @@ class Accumulator:
         return True
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Queue the records of a batch again, so that they are sent in smaller batches."""
+        """Queue the records of a batch again, so that smaller batches are filled with them."""
         topic_partition = batch.topic_partition
         del self._ready[topic_partition]
         self._queues[topic_partition].extendleft(reversed(batch.queued))
@@ -214,7 +214,7 @@ class Accumulator:
         return Deadline(queued.deadline.at_most(self._settings.request_timeout))
 
     def _assign_partitions(self) -> None:
-        """Choose partitions for records of known topics, without waiting for the metadata of other topics."""
+        """Choose partitions for records of known topics; do not wait for the metadata of other topics."""
         for topic, unassigned in list(self._unassigned.items()):
             if not unassigned.backoff.expired():
                 continue

@@ -13,18 +13,18 @@ _PLAIN: Final = re.compile(r"[\w.:\[\]/-]{0,300}")
 
 
 class Address(NamedTuple):
-    """The address of a broker."""
+    """The host and the port of a broker."""
 
     host: str
     port: int
 
     def __str__(self) -> str:
-        """Return ``host:port``, or ``[host]:port`` for IPv6."""
+        """Return the address as ``host:port``, or ``[host]:port`` for IPv6."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def parse_addresses(bootstrap: str | Sequence[str]) -> list[Address]:
-    """Return one or several addresses from text such as ``host:port``, ``[v6]:port`` or ``host``.
+    """Return the addresses in a text such as ``host:port``, ``[v6]:port`` or ``host``, or in several texts.
 
     Raises ValueError for invalid addresses.
     """
@@ -49,7 +49,7 @@ def _parse_address(text: str) -> Address:
 
 
 def _advice(text: str) -> str:
-    """Return a hint on what to write instead of this text, or ""."""
+    """Return a hint that says what to write instead of this text, or ""."""
     if "://" in text:
         return "; leave out the protocol, and pass tls or sasl"
     return f"; put IPv6 in brackets: [{text}]:{_DEFAULT_PORT}" if _is_v6(text) else ""

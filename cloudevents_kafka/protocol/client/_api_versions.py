@@ -1,4 +1,4 @@
-"""The versions of requests: for brokers that list their versions, and for brokers that do not list them."""
+"""The versions of requests, for brokers that list the versions they accept, and for other brokers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLIENT_VERSIONS: Final[dict[int, Versions]] = {
     ApiKey.INIT_PRODUCER_ID: Versions(0, 4),
     ApiKey.SASL_AUTHENTICATE: Versions(0, 2),
 }
-"""The versions that the client uses, by API key; `messages` declares more versions than these."""
+"""The request versions that this client uses, by API key; `messages` declares more versions than these."""
 
 _0, _1 = Versions(0, 0), Versions(1, 1)
 
@@ -53,14 +53,15 @@ VERSIONS_0_8: Final[dict[int, Versions]] = {
 VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
     (ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP), _0
 )
-"""The versions in `VERSIONS_0_8`, and the versions of the requests that group members send to Kafka 0.9."""
+"""The versions in `VERSIONS_0_8`, and those of the requests that group members send to Kafka 0.9."""
 
 
 def choose_version(request: type[Structure], accepted: Mapping[int, Versions]) -> int:
     """Return the highest version that both client and broker accept; raise `Unsupported` if none exists.
 
-    The client never tries a version below the highest common version. Brokers of 4.x list the versions 0 to 2
-    of Produce, but close the connection when they receive one of these versions (KAFKA-18659).
+    The client never tries a lower version than the highest common version. Brokers of Kafka 4.x list the
+    versions 0 to 2 of Produce, but close the connection after a request of one of these versions
+    (KAFKA-18659).
     """
     key = spec_of(request).key
     ours, theirs = CLIENT_VERSIONS[key], accepted.get(key)

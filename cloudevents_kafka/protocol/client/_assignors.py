@@ -1,8 +1,8 @@
-"""The Java client's range and round-robin assignors, and the encoding of subscriptions and assignments.
+"""The range and round-robin assignors of the Java client, and the encoding of subscriptions and assignments.
 
-An assignor is a function that is called with two dictionaries. The first dictionary maps each member id to
-the member's topics. The second dictionary maps each topic to its partitions in ascending order. The
-assignor's result includes each member, even if a member receives no partitions.
+An assignor is a function with two dictionaries as arguments. The first dictionary maps the id of each group
+member to the topics of this member. The second dictionary maps each topic to a list of its partitions, in
+ascending order. The result of an assignor contains all members, even members that receive no partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Assignor: TypeAlias = Callable[
 def assign_range(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> dict[str, list[PartitionId]]:
-    """For each topic, assign a range of the partitions to each subscriber; range sizes differ by at most 1.
+    """For each topic, assign a range of partitions to each subscriber; range sizes differ by at most 1.
 
     Return each member's partitions.
     """
@@ -42,7 +42,7 @@ def assign_range(
 def assign_round_robin(
     members: Mapping[str, Sequence[str]], partitions: Mapping[str, Sequence[int]]
 ) -> dict[str, list[PartitionId]]:
-    """Return each member's partitions; the subscribers of a topic receive its partitions in turn."""
+    """Return the partitions of each member; the subscribers of a topic receive its partitions in turn."""
     plan: dict[str, list[PartitionId]] = {member: [] for member in members}
     turns = cycle(sorted(members))
     for topic in sorted(partitions):
@@ -55,23 +55,26 @@ def assign_round_robin(
 
 
 ASSIGNORS: Final[dict[str, Assignor]] = {"range": assign_range, "roundrobin": assign_round_robin}
-"""The assignors, by their names in JoinGroup requests."""
+"""The assignors, by the names that JoinGroup requests contain."""
 
 
 def decode_subscription(metadata: bytes) -> list[str]:
-    """Return the topics to which a member subscribes; ignore fields that later versions have added."""
+    """Return the topics to which a member has subscribed; ignore fields that later versions have added."""
     subscription, _ = compiler.decode(Subscription, 0, metadata)
     return subscription.topics
 
 
 def encode_assignment(partitions: Iterable[PartitionId]) -> bytes:
-    """Return the bytes of a member's assignment."""
+    """Return the encoded bytes of a member's assignment."""
     assigned = [AssignedTopic(topic=topic, partitions=ids) for topic, ids in by_topic(partitions).items()]
     return compiler.encode(Assignment(topics=assigned), 0)
 
 
 def decode_assignment(data: bytes) -> list[PartitionId]:
-    """Return the partitions of an encoded assignment, [] for empty bytes; ignore fields of later versions."""
+    """Return the partitions in an encoded assignment; [] for empty bytes.
+
+    Fields of later versions are ignored.
+    """
     if not data:
         return []
     assignment, _ = compiler.decode(Assignment, 0, data)
