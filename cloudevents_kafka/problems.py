@@ -17,9 +17,9 @@ class Problem(msgspec.Struct, frozen=True):
     """One broken rule.
 
     ``attribute`` is the name of the attribute or header that breaks the rule, ``"data"``, or None for the
-    whole record. ``rule`` says what the specification demands, and ``clause`` is the id of this demand in the
-    specification. ``value`` is a preview of the wrong value, or None. ``hint`` is advice: what to pass to an
-    `Event` in place of the wrong value. It may be None. The subclass `LeftOut` is for a value that lenient
+    whole record. ``rule`` says what the specification demands, and ``clause`` is the id of this requirement,
+    such as ``R-02``. ``value`` is a preview of the wrong value, or None. ``hint`` says what to pass to an
+    `Event` in place of the wrong value, or is None. The subclass `LeftOut` is for a value that lenient
     reading leaves out of an event, and contains the complete value.
 
     Examples:

@@ -52,10 +52,7 @@ class Serving:
         self._longest = 0.0  # seconds between two polls
 
     def begin(self) -> None:
-        """Prepare to read the next batch.
-
-        Raises the error of an earlier `Serving.poll`, if that poll has failed.
-        """
+        """Prepare for the next batch. Raises the error of an earlier `Serving.poll` that has failed."""
         if self._paused:
             self.end()
         failure, self._failure = self._failure, None

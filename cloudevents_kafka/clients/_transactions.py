@@ -72,10 +72,7 @@ class Transactions:
         self.call("begin_transaction", timed=False)
 
     def leave(self) -> None:
-        """Leave the current transaction open; drop its unsent messages.
-
-        The next process aborts the transaction.
-        """
+        """Leave the transaction open, and drop unsent messages; the next process aborts the transaction."""
         client = self._producer.producer
         with suppress(TimeoutError):  # the client may hang
             within(_LEAVE_SECONDS, partial(_drop, client, 0, in_flight=True))

@@ -92,10 +92,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Return the Python value of JSON text in UTF-8.
-
-    Raises `DataError` if the bytes are not JSON, or are JSON that has no Python value.
-    """
+    """Return the Python value of UTF-8 JSON. Raises `DataError` if bytes are not JSON or have no value."""
     try:
         return _decode_json(text)
     except UnicodeDecodeError as error:

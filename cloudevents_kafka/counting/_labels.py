@@ -30,10 +30,7 @@ _Nested = Mapping[str, Mapping[str, int]]
 
 
 class Labels(Generic[_Label]):
-    """Counts by label; ``total`` is the sum of all counts.
-
-    The module's docstring states how exact the counts are.
-    """
+    """Counts by label, with the rules of this module; ``total`` is the sum of all counts."""
 
     def __init__(self, most: int = MAX_LABELS) -> None:
         self._most = most

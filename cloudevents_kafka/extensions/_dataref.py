@@ -134,10 +134,7 @@ def has_json(event: Event) -> bool:
 
 
 def decode_event_json(event: Event, data: bytes) -> Any:
-    """Return the Python value of JSON data that has the content type of an event.
-
-    Raises `DataError` for invalid JSON.
-    """
+    """Return the value of JSON data with an event's content type. Raises `DataError` for invalid JSON."""
     return decode_json(to_utf8(data, event.datacontenttype))
 
 

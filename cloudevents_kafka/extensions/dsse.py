@@ -127,19 +127,13 @@ def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
 
 
 def digest_event(event: Event, names: Sequence[str]) -> Material:
-    """Return the digests of an event's core attributes and data, and of its extensions ``names``.
-
-    Raises what `canonical_bytes` raises.
-    """
+    """Return the digests of an event and its extensions ``names``. Raises what `canonical_bytes` raises."""
     core = core_digest(event)
     return Material(core, extension_digest(event, names), tuple(names)) if names else Material(core)
 
 
 def read_material(payload: bytes) -> Material:
-    """Return the digests that a JSON object contains.
-
-    Raises `ValueError` if the object breaks a rule of the extension verifiability.
-    """
+    """Return the digests in a JSON object. Raises `ValueError` if the object is not a valid payload."""
     try:
         material = _decode_material(payload.decode())  # as in `read_envelope`
     except RecursionError:

@@ -243,10 +243,7 @@ def _decoder(types: dict[str, Any]) -> _Decode:
 def read_payload(
     attributes: dict[str, Any], data: bytes | None, encoded: Any
 ) -> tuple[bytes | None, DataKind]:
-    """Return the payload of an event and its kind.
-
-    Raises one of the `REFUSED` exceptions if the data is wrong.
-    """
+    """Return an event's payload and its kind. Raises one of the `REFUSED` exceptions for wrong data."""
     if encoded is not None:
         return _read_base64(encoded, data), _BYTES
     if data is None:

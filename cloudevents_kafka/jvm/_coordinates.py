@@ -26,10 +26,7 @@ _RULE: Final = (
 
 
 class Coordinate(msgspec.Struct, frozen=True, order=True):
-    """The Maven coordinate of a jar.
-
-    Raises `ValueError` if a part of the coordinate does not match the pattern.
-    """
+    """The Maven coordinate of a jar. Raises `ValueError` if a part of it does not match the pattern."""
 
     group: str
     artifact: str
@@ -43,7 +40,7 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the coordinate for ``group:artifact:version``; raise ValueError for other texts."""
+        """Return the Maven coordinate in ``group:artifact:version``; raise `ValueError` for another text."""
         parts = text.split(":")
         if len(parts) != 3:
             raise ValueError(f"{_RULE}, got {text!r}")

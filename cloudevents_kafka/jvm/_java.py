@@ -44,10 +44,7 @@ JAVA_HOMES: Final = (
 
 
 class NoJava(CloudEventsKafkaError):
-    """No suitable Java was found on this machine.
-
-    ``searched`` contains one line for each folder in which Java was searched.
-    """
+    """No suitable Java was found. ``searched`` contains one line for each folder that was searched."""
 
     def __init__(self, searched: Sequence[str]) -> None:
         super().__init__(searched)

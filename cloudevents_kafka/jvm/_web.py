@@ -95,10 +95,7 @@ _NETWORK_ERRORS: Final[dict[type[Exception], tuple[str, str]]] = {
 
 
 class FetchFailed(Exception):
-    """A download failed; `resolve` then raises `NoJars`.
-
-    ``reason`` and ``hint`` are texts without credentials.
-    """
+    """A download failed; `resolve` then raises `NoJars`. ``reason`` and ``hint`` contain no credentials."""
 
     def __init__(self, reason: str, hint: str) -> None:
         self.reason, self.hint = mask_urls(reason), hint

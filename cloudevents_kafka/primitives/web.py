@@ -30,10 +30,7 @@ _HANDLERS: Final = (
 
 
 class RefusedRedirect(HTTPError):
-    """A redirect that must not be followed; ``reason`` says why, but does not contain the URL.
-
-    The answer is closed.
-    """
+    """A redirect that must not be followed; ``reason`` says why, without a URL. The answer is closed."""
 
     def __init__(self, url: str, status: int, reason: str, headers: Message) -> None:
         super().__init__(url, status, reason, headers, BytesIO())
@@ -149,7 +146,7 @@ def split_url(url: str) -> SplitResult:
 
 
 def _target(request: urllib.request.Request, error: HTTPError) -> SplitResult | None:
-    """Return the URL of a redirect, or None; raise `RefusedRedirect` if the redirect must not be followed."""
+    """Return the target of a redirect, or None; raise `RefusedRedirect` if it must not be followed."""
     location = error.headers.get("Location")
     if error.code not in _STATUSES or location is None:
         return None

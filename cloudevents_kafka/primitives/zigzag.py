@@ -20,10 +20,7 @@ def encode(value: int) -> bytes:
 
 
 def decode(data: bytes, at: int, bits: int = 64) -> tuple[int, int]:
-    """Return the integer that is encoded at an index, and the index after its last byte.
-
-    Raises the same exceptions as `varint.decode`.
-    """
+    """Return the integer at an index, and the index after it. Raises the exceptions of `varint.decode`."""
     number, end = data[at], at + 1
     if number > 0x7F:
         number, end = varint.decode(data, at, bits)

@@ -238,10 +238,7 @@ class AiokafkaSource(Source):
         self.client.seek(to_partition(place), place.offset)
 
     async def close(self) -> None:
-        """Seek back to records that no caller has received, so that the group reads them again.
-
-        Then stop the client.
-        """
+        """Seek back to unread records, so that the group reads them again, and stop the client."""
         if self._fetching is not None:  # the fetch may wait for the group
             self._fetching.cancel()
         assigned = self.client.assignment()

@@ -218,10 +218,7 @@ class PolledSender(AsyncSender):
             self.serve(None, is_idle=True)
 
     def poller(self) -> Callable[[float], int]:
-        """Return the client's method to poll:
-
-        ``flush``, which sends without waiting for ``linger.ms``, or ``poll``.
-        """
+        """Return the method that polls the client: ``poll``, or ``flush``, which ignores ``linger.ms``."""
         poll: Callable[[float], int] = self._client.flush if self._for_none else self._client.poll
         return poll
 

@@ -368,10 +368,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         self._gathered.discard([place])
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop records that were fetched but not returned yet.
-
-        The arguments are the arguments of `EventConsumer.discard`.
-        """
+        """Drop records that were fetched but not returned yet; for arguments, see `EventConsumer.discard`."""
         self._gathered.discard(partitions)
 
     async def commit(

@@ -238,7 +238,7 @@ class Accumulator:
                     del self._queues[topic, partition]
 
     def _partitions(self, topic: str, deadline: Deadline) -> tuple[list[int], list[int]]:
-        """Return all partitions of a topic, and the partitions with a leader, or all if none has a leader."""
+        """Return all partitions of a topic, and the partitions with a leader, or all if no leader exists."""
         partitions = self._cluster.current_partitions(topic, deadline, create=True)
         led = self._cluster.current_partitions(topic, deadline, with_leader=True)
         if len(led) < len(partitions) and self._next_leaders.expired():

@@ -57,7 +57,7 @@ VERSIONS_0_9: Final[dict[int, Versions]] = VERSIONS_0_8 | dict.fromkeys(
 
 
 def choose_version(request: type[Structure], accepted: Mapping[int, Versions]) -> int:
-    """Return the highest version that both client and broker accept; raise `Unsupported` if none exists.
+    """Return the highest common version of client and broker; raise `Unsupported` if there is none.
 
     The client never tries a lower version than the highest common version. Brokers of Kafka 4.x list the
     versions 0 to 2 of Produce, but close the connection after a request of one of these versions

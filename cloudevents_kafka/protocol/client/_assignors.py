@@ -71,10 +71,7 @@ def encode_assignment(partitions: Iterable[PartitionId]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[PartitionId]:
-    """Return the partitions in an encoded assignment; [] for empty bytes.
-
-    Fields of later versions are ignored.
-    """
+    """Return the partitions in an assignment's bytes, which may be empty; ignore fields of later versions."""
     if not data:
         return []
     assignment, _ = compiler.decode(Assignment, 0, data)
