@@ -36,7 +36,7 @@ exceptions that this list names before `DecodeError`. The packages `extensions`,
 `spark.pipeline` define `SigningError` and the exceptions that this list names after it. The packages `cli`,
 `clients.oauth`, `jvm`, `sdk`, `spark` and `testing` define exceptions that are not in this list. Inside the
 library, `binding` and `formats` raise private subclasses of `InvalidEvent`; users receive a `BrokenEvent`
-instead. The exceptions of the package `protocol` have the base class `ProtocolError` instead.
+instead. The exceptions of the package `protocol` have another base class, `ProtocolError`.
 
 An error about an invalid event lists all rules that the event breaks, each as a `Problem`. The message of an
 error may contain the attributes of an event, but never the event's data, because data must not be logged
@@ -86,8 +86,8 @@ class DecodeError(CloudEventsKafkaError):
     ``record`` is the unchanged record, ``reason`` describes the broken rule and the wrong value, and ``hint``
     is advice for the user, or None. ``verdict`` is the kind of the error: ``not-an-event``, ``broken-event``,
     ``broken-data``, ``unsupported-format`` or ``batch``. ``clauses`` are the ids of the specification's
-    clauses that the record breaks, without duplicates. For a `BrokenEvent`, ``problems`` lists the broken
-    rules; so it does for a `NotAnEvent` whose value lenient reading has tried to read as JSON. For any other
+    clauses that the record breaks, without duplicates. ``problems`` lists the broken rules of a
+    `BrokenEvent`, and of a `NotAnEvent` whose value lenient reading has tried to read as JSON. For any other
     error, ``problems`` is empty.
 
     Examples:

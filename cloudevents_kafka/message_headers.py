@@ -42,12 +42,12 @@ def headers_of(message: Any) -> Any:
 
     For a message without headers, the result is an empty list.
 
-    In this library, only `headers_of` calls the method ``headers()`` of a message. It calls the method once,
-    and checks that the returned list is complete before other code uses the list. If a header name is not
-    UTF-8, the first call of confluent-kafka's ``headers()`` fails. The message then stores an incomplete
-    list, in which this name is missing. Each later call of ``headers()`` returns this incomplete list, and
-    Python crashes when it reads the list's pair without a name. The first call of ``headers()`` may have been
-    made by the user's code.
+    In this library, only `headers_of` calls the method ``headers()`` of a message. `headers_of` calls the
+    method once, and checks that the returned list is complete before other code uses the list. If a header
+    name is not UTF-8, the first call of confluent-kafka's ``headers()`` fails. The message then stores an
+    incomplete list, in which this name is missing. Each later call of ``headers()`` returns this incomplete
+    list, and Python crashes when it reads the list's pair without a name. The first call of ``headers()`` may
+    have been made by the user's code.
     """
     try:
         headers = _call_headers(message)

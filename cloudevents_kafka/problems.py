@@ -1,4 +1,4 @@
-"""`Problem`: describes a rule that is broken; also the errors of invalid events, wrong data and encoding."""
+"""`Problem`, which describes a broken rule, and the errors for invalid events, wrong data and encoding."""
 
 from __future__ import annotations
 

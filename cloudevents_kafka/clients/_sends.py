@@ -1,7 +1,7 @@
 """`Sends`: counts the messages that a call of a handler sends, until the last of these messages has arrived.
 
-A context variable shows which call of a handler has sent a message. Messages that the handler's other threads
-and unrelated tasks send are not counted. Messages from tasks that the handler creates are counted until the
+A context variable shows which call of a handler has sent a message. Messages from other threads, and from
+tasks outside the handler, are not counted. Messages from tasks that the handler creates are counted until the
 handler has returned and all counted messages have arrived.
 """
 

@@ -26,15 +26,15 @@ _EXPELLED: Final = (
 class Serving:
     """Polls a client, so that the client stays a member of its group.
 
-    When the next batch is read, the client returns the records that `Serving` has polled once more.
+    Records that `Serving` has polled are not lost: the next batch contains them.
 
     If a poll of `Serving` returns a record, `Serving` pauses the partition of this record until the next
     batch. So `Serving` polls at most one record of each partition.
 
     If a partition is revoked while a batch is handled, another member may commit the records of the batch, so
     this client must not seek back to these records. After a revocation, the client has no position in the
-    partition until the partition is assigned again and a poll returns a record. `Serving` therefore compares
-    the positions before each poll: after the poll, a new position could hide a revocation.
+    partition until the partition is assigned again and a poll returns a record. `Serving` therefore checks
+    the positions before each poll, because a new position after the poll could hide the revocation.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ Steps = Generator[Ask, Any, T]
 
 
 def perform(steps: Steps[T], client: Any) -> T:
-    """Make the client calls that a generator yields in this thread; return the result of the generator."""
+    """Make, in this thread, the client calls that a generator yields; return the generator's result."""
     try:
         ask = next(steps)
         while True:

@@ -101,7 +101,7 @@ class ThreadRun:
                 progress.idle_since = now
 
     def _begin(self, item: Item, now: float) -> None:
-        """Pass a record to the handler threads; check a partition that is new to the run first."""
+        """Check the record's partition if it is new to the run; pass the record to the handler threads."""
         if not self._workers.schedule.is_known(item):
             try:
                 self._perform(self.progress.look())
@@ -113,7 +113,7 @@ class ThreadRun:
         self._workers.add(item, now)
 
     def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """After a revocation, skip waiting records of the partitions, wait for their handlers, and commit."""
+        """Skip waiting records of revoked partitions, wait for running handlers, and commit."""
         names = self.progress.close(places)
         if not lost and not self._workers.wait(
             lambda: not self.progress.is_at_work(names),

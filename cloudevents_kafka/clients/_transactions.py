@@ -205,7 +205,7 @@ class Transactions:
 
 
 def _drop(client: Any, seconds: float, *, in_flight: bool) -> int:
-    """Drop the producer's queued messages; return how many messages are still pending after ``seconds``."""
+    """Drop the messages in the producer's client; return how many are still pending after ``seconds``."""
     client.purge(in_queue=True, in_flight=in_flight)
     pending: int = client.flush(seconds)
     return pending

@@ -70,7 +70,7 @@ class Workers(ABC):
             self.wake()
 
     def _begin(self, task: Task) -> tuple[Item, Sends | None]:
-        """Return the record to handle, and a `Sends`, or None instead if the run waits for no deliveries."""
+        """Return the record to handle, and a `Sends` (None if the run does not wait for deliveries)."""
         if task.attempt > 1:
             task.item = self.policy.read_again(task.item)
         if not self._counts_sends:
@@ -191,7 +191,8 @@ class Threads(Workers):
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake the threads that wait until records are finished or until a partition may be read.
 
-        Threads in `wait_to_read` are woken only if ``has_room`` is True, or if another thread also waits.
+        Threads in `wait_to_read` are woken only if ``has_room`` is True, or if another thread waits for a
+        condition.
         """
         if has_room or self._waiting:
             self._ended.notify_all()

@@ -163,7 +163,7 @@ class DeadLetters:
         """
         if self.is_async:
             raise TypeError(
-                "producer must be an EventProducer to send a letter without waiting, got an "
+                "producer must be an EventProducer to send a dead letter without waiting, got an "
                 "AsyncEventProducer; await its send_record(dead_letter(…))"
             )
         letter = dead_letter(item, error, topic=self.topic, attempt=attempt)

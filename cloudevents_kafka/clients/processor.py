@@ -246,7 +246,7 @@ class EventProcessor:
         return self._counts.handled
 
     def _is_left(self, seconds: float) -> bool:
-        """Return whether this member must wait for records of an aborted transaction that it reads again.
+        """Return whether this member must still read the records of an aborted transaction again.
 
         Raises `TransactionError` if these records are not read again within the processor's ``timeout``.
         """

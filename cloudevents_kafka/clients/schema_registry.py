@@ -39,7 +39,7 @@ _MAY_BE_BOOLEAN: Final = "ssl.ca.location"  # with False, the client trusts any 
 def registry_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``settings`` with `DEFAULTS`; texts are converted where the client needs numbers or booleans.
 
-    Raises `ValueError` if a setting must be a number, but its value is another text or is out of range. The
+    Raises `ValueError` if a setting must be a number, but its value is not a number, or is out of range. The
     message of the error names the setting.
 
     Examples:
@@ -96,7 +96,7 @@ def seconds_of(settings: Mapping[str, Any]) -> float:
 
 
 def is_unknown(error: Exception, *, by_guid: bool) -> bool:
-    """Return whether an error means that a registry has no such schema.
+    """Return whether a registry has answered that a schema does not exist.
 
     Servers other than schema registries also answer with 404, but their answers do not contain a registry's
     error code. If a GUID is unknown, even a registry answers without an error code.

@@ -4,8 +4,8 @@ The specification says: "If the name specified contains a dot, then it is assume
 empty string may also be used as a namespace to indicate the null namespace". So ``.Order`` and ``Order`` are
 names of the same type: ``Order`` without a namespace (AVRO-3830). Earlier versions of the Python library avro
 have written names that begin with a dot into schema registries. For fastavro, ``.Order`` and ``Order`` are
-different names. Java, too, distinguishes them if a type
-is defined with one of the names, and a schema refers to the type by the other name.
+different names. Java also distinguishes the two names if a type is defined with one name, and a schema refers
+to the type by the other name.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def _value_end(text: bytes, at: int) -> int | None:
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
     """Return the start of the next value, the end of the text after the last value, or None for invalid JSON.
 
-    Remove brackets that the text closes from the list ``closers``.
+    Brackets that are closed are removed from the list ``closers``.
     """
     while closers:
         in_object = closers[-1] == _IN_OBJECT

@@ -102,7 +102,7 @@ def to_payload(
     got = with_article(type(data).__name__)
     raise DataError(
         f"data of type {preview_name(content_type)} must be text or bytes, got {got}; "
-        "set a JSON content type, or register a codec for this one"
+        "set a JSON content type, or register a codec for this type"
     )
 
 

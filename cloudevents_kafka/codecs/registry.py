@@ -110,7 +110,7 @@ def registered() -> dict[Key, Codec]:
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
-    """Replace the registered codecs by exactly those in ``codecs``."""
+    """Register exactly the codecs in ``codecs``; remove all other codecs."""
     with registration_lock:
         by_key.update(codecs)
         for key in by_key.keys() - codecs.keys():

@@ -201,7 +201,7 @@ def _read(parent: str | None, state: str | None) -> Trace | None:
 
 
 def _clean_tracestate(text: str) -> str | None:
-    """Return a ``tracestate`` without tabs around its members (Trace Context 3.3.1.1); None if invalid.
+    """Return a tracestate without tabs around its members (Trace Context 3.3.1.1), or None if it is invalid.
 
     The tabs are removed because attributes of events must not contain tabs. Spaces are preserved.
     """

@@ -70,8 +70,8 @@ class AvroFormat(BaseFormat):
     """The Avro format with the official schema ``io.cloudevents.AvroCloudEvent``.
 
     If the event has a content type, its data is written as bytes. JSON data without a content type is written
-    with the unions of the schema if they can represent the value exactly: all their numbers are doubles, and
-    their lists contain only objects.
+    with the unions of the schema if they can represent the value exactly: in the unions, numbers are doubles,
+    and lists contain only objects.
 
     Examples:
         >>> from cloudevents_kafka import Event

@@ -283,7 +283,7 @@ def _blank_data(value: bytes, data: bytes) -> bytes:
 
 
 def _count_quotes(members: bytes) -> int:
-    """Return the number of quotation marks that do not follow a backslash."""
+    """Return the number of quotation marks that are not escaped by a backslash."""
     if b"\\\\" in members:
         members = members.replace(b"\\\\", b"")
     return members.count(_QUOTE) - members.count(b'\\"')

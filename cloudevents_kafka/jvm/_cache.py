@@ -79,8 +79,8 @@ def _open_lock(entry: Path) -> BinaryIO:
 def building(entry: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block raises no error, the folder then replaces ``entry``.
 
-    The caller must hold the lock of ``entry``. Before this, the partial folders of processes that were killed
-    are removed.
+    The caller must hold the lock of ``entry``. Before the folder is yielded, partial folders of killed
+    processes are removed.
     """
     for partial in entry.parent.glob(f".{entry.name}-*"):
         shutil.rmtree(partial, ignore_errors=True)

@@ -50,9 +50,9 @@ def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[
 
     A coordinate is ``group:artifact:version``, and an exclusion is ``group:artifact``. Jars that are not in
     the cache are downloaded. The file ``jar_sets.toml`` lists all jars for some combinations of coordinates.
-    For other combinations, the package jgo finds the dependencies. The SHA-256 checksum of a jar must be in
-    the lists of this package, or else the jar must have the checksum that the repository publishes. Damaged
-    jars are downloaded again. Several processes may call this function at the same time.
+    For other combinations, the package jgo finds the dependencies. If this package lists the SHA-256 checksum
+    of a jar, the jar must have this checksum. Any other jar must have the checksum that the repository
+    publishes. Damaged jars are downloaded again. Several processes may call this function at the same time.
 
     Raises `NoJars` if the download fails, `CacheNotWritable` if the cache folder cannot be written, and
     `ValueError` if a coordinate or an exclusion is malformed. Warns with `PlainHttp` if the repository does

@@ -10,7 +10,7 @@ _SPAN: Final = re.compile(r"([0-9]{1,9}) ?([smhd]|(?:sec(?:ond)?|min(?:ute)?|hou
 
 
 def parse_span(text: str, name: str) -> int:
-    """Return the seconds of a time span. Raises `ValueError`, which names ``name``, for other texts."""
+    """Return the seconds of a time span. Raises `ValueError`, which contains ``name``, for other texts."""
     match = _SPAN.fullmatch(text)
     if match is None:
         raise ValueError(

@@ -2,9 +2,9 @@ r"""Untrusted text for people: characters that a terminal would obey or hide are
 
 The characters that are replaced by codes are control characters, format characters, characters that programs
 may ignore in display, line and paragraph separators, and lone surrogates. For example, the control character
-U+009B starts a terminal command, as ESC [ does. For example, some format characters change the direction of
-text. Unicode has the property ``Default_Ignorable_Code_Point`` for the characters that programs may ignore:
-fillers, joiners, variation selectors and tags.
+U+009B starts a terminal command, as ESC [ does. Some format characters change the direction of text. Unicode
+has the property ``Default_Ignorable_Code_Point`` for the characters that programs may ignore: fillers,
+joiners, variation selectors and tags.
 """
 
 from __future__ import annotations

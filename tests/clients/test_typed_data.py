@@ -301,7 +301,7 @@ def test_a_validator_by_dataschema() -> None:
 def test_other_types_are_refused_at_once(wrong: Any) -> None:
     """The constructor says what may be passed."""
     with pytest.raises(
-        TypeError, match=r"data_type must be a pydantic model, .*; for others pass data_reader"
+        TypeError, match=r"data_type must be a pydantic model, .*; for other types, pass data_reader"
     ):
         EventConsumer(records(), data_type=wrong)
     with pytest.raises(TypeError, match="data_type must be"):

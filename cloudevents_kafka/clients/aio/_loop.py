@@ -26,7 +26,7 @@ class Turn:
         self._end = 0.0
 
     def is_over(self) -> bool:
-        """Return whether the task has run long enough, so that its caller must await `end`."""
+        """Return whether the coroutine has used up its time; if so, it must await `end`."""
         return time.perf_counter() > self._end
 
     async def end(self) -> None:

@@ -80,7 +80,7 @@ class AsyncSender:
         return self._client_full or len(self.pending) >= self.max_in_flight
 
     def check(self) -> None:
-        """Raise `asyncio.QueueFull` if the limit is reached, or `RuntimeError` on another event loop."""
+        """Raise `asyncio.QueueFull` if no record can be sent now, or `RuntimeError` on another event loop."""
         if asyncio.get_running_loop() is not self._loop:
             self.running_loop()
         if self._client_full or len(self.pending) >= self.max_in_flight:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.consumer import EventConsumer
 
 FETCH_SECONDS: Final = 0.2
-"""The longest fetch, in seconds; `commit`, `seek` and `close` may wait so long."""
+"""The longest time of a fetch, in seconds; `commit`, `seek` and `close` may wait until a fetch ends."""
 _CLOSE_SECONDS: Final = 20.0
 _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, such as a fake
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")

@@ -140,7 +140,7 @@ class TaskRun:
         return number > 0
 
     async def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """After a revocation, skip waiting records of the partitions, wait for their handlers, and commit."""
+        """Skip waiting records of revoked partitions, wait for running handlers, and commit."""
         names, tasks = self.progress.close(places), self._tasks
         at_work = partial(self.progress.is_at_work, names)
         if not lost and not await tasks.wait(

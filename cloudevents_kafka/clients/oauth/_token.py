@@ -32,7 +32,7 @@ _FORMS: Final = (
 
 
 class TokenError(CloudEventsKafkaError):
-    """A command has printed no valid token; the message contains neither its output nor its arguments.
+    """A command printed no valid token; the message omits the command's output and arguments.
 
     Examples:
         >>> from cloudevents_kafka.clients.oauth import TokenCommand, TokenError

@@ -97,19 +97,19 @@ class _Lags(Collector):
         self._move(position, notice)
 
     def commit(self, notice: Notice) -> None:
-        """Set the offset that the consumer which owns a partition has committed."""
+        """Set the committed offset of a partition, if the partition belongs to the notice's consumer."""
         if (position := self._of_consumer(notice)) is not None:
             position.committed = notice.offset
             self._move(position, notice)
 
     def reach(self, notice: Notice) -> None:
-        """Set the offset of the record that the consumer which owns a partition reads next."""
+        """Set the next offset to read, if the partition belongs to the notice's consumer."""
         if (position := self._of_consumer(notice)) is not None:
             position.reached = notice.offset or 0
             self._move(position, notice)
 
     def revoke(self, notice: Notice) -> None:
-        """Forget a partition, unless another consumer has received a record of the partition since then."""
+        """Forget a partition, unless another consumer has already received a record of the partition."""
         if self._of_consumer(notice) is not None:
             self._positions.pop(_place_of(notice), None)
 
@@ -183,7 +183,7 @@ class PrometheusObserver(Observer):
         registry.register(self._lags)
 
     def _of(self, name: str, *labels: str | None) -> Any:
-        """Return the metric's child for these labels, or a common child for all labels after too many."""
+        """Return the metric's child for these labels, or one common child if there are too many labels."""
         known, texts = self._known[name], tuple(map(_short, labels))
         if texts not in known and len(known) >= MOST_LABELS - 1:
             texts = (OTHERS,) * len(texts)

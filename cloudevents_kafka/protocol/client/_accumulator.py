@@ -85,7 +85,7 @@ class Idempotence:
         broker = self._cluster.any_broker(deadline)
         if spec_of(InitProducerIdRequest).key not in broker.versions:
             if required:
-                raise Unsupported(f"{broker.address}: idempotent producing needs a broker of 0.11")
+                raise Unsupported(f"{broker.address}: idempotent producing needs a broker of Kafka 0.11 or later")
             return NO_PRODUCER_ID
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         response: InitProducerIdResponse = self._cluster.ask(lambda _: request, deadline)

@@ -175,4 +175,4 @@ def test_idempotent_needs_a_broker_of_0_11(client, topic):
     """An idempotent producer on an old broker raises an error."""
     [(error, _)] = write(client, topic, [{"value": b"v"}], idempotent=True)
     assert isinstance(error, Unsupported)
-    assert "needs a broker of 0.11" in str(error)
+    assert "needs a broker of Kafka 0.11 or later" in str(error)
