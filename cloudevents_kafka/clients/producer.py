@@ -116,7 +116,7 @@ _MILLISECONDS: Final = "pass milliseconds since the epoch: round(time.timestamp(
 
 
 def with_options(produce: Produce, partition: int | None, timestamp: int | None) -> Produce:
-    """Return a function that calls ``produce`` without the options that are None: the client refuses None.
+    """Return a function that calls ``produce`` without options whose value is None: the client refuses None.
 
     Raises `TypeError` if the value of an option is not an integer.
     """

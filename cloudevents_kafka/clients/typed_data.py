@@ -235,7 +235,8 @@ def _refused(data_type: Any) -> TypeError:
     got = preview(data_type)
     return TypeError(
         "data_type must be a pydantic model, a msgspec Struct, a dataclass, a TypedDict, a function of the "
-        f"event, or a mapping from types of events to one of them, got {got}; for other types, pass data_reader"
+        f"event, or a mapping from types of events to one of them, got {got}; for other types, pass "
+        "data_reader"
     )
 
 

@@ -104,7 +104,7 @@ _Step = Callable[[_Datum, int, int], int]
 class _Compiled(NamedTuple):
     """The step function of a schema, which skips one value in a datum, and the size of this value.
 
-    If all values of the schema have the same size, ``size`` is this size in bytes; else it is None.
+    If all values of the schema have the same size, ``size`` is this size in bytes; else ``size`` is None.
     ``empties`` is the number of values that take no bytes in one value of the schema. The values in arrays,
     maps and unions are not included in ``empties``.
     """

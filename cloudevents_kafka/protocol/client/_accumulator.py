@@ -85,7 +85,9 @@ class Idempotence:
         broker = self._cluster.any_broker(deadline)
         if spec_of(InitProducerIdRequest).key not in broker.versions:
             if required:
-                raise Unsupported(f"{broker.address}: idempotent producing needs a broker of Kafka 0.11 or later")
+                raise Unsupported(
+                    f"{broker.address}: idempotent producing needs a broker of Kafka 0.11 or later"
+                )
             return NO_PRODUCER_ID
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         response: InitProducerIdResponse = self._cluster.ask(lambda _: request, deadline)
@@ -139,7 +141,7 @@ class Accumulator:
         return [batch for batch in ready if not batch.is_in_flight and batch.backoff.expired()]
 
     def has(self, batch: ProducerBatch) -> bool:
-        """Return whether a batch is unfinished: it was neither delivered, nor has it failed."""
+        """Return whether a batch is unfinished: it was not delivered yet, and did not fail."""
         return self._ready.get(batch.topic_partition) is batch
 
     def expired(self) -> list[ProducerBatch]:

@@ -6,7 +6,8 @@ broker may refuse a batch even if each of its records is small. The rules:
 1. A batch that is not smaller than a refused batch is split before it is sent, unless it contains only one
    record.
 2. The size of the next batch is halfway between the largest accepted size and the smallest refused size. When
-   the two sizes differ by at most a tenth, the next batch has the largest accepted size.
+   the two sizes differ by at most a tenth, the largest accepted size becomes the size of the next
+   batch.
 3. After many accepted batches of about the largest accepted size, the client forgets the refused size,
    because the broker's limit may have been raised. The size of batches then doubles until the broker refuses
    another batch.
