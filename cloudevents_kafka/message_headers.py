@@ -16,7 +16,7 @@ _PAIR: Final = ("", None)
 
 
 class UnreadHeaders(list[tuple[str, bytes | None]]):
-    """An empty list that replaces headers which a client could not return; it contains the reason.
+    """An empty list in place of headers that a client could not return, with the reason.
 
     ``value`` is a preview of the header name that is not UTF-8, or None if the name is unknown.
     """

@@ -1,4 +1,4 @@
-"""Positions in a topic in the user's notation: ``earliest``, an offset, ``-10``, or a time like ``-1h``."""
+"""Positions in a topic as users write them: ``earliest``, an offset, ``-10``, or a time like ``-1h``."""
 
 from __future__ import annotations
 

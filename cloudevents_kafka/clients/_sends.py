@@ -68,7 +68,7 @@ class Sends:
         return self
 
     def report(self, error: Exception | None) -> None:
-        """Store the error of a message, if any, and count the message as reported, even if it was unsent."""
+        """Store the error of a message, or None for a delivery; the message is then no longer pending."""
         self.error = self.error or error
         with self._lock:
             self._pending -= 1

@@ -1,4 +1,4 @@
-"""`Steps`: generators of client calls; the same generators serve threads and asyncio.
+"""`Steps`: generators that yield client calls; threads and asyncio run the same generators.
 
 A function that needs answers from a Kafka client is a generator. The generator yields each client call as an
 `Ask`. The ``yield`` expression returns the answer of the call, or raises the error of the call. `perform`

@@ -78,7 +78,7 @@ class Transactions:
             within(_LEAVE_SECONDS, partial(_drop, client, 0, in_flight=True))
 
     def left(self, seconds: float) -> float:
-        """Return ``seconds``, but after a request to stop at most what is left of ``stop_timeout``.
+        """Return ``seconds``; after a request to stop, return at most the time left of ``stop_timeout``.
 
         Raises `Unfinished` if ``stop_timeout`` has passed.
         """
@@ -228,7 +228,7 @@ class TransactionError(CloudEventsKafkaError):
     """The producer cannot continue with transactions; ``error`` is the error of the client or of a delivery.
 
     Either the last batch was not committed, or its transaction is still open, and the next process ends this
-    transaction. No record is lost or written twice.
+    transaction. In both cases, no record is lost, and no record is written twice.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError

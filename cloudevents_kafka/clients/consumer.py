@@ -72,7 +72,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     """Reads CloudEvents through ``consumer``: a Kafka client, or librdkafka settings for a new client.
 
     The attribute ``consumer`` is the Kafka client; `close` closes this client. In a client that is made from
-    settings, ``enable.auto.commit`` is False. The client is subscribed to ``topics`` by `subscribe`; leave
+    settings, ``enable.auto.commit`` is False. The constructor subscribes the client to ``topics``; leave
     ``topics`` out if the client is subscribed already.
 
     A record that is not a valid event is returned as `Undecodable`; with ``strict``, the `DecodeError` of the
@@ -390,10 +390,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
         The records of a batch may be passed in any order. `commit` does not commit records that were fetched
-        but not returned yet. In contrast, the client's own ``commit`` without arguments may commit records
-        that were fetched but not returned. Raises the errors of the client, `TypeError` if the argument is
-        not a record or a batch, and `ConsumeError` if the commit of a partition fails. With ``asynchronous``,
-        the client reports a failed commit only to the function in its setting ``on_commit``.
+        but not returned yet. The Kafka client's own ``commit`` without arguments may commit records that were
+        fetched but not returned. Raises the errors of the client, `TypeError` if the argument is not a record
+        or a batch, and `ConsumeError` if the commit of a partition fails. With ``asynchronous``, the client
+        reports a failed commit only to the function in its setting ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
@@ -439,8 +439,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         except `DecodeError` and `DataError`. After a `DecodeError` or a `DataError`, the record is tried
         again only if a failed connection, a time-out, or an HTTP answer with the status 429 or 5xx has caused
         the error. The wait before the second call of the handler has a random length between half of
-        ``backoff`` seconds and ``backoff`` seconds. Each later wait is twice as long as the wait before it,
-        up to 30 s. While a record waits for another try, records with other keys are handled.
+        ``backoff`` seconds and ``backoff`` seconds. Each later wait between two tries is twice as long as the
+        previous wait, up to 30 s. While a record waits for another try, records with other keys are handled.
 
         ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records of
         a topic that have the same key are handled one after another, in the order in which they were read.
@@ -454,7 +454,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         finished. ``handler`` is called for at most ``max_ahead`` records that come after the oldest
         unfinished record of their partition. If the process is killed, up to ``max_ahead`` finished records
         of each partition that come after an unfinished record are handled again. Records that were finished
-        since the last commit are handled again, too. If the next reader is also a `run`, it handles again
+        after the last commit are also handled again. If the next reader is also a `run`, it handles again
         only the records that were finished since the last commit. If a record is unfinished after ``max_age``
         seconds, a warning is logged. All records that wait in memory may use at most ``max_bytes`` in total,
         by default 64 MiB; a record counts as its size plus 1 KiB. Each partition has a share of

@@ -157,9 +157,9 @@ class DeadLetters:
 
         ``error`` is the reason of the failure; by default, it is the error of the `Undecodable`. A header of
         the dead letter contains up to 1,000 characters of the error's message. ``attempt`` is how often the
-        record was tried; if the record is itself a dead letter, the earlier tries are added. Commit the
-        offset of the failed record only after its dead letter is delivered. If the client accepts the dead
-        letter, but the dead letter is too large for the broker, the delivery fails.
+        record was tried; if the failed record is itself a dead letter, its earlier tries are added. Commit
+        the offset of the failed record only after its dead letter is delivered. If the client accepts the
+        dead letter, but the dead letter is too large for the broker, the delivery fails.
         """
         if self.is_async:
             raise TypeError(
@@ -309,7 +309,7 @@ def _client_error(failure: Exception) -> object:
 
 
 class DeadLetterError(DeliveryError):
-    """`EventConsumer.run` ends because a dead letter was not sent; the failed record is not committed.
+    """A dead letter was not sent, so `EventConsumer.run` ends; the failed record is not committed.
 
     ``record`` is the failed record, ``error`` is the error of its handler, and ``__cause__`` is the error of
     the producer.

@@ -34,7 +34,7 @@ _STATUSES: Final = ("http_status_code", "status_code", "status", "code")
 
 
 def find_passing(error: BaseException) -> BaseException | None:
-    """Return the transient error among an error and its causes, or None if no error is transient."""
+    """Return the first transient error among an error and its causes, or None."""
     return next(filter(_is_passing, _chain(error)), None)
 
 

@@ -39,7 +39,7 @@ __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
 
 
 class WriteOptions(TypedDict, total=False):
-    """The options of `EventProducer.send` that `to_record` also has."""
+    """The options that `EventProducer.send` and `to_record` have in common."""
 
     key: bytes | str | None
     headers: HeaderInput
@@ -146,8 +146,8 @@ class EventProducer(Generic[ProducerT]):
 
     ``close_timeout`` is how long, in seconds, `close` and the end of a ``with`` block may wait for
     deliveries. By default, `close` waits until each message is delivered or has failed; this takes at most
-    the client's ``message.timeout.ms`` (five minutes). Pass a ``close_timeout`` that is shorter than the time
-    that a container has to end.
+    the client's ``message.timeout.ms`` (five minutes). In a container, pass a ``close_timeout`` that is
+    shorter than the time after which the container is killed.
 
     If an event was sent without ``on_delivery`` and its delivery fails, the event stays in memory until
     `flush` or `Delivery.result` raises its error. A service that calls neither `flush` nor `Delivery.result`

@@ -17,7 +17,7 @@ from uuid import UUID
 T = TypeVar("T")
 
 DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
-"""Defaults of this library: the number of seconds that a wait may take, and the number of retries."""
+"""Default settings of schema registry clients: the seconds of one wait, and the number of retries."""
 NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
 """The command that installs confluent's schema registry client."""
 _WAITS: Final = 6  # of a call: for the connection and the answer in each try, and between the tries
@@ -112,8 +112,8 @@ class NotASchema(Exception):
 def find_schema(client: Any, name: str) -> tuple[str, tuple[str, ...]]:
     """Return the type of a schema, such as AVRO, and the texts of its references and of the schema itself.
 
-    ``name`` is the id of a schema, or its GUID of 32 digits, with or without hyphens. For a schema of another
-    type than Avro, the tuple of texts is empty. Raises the errors of the client, and `NotASchema` for an
+    ``name`` is the id of a schema, or its GUID of 32 digits, with or without hyphens. If the type of the
+    schema is not AVRO, the result contains no texts. Raises the errors of the client, and `NotASchema` for an
     answer that does not contain a schema.
     """
     try:

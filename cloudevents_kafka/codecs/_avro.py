@@ -151,7 +151,7 @@ class AvroLimits:
                 values += [(item, depth) for item in items if type(item) not in _SCALARS]
 
     def _compile(self, schema: Any) -> _Compiled:
-        """Return the step function and the size for a schema; store which limits data of it can exceed."""
+        """Return the step function and the size for a schema; store which limits must be checked."""
         if isinstance(schema, list):
             branches = [self._compile(branch) for branch in schema]
             self._empties |= any(branch.empties > _FEW_EMPTY for branch in branches)

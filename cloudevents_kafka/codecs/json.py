@@ -112,7 +112,7 @@ def explain_error(text: bytes, error: Exception) -> str:
 
 
 def is_parsable(text: bytes) -> bool:
-    """Return whether the bytes are JSON in UTF-8 that has a Python value."""
+    """Return whether the bytes are JSON in UTF-8 that can be decoded to a Python value."""
     try:
         _check_json(text)
     except (msgspec.MsgspecError, RecursionError):

@@ -28,7 +28,7 @@ MOST_HEADERS: Final = 10
 SAMPLE_BYTES: Final = 1 << 12
 """The number of characters or bytes that are stored for each text and value."""
 CUT: Final = " …"
-"""Marks the end of a stored text that was cut; `mask_text` masks a login before this mark."""
+"""The mark at the end of a stored text that was cut; `mask_text` masks a login before this mark."""
 
 
 class Sample(NamedTuple):

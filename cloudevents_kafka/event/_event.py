@@ -133,7 +133,7 @@ class Event(SdkMethods, Generic[DataT_co]):
             self._set(attributes, data)
 
     def _set(self, attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None) -> None:
-        """Check values and store them in this event; ``before`` are the attributes before a change."""
+        """Check values and store them in this event; ``before`` contains the attributes before the change."""
         if not accept_values(attributes):
             attributes = find_problems(attributes, data, before)
         try:
@@ -158,10 +158,11 @@ class Event(SdkMethods, Generic[DataT_co]):
 
         Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON or
         absent, a text in the SDK's event is treated as in the SDK's binary mode: valid JSON becomes the
-        payload unchanged, and any other text becomes a JSON string. An instance of the called class is
-        returned unchanged. An instance of another `Event` class is converted to an equal instance of the
-        called class. The returned event has no additional attribute, and ``source`` is not changed. Raises
-        `InvalidEvent` if the event breaks a rule, and `TypeError` if the object does not have these methods.
+        payload unchanged, and any other text becomes a JSON string. If the object is an instance of this
+        class, it is returned unchanged. An instance of another `Event` class is converted to an equal
+        instance of this class. The returned event has no additional attribute, and ``source`` is not changed.
+        Raises `InvalidEvent` if the event breaks a rule, and `TypeError` if the object does not have these
+        methods.
         """
         if isinstance(source, cls):
             return source

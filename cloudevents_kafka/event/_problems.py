@@ -32,7 +32,7 @@ def find_problems(
 
 
 def _is_kept(problem: Problem, attributes: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Return whether the same value caused the same problem in the attributes before the change."""
+    """Return whether a value already caused the same problem before the event was changed."""
     name = str(problem.attribute)
     return attributes.get(name) == before.get(name) and problem in check_values({**before})[1]
 

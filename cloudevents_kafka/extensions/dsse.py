@@ -171,7 +171,7 @@ def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
 def canonical_bytes(event: Event, name: str) -> bytes:
     """Return the bytes that are signed for an attribute of this type (X-44, Canonical Value Serialization).
 
-    Raises `ValueError` if the value does not have the type of the attribute, which lenient reading allows.
+    Raises `ValueError` if the value has another type than the attribute; lenient reading allows such values.
     """
     value = raw_parts(event)[0].get(name)
     if value is None:

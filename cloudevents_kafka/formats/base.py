@@ -53,9 +53,9 @@ class BaseFormat(ABC):
 class InvalidAttributes(InvalidEvent):
     """The value is well-formed, but attributes break rules; ``event`` is the event with its other attributes.
 
-    ``received`` contains the attributes whose form is wrong, as they were received; ``form_problems`` are
-    their problems, and ``event`` does not contain them. A value in ``received`` is None if the structured
-    value has no value for the attribute.
+    ``received`` contains the attributes whose form is wrong, as they were received. ``event`` does not
+    contain these attributes, and ``form_problems`` are the problems of their form. A value in ``received`` is
+    None if the structured value has no value for the attribute.
     """
 
     def __init__(

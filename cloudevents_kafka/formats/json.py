@@ -40,7 +40,7 @@ class JsonFormat:
 
     If ``text_data`` is True, textual data is written as a JSON string. Data is textual if its content type is
     ``text/*``, is XML, or has a charset, and if the bytes can be decoded in the charset of the content type.
-    Other bytes are written as base64. The methods ``read`` and ``members`` are the methods of the format's
+    All other data is written as base64. The methods ``read`` and ``members`` are the methods of the format's
     `JsonReader`.
 
     Examples:

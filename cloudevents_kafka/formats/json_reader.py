@@ -116,8 +116,8 @@ class JsonReader:
     def split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str]:
         """Return the attributes, the texts of data and data_base64, and the attributes' texts as one string.
 
-        The returned attributes may break rules. Raises one of the `REFUSED` exceptions if the JSON text is
-        malformed, or if only a slower reader can read it.
+        The returned attributes are not checked, so they may break rules of the specification. Raises one of
+        the `REFUSED` exceptions if the JSON text is malformed, or if only a slower reader can read it.
         """
         read, read_scalars, typed, _ = self._expected
         try:

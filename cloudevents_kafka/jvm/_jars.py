@@ -29,7 +29,8 @@ JAR_LIMIT: Final = 1 << 29  # bytes of a jar
 class NoJars(CloudEventsKafkaError):
     """The jars of ``coordinates`` are not in the cache and cannot be downloaded.
 
-    ``folder`` is the cache folder to which these jars belong. ``reason`` and ``hint`` contain no credentials.
+    ``folder`` is the folder in the cache to which the missing jars belong. ``reason`` and ``hint`` contain no
+    credentials.
     """
 
     def __init__(self, coordinates: Sequence[str], folder: Path, reason: str, hint: str) -> None:

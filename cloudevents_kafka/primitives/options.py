@@ -28,9 +28,9 @@ class Option(msgspec.Struct, frozen=True):
     suitable, because msgspec does not find the names that a lambda in an annotation uses. ``least`` is the
     lowest number that is allowed. ``instead`` maps a value that is no longer allowed to advice, which the
     error message contains. ``parse`` is a function that converts a text in a list or a table to a value of
-    the struct. ``path`` says that the value is the path of a file that the program "reads" or "writes". If
-    ``of_settings`` is True, the option does not have a flag. The entries of the option's field are then
-    settings; the user sets each of these settings by its own name.
+    the struct. If the value is the path of a file, ``path`` says whether the program "reads" or "writes" this
+    file. If ``of_settings`` is True, the option does not have a flag. The entries of the option's field are
+    then settings; the user sets each of these settings by its own name.
     """
 
     help: str = ""

@@ -30,7 +30,7 @@ def preview_name(name: str | None) -> str:
 
 
 def text_by(to_text: Callable[[object], str], error: BaseException) -> str:
-    """Return the `repr` or `str` of a user's error; if that fails, return which exception was raised.
+    """Return the `repr` or `str` of a user's error; if this call fails, name the exception that it raised.
 
     A user's error may contain an object that cannot be converted to a text, such as a row whose session has
     ended.

@@ -1,12 +1,13 @@
 """The Kafka protocol: a client for brokers of Kafka 0.8 to 4.x, and the encoding of the protocol's messages.
 
 The most important class is `Client`, which creates producers and consumers. An `EventProducer` or
-`EventConsumer` may use these producers and consumers. The package `protocol` does not use CloudEvents. Read
-the modules of the package in the following order: `schema` (how messages are declared), `layout` (the fields
-of one version), `messages` (the declarations), `codec` (encodes and decodes messages), `frames` (size and
-header), `records` (message sets and record batches), and `client`. All these modules use `errors`,
-`error_codes`, `api_keys` and `varint`. `explain` describes frames byte by byte. `v07` implements the protocol
-of Kafka 0.7. The protocol of Kafka 0.7 differs from the protocol of all later versions.
+`EventConsumer` may use the producers and consumers of a `Client`. The package `protocol` does not use
+CloudEvents. Read the modules of the package in the following order: `schema` (how messages are declared),
+`layout` (the fields of one version), `messages` (the declarations), `codec` (encodes and decodes messages),
+`frames` (size and header), `records` (message sets and record batches), and `client`. All these modules use
+`errors`, `error_codes`, `api_keys` and `varint`. The module `explain` describes a frame of the protocol byte
+by byte. `v07` implements the protocol of Kafka 0.7. The protocol of Kafka 0.7 differs from the protocol of
+all later versions.
 """
 
 from cloudevents_kafka.protocol.client import (

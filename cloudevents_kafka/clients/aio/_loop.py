@@ -30,7 +30,7 @@ class Turn:
         return time.perf_counter() > self._end
 
     async def end(self) -> None:
-        """Let other tasks of the event loop run, and measure the time from now on."""
+        """Let other tasks of the event loop run, and then begin to measure the time again."""
         await asyncio.sleep(0)
         self._end = time.perf_counter() + _SECONDS
 

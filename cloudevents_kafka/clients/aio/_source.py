@@ -54,7 +54,7 @@ class Source(ABC):
         self._failure: BaseException | None = None
 
     def begin(self, count: int = 0, seconds: float = 0) -> None:
-        """Begin a fetch, unless one is running or has failed; the arguments are the arguments of `wait`."""
+        """Begin a fetch, unless a fetch is running or has failed; for the arguments, see `wait`."""
         if self._fetching is None and self._failure is None:
             self._fetching = asyncio.ensure_future(self.fetch(count or self.max_records, seconds))
             self._fetching.add_done_callback(self._fetched)
@@ -213,7 +213,7 @@ async def end_in_time(closing: asyncio.Future[None]) -> None:
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessage]:
-    """Return the messages of a single client call; in a second call, their partitions could be revoked."""
+    """Return the messages of one client call; a second call could revoke the messages' partitions."""
     check_begun(client)
     began = time.monotonic()
     messages: Sequence[PolledMessage] = client.consume(count, seconds)  # waits for ``count`` messages

@@ -61,8 +61,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     The argument ``consumer`` is a ``confluent_kafka.Consumer``, the settings for a new one, or a started
     ``aiokafka.AIOKafkaConsumer``. If a call of a confluent-kafka client may wait, a separate thread makes the
     call. The client is subscribed to ``topics``, as with `subscribe`. To pause and resume partitions, call
-    methods of the client. The other options are the options of `EventConsumer`. Functions that are passed as
-    options are called on the event loop, so they must not wait.
+    ``pause`` and ``resume`` of the Kafka client. The other options are the options of `EventConsumer`.
+    Functions that are passed as options are called on the event loop, so they must not wait.
 
     When a task asks for a record and all fetched records were returned, up to ``max_records`` further records
     are fetched. The client's position may therefore be ahead of the returned records: commit the returned

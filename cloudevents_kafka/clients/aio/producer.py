@@ -186,7 +186,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
             await self._turn.end()
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait up to ``timeout`` seconds until no event is in flight and all observers were called.
+        """Wait up to ``timeout`` seconds until no event is in flight and the observers have been called.
 
         Raises the same errors as `EventProducer.flush`.
         """

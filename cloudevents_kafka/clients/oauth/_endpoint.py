@@ -56,7 +56,7 @@ class TokenEndpoint:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The librdkafka settings that make a client use this endpoint; see also ``to_java_settings``."""
+        """The librdkafka settings for this token endpoint; ``to_java_settings`` converts them for Spark."""
         return {
             "sasl.mechanism": "OAUTHBEARER",
             "sasl.oauthbearer.method": "oidc",

@@ -131,7 +131,7 @@ def _base64url(text: str) -> bytes:
 
 
 def _number(value: object) -> float | None:
-    """Return a number of seconds, which may be a number or a text; return None for other values."""
+    """Return a number of seconds as a float, even if it was sent as text; return None for other values."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

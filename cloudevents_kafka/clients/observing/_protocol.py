@@ -76,7 +76,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Observer:
-    """The base class of observers; a subclass overrides the methods for the calls that it observes.
+    """The base class of observers; a subclass overrides the methods whose calls it wants to observe.
 
     Clients call the methods in their threads or on the event loop, so no method may wait. If a method raises
     an error, the error is logged, once for each class of errors, and is then ignored.

@@ -1,4 +1,4 @@
-"""The versions of requests, for brokers that list the versions they accept, and for other brokers."""
+"""Chooses the versions of requests; some brokers list the versions that they accept, and others do not."""
 
 from __future__ import annotations
 
