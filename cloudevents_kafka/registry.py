@@ -31,8 +31,8 @@ Registered = tuple[Mapping[str, Any], Mapping[str, Any]]
 def registered() -> Registered:
     """Return the registrations that another process needs to read the same events; see `register_all`.
 
-    The result contains no codecs, since codecs may contain open connections. Data is passed to the other
-    process as bytes.
+    The result contains no codecs, since codecs may contain open connections. The other process needs no
+    codecs, because event data is passed to it as bytes.
     """
     return extension_types.registered(), formats.registered()
 

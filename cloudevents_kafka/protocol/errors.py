@@ -140,7 +140,7 @@ class BrokerError(ProtocolError):
         hint: str | None = None,
         codes: type[BrokerErrorCode] = ErrorCode,
     ) -> None:
-        """Create the error for a code; ``codes`` is the enumeration with the names and meanings of codes."""
+        """Create the error for an error code; ``codes`` is the enumeration of the codes."""
         known = codes.find(code)
         self.code: Final[int] = code if known is None else known
         self.name: Final = f"ERROR_{code}" if known is None else known.name

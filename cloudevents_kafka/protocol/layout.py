@@ -49,11 +49,11 @@ class LengthPrefixed(NamedTuple):
 
 
 class Array(NamedTuple):
-    """Elements that follow their count, which is an int32, a compact count, or an int16 (``short``).
+    """Array elements that follow their count, which is an int32, a compact count, or an int16 (``short``).
 
-    An encoded element has at least ``least`` bytes. A decoded element takes about ``memory`` bytes of memory,
-    not counting the text, the bytes and the arrays in the element. A decoder uses ``least`` and ``memory`` to
-    check the count, which is untrusted input.
+    ``least`` is the smallest number of bytes of an encoded element. A decoded element takes about ``memory``
+    bytes of memory, not counting the text, the bytes and the arrays in the element. A decoder uses ``least``
+    and ``memory`` to check the count, which is untrusted input.
     """
 
     element: Codec
@@ -70,7 +70,7 @@ class Array(NamedTuple):
 
 
 class LayoutField(NamedTuple):
-    """A field in one version, and its declaration."""
+    """A field in one version of a message, and the field's declaration."""
 
     name: str
     codec: Codec
@@ -78,7 +78,7 @@ class LayoutField(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A structure in one version.
+    """A structure in one version of a message.
 
     ``fields`` are in wire order. ``tagged`` contains the tagged fields by tag. A tagged field is encoded only
     if the field's value differs from the default; the encoded tagged fields follow ``fields``. ``absent`` are
@@ -190,7 +190,7 @@ _EMPTY: Final = dict.fromkeys(("bytes", "records", "rest"), b"") | {
 
 
 def default_of(field: Field) -> Any:
-    """Return the value of a field in versions without this field; each list or structure is a new object."""
+    """Return a field's value in versions without the field; each list or structure is a new object."""
     if isinstance(field.default, list):
         return list(field.default)
     if not field.required and not isinstance(field.default, Structure):

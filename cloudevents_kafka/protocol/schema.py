@@ -119,7 +119,7 @@ class Versions(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Return the range of a text such as ``0+``, ``2-5``, ``7`` or ``none``.
+        """Return the range of versions in a text such as ``0+``, ``2-5``, ``7`` or ``none``.
 
         Raises `ValueError` for other texts.
         """
@@ -167,7 +167,7 @@ class MessageSpec(NamedTuple):
     def of(
         cls, versions: str, key: int = -1, *, flexible: str = "none", guide: str | None = None
     ) -> MessageSpec:
-        """Return a spec; ``versions`` and ``flexible`` are ranges in the notation of `Versions.parse`."""
+        """Return a `MessageSpec`; ``versions`` and ``flexible`` are texts that `Versions.parse` accepts."""
         return cls(Versions.parse(versions), key, Versions.parse(flexible), guide)
 
 
@@ -238,7 +238,7 @@ class Structure(msgspec.Struct, gc=False, kw_only=True):
 
 
 def spec_of(structure: type[Structure]) -> MessageSpec:
-    """Return the spec of a message; raise `TypeError` for a structure that is a part of a message."""
+    """Return a message's `MessageSpec`; raise `TypeError` for a structure that is a part of a message."""
     if structure.spec is None:
         raise TypeError(f"{structure.__name__} must be a message, but it is a part of a message")
     return structure.spec

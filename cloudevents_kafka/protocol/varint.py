@@ -17,13 +17,13 @@ from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
 
 
 def encode_unsigned(value: int, bits: int = 32) -> bytes:
-    """Return the two's complement of an integer; raise `Unencodable` if it needs more than ``bits`` bits."""
+    """Return the two's complement of an integer; raise `Unencodable` if ``bits`` bits are too few."""
     _check(value, bits)
     return varint.encode(value & ((1 << bits) - 1))
 
 
 def encode_signed(value: int, bits: int = 32) -> bytes:
-    """Return the zigzag encoding of an integer; raise `Unencodable` if it needs more than ``bits`` bits."""
+    """Return the zigzag encoding of an integer; raise `Unencodable` if ``bits`` bits are too few."""
     _check(value, bits)
     return zigzag.encode(value)
 

@@ -1,9 +1,9 @@
 """The attributes and the data of a message, as the SDK reads them.
 
-The SDK checks at most a few attributes. Therefore, the functions `texts_in` (binary mode) and `members_in`
-(structured mode) do not check anything: they return the text of each attribute's header, or the value of each
-member. If `texts_in` or `members_in` returns None, the module `binding` reads the message. The module
-`binding` knows all event formats, and its errors say what is wrong with a message.
+The SDK checks at most a few attributes, so the functions `texts_in` (binary mode) and `members_in`
+(structured mode) check nothing: they return the text of each attribute's header, or the value of each member.
+If `texts_in` or `members_in` returns None, the module `binding` reads the message. The module `binding` knows
+all event formats, and its errors say what is wrong with a message.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def is_complete(attributes: Mapping[str, Any]) -> bool:
 
 
 def split(members: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
-    """Return the members that are attributes, and the data.
+    """Return the attributes and the data in the members of a JSON event.
 
     The result is None if ``data`` and ``data_base64`` both occur, or if ``data_base64`` is not base64.
     """
@@ -218,7 +218,7 @@ def read_structured(record: Record, content_type: str | None) -> Event | None:
 
 
 def _read(record: Record, headers: Headers) -> Event:
-    """Return the event of a record after replacing its headers; an error contains the original record."""
+    """Return the event of a record with replaced headers; an error contains the original record."""
     try:
         return from_record(structs.replace(record, headers=headers))
     except DecodeError as error:
@@ -260,8 +260,9 @@ def key_text(key: Any) -> str | None:
 def binary_data(payload: bytes | None, content_type: str | None) -> Any:
     """Return the data in a payload.
 
-    If the content type implies JSON, and the payload is JSON, the data is the JSON value. If not, the data is
-    a text, or bytes if the payload cannot be decoded as text. Empty bytes remain empty bytes.
+    If the content type implies JSON, and the payload is JSON, the data is the JSON value. In other cases, the
+    data is a text, or bytes if the payload cannot be decoded as text. The data of an empty payload is empty
+    bytes.
     """
     if not payload:
         return payload

@@ -112,7 +112,7 @@ def _header(name: str) -> str:
 def _payload_of(
     data: Any, content_type: str | None, attributes: Mapping[str, Any], *, quotes: bool
 ) -> tuple[bytes | None, DataKind]:
-    """Return the payload for data, and its kind. Raises `DataError` if the data cannot be written."""
+    """Return data as a payload, and the payload's kind; raise `DataError` if the data cannot be written."""
     if isinstance(data, str):
         data = data if quotes else as_document(data, content_type, attributes)
     elif not (implies_json(content_type) or _is_writable(data, content_type, attributes)):

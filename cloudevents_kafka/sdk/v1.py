@@ -135,11 +135,11 @@ def from_binary(
 ) -> http.CloudEvent | AnyCloudEvent:
     """Return the SDK's event from a message in binary mode.
 
-    ``data_unmarshaller`` reads the value, if there is a value. By default, the value is read as JSON. If the
-    value is not JSON, and the content type is not a JSON type, the value is read as text or bytes.
-    ``event_type`` is the class of the event. If the event has no ``partitionkey``, the message's key becomes
-    the event's ``partitionkey``; no other attribute is added. Raises a `DecodeError` that is also the SDK's
-    ``MissingRequiredFields`` and ``DataUnmarshallerError``.
+    ``data_unmarshaller`` reads the data from the message's value, if the message has a value. By default, the
+    value is read as JSON. If the value is not JSON, and the content type is not a JSON type, the value is
+    read as text or bytes. ``event_type`` is the class of the event. If the event has no ``partitionkey``, the
+    message's key becomes the event's ``partitionkey``; no other attribute is added. Raises a `DecodeError`
+    that is also the SDK's ``MissingRequiredFields`` and ``DataUnmarshallerError``.
 
     Examples:
         >>> from cloudevents_kafka.sdk.v1 import KafkaMessage, from_binary
@@ -275,5 +275,5 @@ def _marshal(marshaller: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _bytes_of(written: Any) -> Any:
-    """Return the result of a marshaller as bytes; if it is a text, encode it as UTF-8."""
+    """Return the result of a marshaller as bytes; a text is encoded as UTF-8."""
     return written.encode() if isinstance(written, str) else written

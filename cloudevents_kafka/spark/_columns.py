@@ -44,7 +44,7 @@ class InputColumns:
         return name if self._case_sensitive else name.lower()
 
     def find(self, name: str, type_: ColumnType | None = None) -> StructField | None:
-        """Return the column with a name, or None.
+        """Return the column with this name, or None if there is no such column.
 
         Report a problem if the column has a wrong type, or if several columns have this name.
         """
@@ -56,7 +56,7 @@ class InputColumns:
         return found[0] if found else None
 
     def require(self, name: str, type_: ColumnType | None = None) -> StructField | None:
-        """Return the column with a name, or None.
+        """Return the column with this name, or None if there is no such column.
 
         Report a missing column, and the problems that `find` reports.
         """

@@ -170,7 +170,7 @@ def _entries(field: StructField) -> Column:
 
 
 def _empty(of: StructType) -> Column:
-    """Return an empty list for items of the type ``of``.
+    """Return a column of empty lists, whose items have the type ``of``.
 
     ``F.array()`` is not used, because the type of its result depends on the session's settings.
     """

@@ -24,7 +24,7 @@ TRIED_WITH: Final = ("4.0.0", "4.1.1")
 
 
 def has_java(spark: SparkSession) -> bool:
-    """Return whether a session has a Java process on this machine; a session of Spark Connect does not."""
+    """Return whether a session has a Java process on this machine; with Spark Connect, there is none."""
     return hasattr(spark, "_jsparkSession")
 
 
@@ -39,7 +39,7 @@ def java_session(spark: SparkSession) -> Any:
 
 
 def clone_session(spark: SparkSession) -> SparkSession:
-    """Return a new session with the settings, functions and views of a session, as Spark does for streams.
+    """Return a clone of a session, with its settings, functions and views; Spark clones sessions for streams.
 
     A change of the new session's settings does not change the user's session.
     """

@@ -10,14 +10,14 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
 
 
 def literal(text: str) -> str:
-    """Return SQL for a text; its value does not depend on how the session reads backslashes."""
+    """Return an SQL literal whose value does not depend on how the session reads backslashes."""
     if _PLAIN.fullmatch(text):
         return f"'{text}'"
     return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
 def matches_sql(type_: str, pattern: str) -> str:
-    """Return an SQL expression that is true if a pattern matches a type."""
+    """Return an SQL expression that is true if a pattern matches an event type."""
     if "*" not in pattern:
         return f"{type_} = {literal(pattern)}"
     if pattern.index("*") == len(pattern) - 1:
@@ -26,7 +26,7 @@ def matches_sql(type_: str, pattern: str) -> str:
 
 
 def matches(type_: str, pattern: str) -> bool:
-    """Return whether a pattern matches a type."""
+    """Return whether a pattern matches an event type."""
     if "*" not in pattern:
         return type_ == pattern
     return re.fullmatch(_regex(pattern), type_, re.DOTALL) is not None
@@ -52,7 +52,7 @@ def patterns_in(table: str, routes: Mapping[str, str], patterns: Iterable[str]) 
 
 
 def _may_meet(one: str, other: str) -> bool:
-    """Return whether a type can match both patterns.
+    """Return whether an event type can match both patterns.
 
     If both patterns contain ``*``, the result can be True although no type matches both.
     """

@@ -70,7 +70,7 @@ def sql_text(text: str) -> str:
 
 
 def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
-    """Return a context manager with settings for staging rows and for writing Parquet.
+    """Return a context manager that applies the settings for staging rows and for writing Parquet.
 
     With these settings, all readers interpret the written Parquet in the same way.
     """
@@ -78,7 +78,7 @@ def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
 
 
 def table_settings(spark: SparkSession) -> AbstractContextManager[None]:
-    """Return a context manager with `write_settings` and the time zone UTC, for writing to a table.
+    """Return a context manager that applies `write_settings` and the time zone UTC, to write a table.
 
     Delta stores the least and the greatest time of a file, in the time zone of the session. Most zones have
     offsets with seconds before about 1900, such as +00:53:28. delta-rs does not understand these offsets, and

@@ -47,12 +47,12 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     column ``tolerated`` lists the accepted deviations of a row; the column is null if the row has no
     deviation or is not an event.
 
-    The verdicts and values are the same as in the results of `cloudevents_kafka.decode`, with one exception:
-    the name of an extension may have at most 50,000 characters in Spark. If an extension has a longer name,
-    the event is a ``broken-event``. Inside Spark, a Java function reads valid events in binary mode and in
-    JSON. In Python workers, `decode` reads all rows that the Java function cannot read. The workers need this
-    package if there is at least one such row (see ``cloudevents-kafka spark-zip``). Python workers read these
-    rows:
+    Each row has the same values, or the same error, as the result of `cloudevents_kafka.decode`. There is one
+    exception: in Spark, the name of an extension may have at most 50,000 characters. If an extension has a
+    longer name, the event is a ``broken-event``. Inside Spark, a Java function reads valid events in binary
+    mode and in JSON. In Python workers, `decode` reads all rows that the Java function cannot read. The
+    workers need this package if there is at least one such row (see ``cloudevents-kafka spark-zip``). Python
+    workers read these rows:
 
     * records that are not valid events, because only the Python code contains the error messages;
     * events in other formats, and events in JSON if a user has registered another format with the name json;
@@ -106,7 +106,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
 def _decode_in_java(
     df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str], *, lenient: bool
 ) -> DataFrame:
-    """Return the events with their fields as columns.
+    """Return a DataFrame that has a column for each field of an event.
 
     Until the last step, each event is one struct, and Spark copies the complete struct.
     """
@@ -131,7 +131,7 @@ def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
 
 
 def _read_in_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
-    """Add two columns: ``read`` for events that Java has read, and ``packed`` for all other records.
+    """Add two columns: events that Java has read are in ``read``, all other records are in ``packed``.
 
     In each row, one of the two columns is null.
     """
@@ -227,7 +227,7 @@ def _checked_keep(columns: InputColumns, keep: Sequence[str], of_event: Sequence
 def _select_records(
     df: DataFrame, fields: Sequence[StructField], kept: Sequence[str]
 ) -> tuple[DataFrame, dict[str, str]]:
-    """Return ``value``, ``headers`` and the kept columns, and a map from old to new names of kept columns.
+    """Return ``value``, ``headers`` and the kept columns, and a dict from their old to their new names.
 
     A kept column gets a new name if its old name is an internal name.
     """

@@ -60,7 +60,7 @@ def encode_events(
 
     A row that is not a valid event makes the job fail. With ``errors="column"``, the job continues, and the
     column ``error`` describes the problem of such a row. The column ``error`` is null for all valid events.
-    Write only rows whose ``error`` is null.
+    Write only the rows whose ``error`` is null to Kafka.
 
     Inside Spark, a Java function writes valid events in binary mode and in JSON. The Python converters write
     all other events: events in other formats, JSON in another charset, events with types in

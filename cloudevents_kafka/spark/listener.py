@@ -47,7 +47,7 @@ class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without 
         self._metrics.add_report(event.progress)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: ARG002, N802  # Spark's name
-        """Write the lags if there was no batch for a minute."""
+        """Write the lags of the partitions if there was no batch for a minute."""
         self._metrics.look()
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802  # Spark's name

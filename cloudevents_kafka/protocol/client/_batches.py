@@ -81,7 +81,7 @@ class ProducerBatch:
         return "{}[{}]".format(*self.topic_partition)
 
     def back_off(self, error: ProtocolError) -> None:
-        """Set the time of the next attempt; the pause between two attempts grows with each attempt."""
+        """Set the time at which the batch is sent again; the pauses between the attempts grow."""
         if self.last_error is None or not isinstance(error, DeadlineExceeded):  # a timeout says less
             self.last_error = error
         self.backoff = Deadline(self._pause)
@@ -133,7 +133,7 @@ def check_headers(topic: str, record: Record, version: int) -> None:
 
 
 def drain(queue: deque[QueuedRecord], max_records: int, max_bytes: int) -> list[QueuedRecord]:
-    """Remove and return the first records of a queue: as many as the limits allow, but at least one."""
+    """Remove and return the first records of a queue, as many as one batch may contain, but at least one."""
     batch = [queue.popleft()]
     left = max_bytes - batch[0].size
     while queue and len(batch) < max_records and (left := left - queue[0].size) >= 0:

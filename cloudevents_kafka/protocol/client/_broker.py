@@ -1,10 +1,10 @@
-"""`connect`: opens a connection to a broker, learns the broker's versions, and logs in.
+"""`connect`: opens a connection to a broker, requests the broker's API versions, and logs in.
 
-Brokers from 0.10 on list their versions (ApiVersions, KIP-35). With brokers before 0.10, the client must not
-try one version after another, because these brokers answer an unknown version in an older layout, or not at
-all. After an ApiVersions request, a broker of 0.8 closes the connection; a broker of 0.9 drops the request,
-and answers the next request. To brokers of 0.8 and 0.9, the client sends only the versions in `VERSIONS_0_8`
-and `VERSIONS_0_9`.
+Brokers from 0.10 on list the API versions that they accept (ApiVersions, KIP-35). With brokers before 0.10,
+the client must not try one API version after another, because these brokers answer an unknown version in an
+older layout, or not at all. After an ApiVersions request, a broker of 0.8 closes the connection; a broker of
+0.9 drops the request, and answers the next request. To brokers of 0.8 and 0.9, the client sends only the
+versions in `VERSIONS_0_8` and `VERSIONS_0_9`.
 """
 
 from __future__ import annotations
@@ -99,12 +99,13 @@ def _negotiate(
 
 
 def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl: bool = False) -> None:
-    """Request the versions that the broker accepts, and set the ``versions`` of the connection.
+    """Request the API versions that the broker accepts, and set the ``versions`` of the connection.
 
-    If the broker drops the ApiVersions request, the function sets `VERSIONS_0_9`, and the connection is
-    closed. Raises `Disconnected` if the broker closes the connection, as brokers of 0.8 do. If ``uses_sasl``
-    is true, the function does not check whether the broker drops the ApiVersions request. Brokers of 0.9 do
-    not support the client's SASL mechanisms, and no other request is allowed before the login.
+    If the broker drops the ApiVersions request, the function sets ``versions`` to `VERSIONS_0_9`, and the
+    connection is closed. Raises `Disconnected` if the broker closes the connection, as brokers of 0.8 do. If
+    ``uses_sasl`` is true, the function does not check whether the broker drops the ApiVersions request.
+    Brokers of 0.9 do not support the client's SASL mechanisms, and no other request is allowed before the
+    login.
     """
     correlation_id = connection.send(ApiVersionsRequest(), deadline)
     try:
@@ -135,6 +136,6 @@ def _drops_request(connection: Connection, deadline: Deadline) -> bool:
 
 
 def _probe(connection: Connection, deadline: Deadline) -> None:
-    """Send a request of a kind that any broker answers; raise `Disconnected` if the peer is not a broker."""
+    """Send a request that any broker answers; raise `Disconnected` if the peer is not a broker."""
     # Without a topic, Metadata 0 asks about all topics.
     connection.request(MetadataRequest(topics=[MetadataRequestTopic(name="")]), deadline)

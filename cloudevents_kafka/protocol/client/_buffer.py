@@ -11,10 +11,10 @@ from cloudevents_kafka.protocol.errors import ProtocolError
 
 
 class RecordBuffer:
-    """A slice of decoded records, and cursors for later records, in the order of the fetches.
+    """A consumer's fetched records: some are decoded already, and cursors decode the later records.
 
-    ``positions`` maps each partition to the offset after its last returned record. A cursor is decoded to its
-    end before the next cursor is decoded, so that only one batch is decompressed at a time.
+    ``positions`` maps each partition to the offset after its last returned record. All records of a cursor
+    are decoded before the next cursor is used, so that only one batch is decompressed at a time.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class RecordBuffer:
         self._set_aside: list[Message] = []  # records of paused partitions
 
     def assign(self, offsets: Offsets) -> None:
-        """Discard all records, and begin at these offsets."""
+        """Discard all buffered records, and set the position of each partition in ``offsets``."""
         self.positions = dict(offsets)
         self.committed = dict(offsets)
         self.paused.clear()
@@ -72,7 +72,7 @@ class RecordBuffer:
         return next((cursor for cursor in self._cursors if cursor.key not in self.paused), None)
 
     def decode(self, cursor: Cursor) -> None:
-        """Decode the next slice of a cursor, and remove a finished cursor.
+        """Decode the next records of a cursor, and remove the cursor after its last record.
 
         If `Cursor.take` raises an error, discard the later records of the partition, and raise this error.
         """
@@ -92,7 +92,7 @@ class RecordBuffer:
         return all(other is cursor or other.key in self.paused for other in self._cursors)
 
     def decode_position(self, key: PartitionId) -> int | None:
-        """Return the offset from which a partition is decoded next, or None if all records are decoded."""
+        """Return a partition's next offset to decode, or None if all fetched records are decoded."""
         return next((cursor.position for cursor in self._cursors if cursor.key == key), None)
 
     def unread(self, messages: Sequence[Message]) -> None:

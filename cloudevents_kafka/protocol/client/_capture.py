@@ -34,10 +34,10 @@ Trace: TypeAlias = Callable[[CapturedFrame], object]
 
 
 def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
-    """Return a trace that calls a function, writes to a text stream, or appends to the file at a path.
+    """Return a function that passes frames to a function, a text stream or the file at a path.
 
-    An error of the function is logged and not raised, because threads that send records or heartbeats also
-    call the function.
+    An error while a frame is written is logged and not raised, because threads that send records or
+    heartbeats also call the returned function.
     """
     if trace is None:
         return None
@@ -47,7 +47,7 @@ def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
 
 
 def _logged(trace: Trace) -> Trace:
-    """Return a trace that calls ``trace`` and logs its errors.
+    """Return a function that calls ``trace``, and logs the errors of ``trace``.
 
     If several consecutive calls fail, for instance on a full disk, only the first error is logged.
     """
@@ -61,7 +61,7 @@ def _logged(trace: Trace) -> Trace:
         except Exception as error:  # noqa: BLE001  # the user's function
             if not failed:
                 lines = None if isinstance(error, OSError) else error  # the text of an OSError is enough
-                message = "the trace of %s failed, so frames are missing in it: %r"
+                message = "the trace of %s failed, so frames are missing: %r"
                 _log.error(message, frame.broker, error, exc_info=lines)
             failed = True
 
@@ -69,7 +69,7 @@ def _logged(trace: Trace) -> Trace:
 
 
 def stream_trace(stream: IO[str]) -> Trace:
-    """Return a trace that writes a capture to a text stream, and flushes each line."""
+    """Return a function that writes each frame as a line to a text stream, and flushes the stream."""
 
     def write(frame: CapturedFrame) -> None:
         stream.write(_to_line(frame))
@@ -79,7 +79,7 @@ def stream_trace(stream: IO[str]) -> Trace:
 
 
 def _file_trace(path: Path) -> Trace:
-    """Return a trace that appends to a file and opens it for each line."""
+    """Return a function that appends each frame as a line to a file, and opens the file for each line."""
 
     def write(frame: CapturedFrame) -> None:
         with path.open("a", encoding="utf-8") as stream:

@@ -47,7 +47,7 @@ class Client(Closing):
     ``bootstrap`` is ``"host:port"``, or several addresses in a list or separated by commas; one address that
     can be reached is enough. ``timeout`` is the maximum time of each call, in seconds. ``tls`` is an SSL
     context, or True for the default context. ``sasl`` is `Plain`, `Scram` or `OAuthBearer`.
-    ``request_api_versions=False`` is for brokers of 0.8 and 0.9, which cannot list their versions. If
+    ``request_api_versions=False`` is for brokers of 0.8 and 0.9, which cannot list their API versions. If
     ``request_api_versions`` is True, a broker of 0.8 closes the first connections, and the client connects
     again. ``max_response_bytes`` limits the size of a response. ``max_response_memory`` is the maximum
     memory, in bytes, for the decoded array elements of a response; the text and the bytes in these elements
@@ -124,16 +124,15 @@ class Client(Closing):
         return self._cluster.partitions(topic, Deadline(self._timeout), create=True)
 
     def api_versions(self) -> Mapping[int, Versions]:
-        """Return the versions that a broker accepts, by API key."""
+        """Return a dict that maps each API key to the versions that a broker accepts."""
         return self._any_broker().versions
 
     def offset_at(self, topic: str, partition: int, time: int, *, committed_only: bool = True) -> int | None:
         """Return the offset of the first record that is not older than ``time``.
 
         ``time`` is in ms since the epoch, or is `LATEST` or `EARLIEST`. The result is None if all records are
-        older than ``time``. With ``committed_only``, the partition ends before its first open transaction, as
-        for a consumer with ``committed_only``. Without ``committed_only``, the partition ends after its last
-        record.
+        older than ``time``. With ``committed_only``, records from the first open transaction of the partition
+        on are ignored. Without ``committed_only``, `LATEST` is the offset after the last record.
 
         Examples:
             >>> from datetime import datetime, timezone
@@ -206,8 +205,8 @@ class Client(Closing):
         """Return a producer, which must be closed.
 
         Records are sent when ``batch_records`` records or ``batch_bytes`` bytes are queued, or when the first
-        record has waited ``linger`` seconds. ``acks`` says when a broker responds: never (0), after the
-        leader has appended the records (1), or after all in-sync replicas have appended the records (-1).
+        queued record has waited ``linger`` seconds. ``acks`` says when a broker responds: never (0), after
+        the leader has appended the records (1), or after all in-sync replicas have appended the records (-1).
         ``compression`` is "none", "gzip", "snappy", "lz4" or "zstd". Keys are hashed as in the Java client,
         unless a ``partitioner`` is passed. If a producer is ``idempotent``, brokers append a repeated batch
         only once. By default, a producer is idempotent if ``acks`` is -1 and the broker supports idempotence.
@@ -248,17 +247,18 @@ class Client(Closing):
     ) -> Consumer:
         """Return a consumer, which must be closed; subscribe it to topics, or assign partitions to it.
 
-        ``reset`` says where the consumer begins if there is no committed offset, or if an offset is out of
-        range. ``auto_commit`` is the time in seconds between commits of the returned records' offsets, or
-        None if you commit offsets yourself. A consumer without a ``group`` does not commit. A fetch waits up
-        to ``max_wait`` seconds for ``min_bytes`` bytes, and returns up to ``partition_bytes`` bytes of each
-        partition. If one message is larger than ``partition_bytes``, the fetch returns up to ``max_bytes``
-        bytes. ``committed_only`` hides records of open and aborted transactions: a partition then ends before
-        its first open transaction, and ``reset="latest"`` begins at this end. If a transaction commits an
-        offset for the group, the consumer uses this offset when the transaction has ended.
-        ``max_unpacked_bytes`` limits the decompressed size of a batch. A consumer keeps the last responses,
-        one decompressed batch, and up to 2,500 decoded records in memory. A consumer does not create topics,
-        but a broker before 0.11 creates a missing topic when a consumer reads it.
+        ``reset`` says where the consumer begins to read if a partition has no committed offset, or if the
+        committed offset is out of range. ``auto_commit`` is the time in seconds between commits of the
+        returned records' offsets, or None if you commit offsets yourself. A consumer without a ``group`` does
+        not commit. A fetch waits up to ``max_wait`` seconds for ``min_bytes`` bytes, and returns up to
+        ``partition_bytes`` bytes of each partition. If one message is larger than ``partition_bytes``, the
+        fetch returns up to ``max_bytes`` bytes. ``committed_only`` hides the records of aborted transactions,
+        and all records from a partition's first open transaction on. With ``reset="latest"``, the consumer
+        then begins at this transaction. If a transaction commits an offset for the group, the consumer uses
+        this offset when the transaction has ended. ``max_unpacked_bytes`` limits the decompressed size of a
+        batch. A consumer keeps the last fetch responses, one decompressed batch, and up to 2,500 decoded
+        records in memory. A consumer does not create topics, but a broker before 0.11 creates a missing topic
+        when a consumer reads it.
         """
         settings = ConsumerSettings(
             reset=reset,

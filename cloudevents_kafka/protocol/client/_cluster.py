@@ -1,9 +1,9 @@
 """`Cluster`: the brokers, topics and leaders that a client knows, and one connection to each broker.
 
 Metadata is stored until a connection fails or a broker answers that the metadata is stale (Kafka's 0.8
-protocol guide, "Partitioning and bootstrapping"). Old metadata is requested again, because a topic may have
-new partitions. Any bootstrap address may be dead, and any broker may be silent. Therefore, if the first
-broker does not answer soon, a request that any broker can answer is sent to a second broker, too.
+protocol guide, "Partitioning and bootstrapping"). Metadata older than ``metadata_max_age`` is requested
+again, because a topic may have new partitions. If a request can be answered by any broker, and the first
+broker does not respond soon, the client sends the request to a second broker, too.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Cluster:
         return self._connect(self._address(node_id, deadline), deadline)
 
     def broker_at(self, address: Address, deadline: Deadline) -> Connection:
-        """Return the connection to the broker at an address, which the metadata need not contain."""
+        """Return the connection to the broker at an address; the address may be missing from the metadata."""
         return self._connect(address, deadline)
 
     def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
@@ -101,7 +101,7 @@ class Cluster:
         return address
 
     def any_broker(self, deadline: Deadline, without: Collection[Address] = ()) -> Connection:
-        """Return an open or new connection to any reachable broker, except the brokers in ``without``."""
+        """Return an open or new connection to any reachable broker that is not in ``without``."""
         self._check_open()
         connected = [one for one in map(self._usable, list(self._connections)) if one is not None]
         # Only a request shows that a broker has stopped, so the broker that answered last comes first.
@@ -141,7 +141,7 @@ class Cluster:
         raise kind(f"no broker can be reached: {texts}")
 
     def ask(self, question: Callable[[Connection], Structure], deadline: Deadline) -> Any:
-        """Return any broker's response to a request; while one broker is silent, other brokers are asked."""
+        """Return any broker's response to a request; if a broker does not respond soon, ask other brokers."""
         asked: dict[Connection, int] = {}
         while True:
             limit = Deadline(deadline.at_most(_CONNECT_PATIENCE)) if asked else deadline

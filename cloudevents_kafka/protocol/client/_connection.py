@@ -1,4 +1,4 @@
-"""`Connection`: sends requests to a broker, and receives responses; `first_answer` waits for several brokers.
+"""`Connection`: sends requests to a broker, and receives responses.
 
 A broker answers in the order of the requests (Kafka's 0.8 protocol guide, "Network"), so requests may be sent
 before earlier responses arrive. The connection is closed if a response breaks the protocol or belongs to
@@ -67,7 +67,7 @@ class Connection(FrameSocket):
         self._last_id = 0
 
     def version(self, request: type[Structure]) -> int:
-        """Return the version in which a request is sent; raise `Unsupported` if no version is common."""
+        """Return the version in which to send a request; raise `Unsupported` if there is none."""
         return choose_version(request, self.versions)
 
     def request(self, message: Structure, deadline: Deadline, *, secret: bool = False) -> Any:
@@ -84,8 +84,8 @@ class Connection(FrameSocket):
     ) -> int:
         """Send a request and return its correlation id, for `receive`.
 
-        ``expects_response`` is False for Produce with acks 0. The trace omits a ``secret`` request. While the
-        broker throttles the client, the call waits before it sends the request.
+        ``expects_response`` is False for Produce with acks 0. A ``secret`` request is not passed to the trace
+        function. While the broker throttles the client, the call waits before it sends the request.
         """
         self._wait_for_throttle(deadline)
         self._renew_session_if_due(deadline)
@@ -115,7 +115,7 @@ class Connection(FrameSocket):
         return f"{self.address}: the broker throttles this client for {seconds:.1f} s more; see its quotas"
 
     def renew_session(self, log_in: Callable[[Deadline], object]) -> None:
-        """Set the function that is called before a request if the session is about to end."""
+        """Set the function that is called before a request if the SASL session is about to end."""
         if self.session_lifetime > 0:
             # KIP-368: "between 85% and 95% of that time has elapsed"; brokers refuse a login within 1 s
             seconds = max(_MIN_SESSION, self.session_lifetime * random.uniform(0.85, 0.95))
@@ -183,7 +183,7 @@ class Connection(FrameSocket):
         return self.closed if owed else super().ended()
 
     def silence(self) -> float:
-        """Return the age in seconds of the oldest unanswered request, or 0 if no response is late."""
+        """Return the age in seconds of the oldest unanswered request, or 0 if the broker responds in time."""
         waited = time.monotonic() - self._pending[0].since if self._pending else 0.0
         return 0.0 if waited < _PATIENCE or self.readable() else waited
 
@@ -212,8 +212,8 @@ class Connection(FrameSocket):
 def first_answer(asked: dict[Connection, int], deadline: Deadline) -> Any:
     """Return the first response to any of the requests, or None at the deadline; drop all other responses.
 
-    ``asked`` maps connections to correlation ids. A connection that fails is removed from ``asked``. If no
-    other connection is left, the error of the failed connection is raised.
+    ``asked`` maps each connection to the correlation id of its request. A connection that fails is removed
+    from ``asked``. If no other connection is left, the error of the failed connection is raised.
     """
     while True:
         ready = [one for one in asked if one.readable()] or wait_readable(

@@ -99,11 +99,11 @@ class Consumer(Closing):
         self.unassign()
 
     def assign(self, partitions: Iterable[HasOffset]) -> None:
-        """Read exactly these partitions, each from its offset, or from `EARLIEST`, `LATEST` or `STORED`.
+        """Read exactly ``partitions``, each from its offset, which may be `EARLIEST`, `LATEST` or `STORED`.
 
         If ``auto_commit`` is set, the consumer first commits the offsets of its earlier partitions. A leader
-        that does not answer delays only its own partitions. Raises `ProtocolError` if no offset can be
-        determined.
+        that does not answer delays only its own partitions. Raises `ProtocolError` if no start offset of the
+        partitions can be determined.
         """
         self._check_open()
         if self._member is None:
@@ -120,7 +120,7 @@ class Consumer(Closing):
         return [TopicPartition(*key, offset) for key, offset in sorted(self._buffer.positions.items())]
 
     def seek(self, partition: HasOffset) -> None:
-        """Continue to read a partition from another offset."""
+        """Set the offset from which a partition is read next."""
         key = key_of(partition)
         if key not in self._buffer.positions:
             raise ClientError("{}[{}] must be assigned before a seek".format(*key))
@@ -135,7 +135,7 @@ class Consumer(Closing):
         self._buffer.pause(key_of(part) for part in partitions)
 
     def resume(self, partitions: Iterable[HasOffset]) -> None:
-        """Return records of paused partitions again."""
+        """Return records of these paused partitions again."""
         self._buffer.resume(key_of(part) for part in partitions)
 
     def poll(self, timeout: float = -1) -> Message | None:
@@ -178,7 +178,7 @@ class Consumer(Closing):
         return messages
 
     def _next(self, deadline: Deadline) -> Message | None:
-        """Return the next record, or None if no record arrives soon or the next slice is empty."""
+        """Return the next record, or None if no record arrives soon."""
         if (message := self._buffer.pop()) is not None:
             return message
         if self._buffer.next_cursor() is None:
@@ -263,7 +263,7 @@ class Consumer(Closing):
                 self._member.close(self._request_deadline())
 
     def _is_due(self) -> bool:
-        """Return whether the consumer is closed, must commit its offsets, or must react to its group."""
+        """Return whether the consumer is closed, must commit offsets, or must react to a rebalance."""
         member = self._member
         return (
             self._closed

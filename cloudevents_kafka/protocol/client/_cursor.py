@@ -93,7 +93,7 @@ class Cursor:
         return True
 
     def release(self) -> None:
-        """Free the decompressed data; the next slice decompresses it again."""
+        """Free the decompressed data; the next call of `take` decompresses the data again."""
         self._records = self._error = None
 
 

@@ -105,7 +105,7 @@ class _Attempts:
         return None
 
     def _give_up(self) -> None:
-        """Store the addresses that did not answer, or were not tried, as failures."""
+        """Record the addresses that did not answer, or were not tried, as failed."""
         for key in self._selector.get_map().values():
             self.failures[key.data] = "no answer"
         for _, place in self._waiting:

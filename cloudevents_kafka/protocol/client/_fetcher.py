@@ -42,7 +42,7 @@ _ADVICE: Final = "to read later records, seek to a later offset"
 class _Partition:
     """An assigned partition: its next offset, its fetch size, and the pause or error that prevents a fetch.
 
-    The offset is `EARLIEST` or `LATEST` until the leader has answered with the offset's number.
+    The offset is `EARLIEST` or `LATEST` until the leader has returned the offset as a number.
     """
 
     def __init__(self, position: int, size: int) -> None:
@@ -53,14 +53,14 @@ class _Partition:
         self.last_error: ProtocolError | None = None  # an error that is retried
 
     def fail(self, key: PartitionId, error: ProtocolError) -> None:
-        """Store the error of records that cannot be read."""
+        """Store the error of a partition whose next records cannot be read."""
         where = "{}[{}]@{}".format(*key, self.position)
         self.error = Malformed(f"{error}; {_ADVICE}", path=where)
         self.error.__cause__ = without_frames(error)  # many partitions may keep an error
 
 
 class _InFlight(NamedTuple):
-    """A sent request without a response, and the partitions that it requests."""
+    """A request that the leader has not answered yet, and the requested partitions."""
 
     broker: Connection
     correlation_id: int
@@ -78,7 +78,7 @@ class Fetcher:
         self._in_flight: dict[int, _InFlight] = {}
 
     def assign(self, offsets: Offsets, deadline: Deadline) -> Offsets:
-        """Read exactly these partitions, each from its offset, `EARLIEST` or `LATEST`.
+        """Set the partitions to read, each from its offset, `EARLIEST` or `LATEST`.
 
         Return the offsets from which the partitions are read.
 
@@ -181,10 +181,10 @@ class Fetcher:
                 self._handle_error(key, error)
 
     def _first_max_bytes(self, partitions: dict[PartitionId, _Partition]) -> dict[PartitionId, _Partition]:
-        """Return the first partitions, whose fetch sizes add up to at most ``max_bytes``.
+        """Return the first partitions whose fetch sizes together are at most ``max_bytes``.
 
-        If the first partition has a larger fetch size, return only this partition. In the next request, the
-        returned partitions are the last partitions.
+        If the first partition has a larger fetch size, return only this partition. The returned partitions
+        move to the end of the order, so that the next request begins with other partitions.
         """
         first: dict[PartitionId, _Partition] = {}
         size = 0

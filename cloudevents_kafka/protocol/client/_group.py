@@ -1,8 +1,8 @@
 """`GroupMember`: joins a group, sends heartbeats, and joins again after a rebalance.
 
-The section "Group Membership API" in "A Guide to the Kafka Protocol" describes the requests. A thread sends
-heartbeats while the user is busy. The thread never revokes partitions: when the group rebalances, the thread
-continues to send heartbeats until the consumer has stopped reading and calls `rejoin`.
+The section "Group Membership API" in "A Guide to the Kafka Protocol" describes the requests of group members.
+A thread sends heartbeats while the user is busy. The thread never revokes partitions: when the group
+rebalances, the thread continues to send heartbeats until the consumer has stopped reading and calls `rejoin`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LEAVE_TIMEOUT: Final = 2.0  # seconds for leaving; a member that does not leave
 
 
 class GroupMember:
-    """One member of a group, for one consumer."""
+    """The membership of one consumer in its group."""
 
     def __init__(
         self, cluster: Cluster, settings: ConsumerSettings, group: str, topics: tuple[str, ...]
@@ -174,7 +174,7 @@ class GroupMember:
     def _assignments(
         self, joined: groups.JoinGroupResponse, deadline: Deadline
     ) -> list[groups.SyncGroupRequestAssignment]:
-        """Return the assignments of all members; only the group's leader chooses assignments."""
+        """Return the partitions that this member, as the group's leader, assigns to each member."""
         subscriptions = {member.member_id: decode_subscription(member.metadata) for member in joined.members}
         if (assign := ASSIGNORS.get(joined.protocol_name or "")) is None:
             offered = ", ".join(self._settings.assignors)
@@ -242,7 +242,7 @@ class GroupMember:
     def _set_state(self, state: State, *, only_from: State | None = None) -> bool:
         """Change the state unless the member is closed, and return whether the state has changed.
 
-        Nothing changes if ``only_from`` is passed and is not the current state.
+        If ``only_from`` is passed, the state changes only if ``only_from`` is the current state.
         """
         with self._changed:
             if self.state == "closed" or only_from not in {None, self.state}:

@@ -94,7 +94,7 @@ def key_of(partition: HasOffset) -> PartitionId:
 
 
 def by_topic(pairs: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
-    """Return a dict from each topic to the list of its items, for requests and assignments."""
+    """Group pairs of a topic and an item: return a dict that maps each topic to a list of its items."""
     topics: dict[str, list[_T]] = defaultdict(list)
     for topic, item in pairs:
         topics[topic].append(item)
@@ -129,7 +129,7 @@ class Message(msgspec.Struct, frozen=True):
         return self.partition_number
 
     def offset(self) -> int:
-        """Return the offset in the partition, or -1 if the offset is unknown."""
+        """Return the record's offset in its partition, or -1 if the offset is unknown."""
         return self.record_offset
 
     def key(self) -> bytes | None:

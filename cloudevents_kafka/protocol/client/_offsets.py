@@ -82,10 +82,10 @@ def offsets_request(times: Mapping[PartitionId, int]) -> messages.ListOffsetsReq
 def found_offsets(
     response: messages.ListOffsetsResponse,
 ) -> Iterator[tuple[PartitionId, messages.ListOffsetsPartitionResponse]]:
-    """Yield each partition with its row of the response.
+    """Yield each partition, and the part of the response for this partition.
 
-    A broker before 0.10.1 sends a list of offsets for each partition; the offset in the row is then the first
-    offset of this list.
+    A broker before 0.10.1 sends a list of offsets for each partition; the yielded part then contains the
+    first offset of this list.
     """
     for topic in response.topics:
         for row in topic.partitions:
@@ -101,7 +101,7 @@ def starts_of(
     deadline: Deadline,
     patience: Deadline | None = None,
 ) -> Offsets:
-    """Return the start offsets: replace `STORED` and `UNKNOWN` by a number, `EARLIEST` or `LATEST`.
+    """Return offsets in which `STORED` and `UNKNOWN` are replaced by a number, `EARLIEST` or `LATEST`.
 
     Raises the errors of `GroupOffsets.committed`, and `BrokerError` if an offset is missing and ``reset`` is
     "error".
@@ -200,8 +200,8 @@ class GroupOffsets:
         """Return the committed offsets; the result omits partitions without a committed offset.
 
         If open transactions commit offsets for some of ``partitions``, the call waits for the end of the
-        transactions. The call waits at most until ``patience``, or until the deadline if ``patience`` is
-        None. If a transaction is still open when the wait ends, the call raises `BrokerError` with
+        transactions. The deadline of this wait is ``patience``, or ``deadline`` if ``patience`` is None. If a
+        transaction is still open when the wait ends, the call raises `BrokerError` with
         UNSTABLE_OFFSET_COMMIT.
         """
         request = messages.OffsetFetchRequest(

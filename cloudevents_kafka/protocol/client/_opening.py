@@ -17,7 +17,7 @@ class Opening:
     """A connection that is being opened; `close` and `abort` may be called at any time."""
 
     def __init__(self, address: Address, settings: ConnectionSettings, deadline: Deadline) -> None:
-        """Start the thread, which ends at the deadline."""
+        """Start the thread that opens the connection; the thread ends at the deadline."""
         self._lock: Final = threading.Lock()
         self._ended: Final = threading.Event()
         self._aborted = False
@@ -63,7 +63,7 @@ class Opening:
                 self._ended.set()
 
     def _opened(self, connection: Connection) -> None:
-        """Store a connection, so that `abort` ends it; raise `ClientError` if `abort` was called before."""
+        """Store a connection for `abort` to close; raise `ClientError` if `abort` was called before."""
         with self._lock:
             self._connection = connection
             if self._aborted:

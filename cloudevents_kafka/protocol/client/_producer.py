@@ -37,7 +37,7 @@ _MAX_TIMESTAMP: Final = 1 << 63
 
 
 class _Report(NamedTuple):
-    """A record that was delivered or has failed."""
+    """A record whose delivery has succeeded or failed."""
 
     queued: QueuedRecord
     partition: int
@@ -126,9 +126,9 @@ class Producer(Closing):
                 self._wake()
 
     def poll(self, timeout: float = -1) -> int:
-        """Call the callbacks of finished records; return the number of finished records.
+        """Call the callbacks of delivered and failed records; return the number of these records.
 
-        The call waits up to ``timeout`` seconds for the first finished record; -1 means no limit.
+        The call waits up to ``timeout`` seconds for the first delivered or failed record; -1 means no limit.
         """
         if not timeout and not self._reports:
             return 0
@@ -150,7 +150,7 @@ class Producer(Closing):
         return done
 
     def _take(self, count: int) -> tuple[int, _Report | None]:
-        """Remove up to ``count`` finished records, and stop after the first record that has a callback.
+        """Remove up to ``count`` delivered or failed records; stop after the first record with a callback.
 
         Return the number of removed records, and the record with a callback or None.
         """
@@ -164,7 +164,7 @@ class Producer(Closing):
         return taken, last
 
     def flush(self, timeout: float = -1) -> int:
-        """Send all records now, and call their callbacks; return the number of records not reported yet."""
+        """Send all queued records, and call their callbacks; return how many are not reported yet."""
         deadline = Deadline(timeout)
         with self._changed:
             self._flushing += 1
@@ -180,7 +180,7 @@ class Producer(Closing):
         return self._outstanding
 
     def close(self, timeout: float = -1) -> int:
-        """Flush the queue, and close the connections; return the number of records not reported yet.
+        """Flush the queue, and close the connections; return how many records are not reported yet.
 
         The flush ends after ``timeout`` seconds. Records that are not delivered by the end of the flush are
         reported as failed.
@@ -246,9 +246,9 @@ class Producer(Closing):
         return max(0.0, linger if delay is None else min(delay, linger))
 
     def _next_records(self) -> list[QueuedRecord] | None:
-        """Wait for queued records that should be sent, and return them; return None after the last records.
+        """Wait for queued records to send, and return them; return None if the producer is finished.
 
-        The list is empty if the thread must first do other work, such as a retry.
+        The returned list is empty if the thread must first do other work, such as a retry.
         """
         max_delay = 0.0 if self._sender.is_waiting else self._accumulator.next_delay()
         deadline = Deadline(max_delay)

@@ -27,14 +27,14 @@ class Deadline:
         self._end: Final = None if self.seconds is None else time.monotonic() + self.seconds
 
     def remaining(self) -> float | None:
-        """Return the remaining seconds, 0 after the deadline, or None if there is no deadline."""
+        """Return the seconds until the deadline, 0 after the deadline, or None if there is no deadline."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def expired(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
 
     def at_most(self, seconds: float) -> float:
-        """Return the remaining seconds, but at most ``seconds``."""
+        """Return the seconds until the deadline, but at most ``seconds``."""
         remaining = self.remaining()
         return seconds if remaining is None else min(remaining, seconds)
 

@@ -1,7 +1,7 @@
 """SASL: the client sends a handshake (KIP-43), and then the messages of a mechanism.
 
-The messages of the mechanism are sent raw or in requests (KIP-152). The mechanisms are PLAIN, SCRAM (RFC
-5802) and OAUTHBEARER (RFC 7628, KIP-255).
+The messages of the mechanism are sent without headers, or in SaslAuthenticate requests (KIP-152). The
+mechanisms are PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628, KIP-255).
 
 SCRAM is used without channel binding. Apache's brokers hash passwords as UTF-8; other brokers follow the RFC,
 and apply SASLprep first. Therefore, if SASLprep changes a user or password, the client tries the original
@@ -54,7 +54,7 @@ Exchange: TypeAlias = Callable[[bytes], bytes]
 
 
 def forms(sasl: Sasl) -> list[Sasl]:
-    """Return the credentials to try in turn.
+    """Return the credentials that the client tries in turn.
 
     The original credentials are first. For SCRAM, the credentials after SASLprep are tried next, if SASLprep
     has changed the credentials.
@@ -85,7 +85,7 @@ def log_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
 
 
 def authenticate(sasl: Sasl, exchange: Exchange) -> None:
-    """Exchange the messages of a mechanism; raise `AuthenticationFailed` for a wrong answer."""
+    """Exchange the messages of a mechanism; raise `AuthenticationFailed` if the broker's answer is wrong."""
     if isinstance(sasl, Plain):
         exchange(b"\0".join([b"", sasl.user.encode(), sasl.password.encode()]))
     elif isinstance(sasl, OAuthBearer):
@@ -136,7 +136,7 @@ def _token(sasl: OAuthBearer) -> str:
 
 
 def _refusal(answer: bytes) -> str:
-    """Return the fields of a refusal as text; a refusal is JSON such as ``{"status": "invalid_token"}``."""
+    """Return a broker's refusal as text; a refusal is JSON such as ``{"status": "invalid_token"}``."""
     text = answer.decode("utf-8", "replace")
     try:
         fields = json.loads(text)
@@ -148,7 +148,7 @@ def _refusal(answer: bytes) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a broker's text with codes for unsafe characters, cut to `_MAX_REASON` characters."""
+    """Return a broker's text with unsafe characters escaped, cut to `_MAX_REASON` characters."""
     return escape(text)[:_MAX_REASON]
 
 
@@ -156,7 +156,7 @@ class ScramKeys:
     """Keys that are derived from a password; with the keys, each side proves that it knows the password."""
 
     def __init__(self, hash: str, password: str, salt: bytes, iterations: int) -> None:
-        """Derive the keys; the time grows with ``iterations``."""
+        """Derive the keys from the password; this takes longer for more ``iterations``."""
         self._hash: Final = hash
         salted = hashlib.pbkdf2_hmac(hash, password.encode(), salt, iterations)
         self._client_key: Final = self._hmac(salted, b"Client Key")

@@ -45,7 +45,7 @@ _Encoded: TypeAlias = list[tuple[ProducerBatch, bytes]]
 
 
 class _InFlight(NamedTuple):
-    """A sent request without a response, and the batches in the request."""
+    """A request that the broker has not answered yet, and the batches in the request."""
 
     broker: Connection
     batches: list[ProducerBatch]
@@ -54,7 +54,7 @@ class _InFlight(NamedTuple):
 
 
 class BatchSender:
-    """Delivers the batches of an accumulator."""
+    """Sends the batches of an accumulator to the brokers."""
 
     def __init__(self, cluster: Cluster, settings: ProducerSettings, accumulator: Accumulator) -> None:
         self._cluster: Final = cluster

@@ -75,7 +75,7 @@ _BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1: b64token
 
 
 def check_credentials(sasl: Sasl) -> None:
-    """Raise ValueError for credentials that a message cannot carry; the error omits password and token."""
+    """Raise ValueError for credentials that SASL cannot transmit; the error omits password and token."""
     if isinstance(sasl, OAuthBearer):
         if isinstance(sasl.token, str):
             check_token(sasl.token)
@@ -106,7 +106,7 @@ OffsetReset: TypeAlias = Literal["earliest", "latest", "error"]
 
 
 class ConnectionSettings(NamedTuple):
-    """How to connect; see `Client`."""
+    """The settings of a client's connections; see `Client`."""
 
     client_id: str | None = "cloudevents-kafka"
     tls: ssl.SSLContext | None = None
@@ -119,7 +119,7 @@ class ConnectionSettings(NamedTuple):
 
 
 class ProducerSettings(NamedTuple):
-    """How to send records; see `Client.producer`."""
+    """The settings of a producer; see `Client.producer`."""
 
     acks: int
     codec: Codec
@@ -134,7 +134,7 @@ class ProducerSettings(NamedTuple):
 
 
 class ConsumerSettings(NamedTuple):
-    """How to read records and how to join a group; see `Client.consumer`."""
+    """The settings of a consumer and of its membership in a group; see `Client.consumer`."""
 
     reset: OffsetReset
     auto_commit: float | None

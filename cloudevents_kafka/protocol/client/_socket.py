@@ -67,7 +67,7 @@ class FrameSocket:
         return bool(self.closed or pending or wait_readable([self], seconds))
 
     def ended(self) -> bool:
-        """Return whether the connection is closed by either side; call this only if no frame is expected."""
+        """Return whether either side has closed the connection; call this only if no frame is expected."""
         if self.closed or self._forks != forks.number:
             return self.closed
         try:
@@ -83,7 +83,7 @@ class FrameSocket:
         return self._socket.fileno()
 
     def reopen(self, deadline: Deadline) -> None:
-        """Connect again, after the other end has closed the connection.
+        """Connect again, after the broker has closed the connection.
 
         Raises the errors of the constructor.
         """
@@ -109,7 +109,7 @@ class FrameSocket:
             raise Disconnected(f"{self.address}: the connection is closed")
 
     def disconnect_hint(self) -> str:
-        """Return why a broker may have closed the connection; "" if nothing is known."""
+        """Return why a broker may have closed the connection; "" if the reason is unknown."""
         return ""
 
     def write(self, frame: bytes, deadline: Deadline) -> None:

@@ -243,7 +243,7 @@ class _Builder(FunctionSource):
             self.add(f"{append}({value})")
 
     def marks(self, variables: Mapping[str, Any]) -> list[Mark]:
-        """For each array, return a mark for the last element that ``run`` has begun to decode.
+        """For each array, return the position of the last element that ``run`` has begun to decode.
 
         ``variables`` are the local variables of ``run``.
         """
@@ -255,7 +255,7 @@ class _Builder(FunctionSource):
 
 
 def decode_tags(layout: Layout, structure: Structure, data: bytes, at: int, left: int) -> tuple[int, int]:
-    """Set a structure's tagged fields; return the index after these fields, and the memory that is left."""
+    """Decode and set a structure's tagged fields; return the index after them, and the remaining memory."""
     found, at, left = interpreter.decode_tags(layout, data, at, left)
     for name, value in found.items():
         setattr(structure, name, value)

@@ -12,7 +12,7 @@ from cloudevents_kafka.protocol.layout import Array
 
 
 class Mark(NamedTuple):
-    """The element of an array at which the module `interpreter` begins, and the memory that is left."""
+    """The number and index of the array element at which `interpreter` begins, and the remaining memory."""
 
     array: Array
     number: int
@@ -32,7 +32,7 @@ class FunctionSource:
     """The lines of one function, ``run``, and the global names that the function uses."""
 
     def __init__(self, signature: str) -> None:
-        """Start with the function's ``def`` line."""
+        """Create the source text of a function that has only its ``def`` line."""
         self.names: dict[str, Any] = {"FallBack": FallBack}
         self._lines = [signature]
         self._depth = 1
@@ -44,12 +44,12 @@ class FunctionSource:
         return "\n".join(self._lines)
 
     def add(self, line: str) -> None:
-        """Add a line at the current depth."""
+        """Add a line with the current indentation."""
         self._lines.append("    " * self._depth + line)
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add a line that ends with a colon; yield to a `with` block whose added lines are indented."""
+        """Add a line that ends with a colon; the lines that the `with` block adds are indented."""
         self.add(head)
         self._depth += 1
         yield

@@ -4,9 +4,9 @@ A generated function contains code for each field of a layout. One call of `stru
 adjacent fields of fixed width, and structures in arrays are decoded inline. The function makes only the
 checks that limit the function's work and memory. If the function raises an error that is listed in
 `FALLBACKS` or `_ENCODE_FALLBACKS`, the module `interpreter` reads the same bytes or message again, and
-locates the error. In an array, the module `interpreter` begins at the last element that the function has
-reached. Therefore, decoding an invalid frame takes no longer than decoding a valid frame. Any other error of
-generated code is a bug, and propagates.
+locates the error. In an array, the module `interpreter` begins at the last element that the generated
+function has reached, so decoding an invalid frame takes no longer than decoding a valid frame. Any other
+error of generated code is a bug, and propagates.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def encode(value: Structure, version: int) -> bytes:
 def decoder(structure: type[Structure], version: int) -> Decoder:
     """Return the decoding function of a message in a version; the function is compiled on first use.
 
-    The function itself never falls back to the module `interpreter`.
+    The returned function raises `FallBack` and other errors, which `decode` handles.
     """
     run: Decoder = _compiled(decoder_source(layout_of(structure, version)), structure, version)
     return run
@@ -90,7 +90,7 @@ def decoder(structure: type[Structure], version: int) -> Decoder:
 def encoder(structure: type[Structure], version: int) -> Encoder:
     """Return the encoding function of a message in a version; the function is compiled on first use.
 
-    The function itself never falls back to the module `interpreter`.
+    The returned function raises `FallBack` and other errors, which `encode` handles.
     """
     run: Encoder = _compiled(encoder_source(layout_of(structure, version)), structure, version)
     return run

@@ -57,9 +57,9 @@ def decode(
     """Return the structure at index ``at``, and the index after it; raise `Malformed` or `Truncated`.
 
     ``memory`` limits the memory of array elements and of unknown tagged fields, in bytes; the text and the
-    bytes in these elements and fields do not count. If ``marks`` contains a mark of an array, decoding of
-    this array begins at this mark. Call the function with ``marks`` only for the error that the call raises,
-    because the returned structure is incomplete.
+    bytes in these elements and fields do not count. If ``marks`` contains a `Mark` of an array, decoding of
+    this array begins at the element of the `Mark`. The returned structure is then incomplete, so pass
+    ``marks`` only to find the error that decoding raises.
     """
     return Decoder(data, visit, memory, marks).structure(layout, at, "")
 
@@ -166,7 +166,7 @@ class Decoder:
         return values, at
 
     def first_element(self, codec: Array, at: int) -> tuple[int, int, int]:
-        """Return the number and index of the first element to decode, and the memory that is still left."""
+        """Return the number and index of the first array element to decode, and the remaining memory."""
         # A structure may occur twice, and the marks of earlier occurrences are before ``at``. The arrays of
         # tagged fields have no marks.
         marks = self.marks if self.end == len(self.data) else ()
@@ -174,7 +174,7 @@ class Decoder:
         return min(marks, key=lambda mark: mark.at, default=Mark(codec, 0, at, self.left))[1:]
 
     def take_memory(self, size: int, at: int, path: str) -> None:
-        """Subtract the memory of elements from the remaining memory; raise `Malformed` if none is left."""
+        """Subtract ``size`` from the remaining memory; raise `Malformed` if less memory remains."""
         self.left -= size
         if self.left < 0:
             rule = f"the elements of a message must take at most {self.memory:,} bytes of memory"
@@ -242,7 +242,7 @@ class Decoder:
         return value
 
     def take(self, size: int, at: int, path: str) -> bytes:
-        """Return ``size`` bytes from index ``at``; raise `Truncated` if some of them are missing."""
+        """Return ``size`` bytes from index ``at``; raise `Truncated` if fewer bytes follow."""
         if at + size > self.end:
             raise Truncated(at + size - self.end, at=at, path=path)
         return self.data[at : at + size]

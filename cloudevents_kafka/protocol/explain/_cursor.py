@@ -27,7 +27,7 @@ class TooManyFields(ProtocolError):
 
 
 class Cursor:
-    """A position in data, which is read up to the index ``end``; for ``within``, see `Field`.
+    """A position in data that is read up to the index ``end``; `Field` explains ``within``.
 
     The methods raise `Truncated` and `Malformed` with index and path, as the module `interpreter` does.
     """
@@ -41,7 +41,7 @@ class Cursor:
         self.within: Final = within
 
     def part(self, end: int) -> Cursor:
-        """Return a cursor from the current index to an earlier end."""
+        """Return a cursor that begins at the current index, and stops before the end of this cursor."""
         return Cursor(self.frame, self.data, self.at, end, self.within)
 
     def check(self, size: int, path: str, at: int | None = None) -> int:
@@ -143,21 +143,21 @@ class Cursor:
             self.stop(error, path)
 
     def stop(self, error: ProtocolError, path: str) -> None:
-        """Add an error as a problem, and the remaining bytes as an ``unread`` field."""
+        """Add a problem for an error, and an ``unread`` field for the cursor's remaining bytes."""
         if not (isinstance(error, TooManyFields) and self.frame.is_cut):
             self.frame.problems.append(_problem(error, self.at, path, self.within))
         self.frame.is_cut |= isinstance(error, TooManyFields)
         self.skip(path)
 
     def skip(self, path: str) -> None:
-        """Add the remaining bytes as an ``unread`` field."""
+        """Add an ``unread`` field for the cursor's remaining bytes."""
         if self.at < self.end:
             # This field is added even above ``max_fields``, so that the fields cover all bytes.
             self._append(path, self.end, "unread", self.end - self.at)
 
 
 def _problem(error: ProtocolError, at: int, path: str, within: str) -> Problem:
-    """Return the problem that describes an error, with the error's own position if it is known."""
+    """Return the problem that describes an error, with the error's own position if the error has one."""
     if isinstance(error, Malformed):
         rule = error.rule
     elif isinstance(error, Truncated):

@@ -44,7 +44,7 @@ class Field(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A broken rule, and where it is broken; ``at`` and ``within`` have the same meaning as in `Field`.
+    """A broken rule, and where the bytes break it; ``at`` and ``within`` have the same meaning as in `Field`.
 
     Examples:
         >>> from cloudevents_kafka.protocol.explain import explain_request

@@ -47,7 +47,7 @@ def explain_records(cursor: Cursor, path: str, depth: int = 0) -> None:
 
 
 def _stop(cursor: Cursor, path: str) -> int | None:
-    """Return the end of an entry, or None if the entry is partial."""
+    """Return the index after a message or batch, or None if its last bytes are missing."""
     if cursor.end - cursor.at <= _MAGIC_AT:
         return None
     (size,) = struct.unpack_from(">i", cursor.data, cursor.at + 8)
@@ -60,7 +60,7 @@ def _stop(cursor: Cursor, path: str) -> int | None:
 
 
 def _entry(cursor: Cursor, path: str, depth: int) -> None:
-    """Explain a message or batch."""
+    """Add the fields of a message or record batch."""
     magic = cursor.data[cursor.at + _MAGIC_AT]
     with cursor.stop_on_error(path):
         if magic == 2:

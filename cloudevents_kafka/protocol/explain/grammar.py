@@ -33,7 +33,7 @@ MESSAGE_SETS: Final = Versions(0, 2)
 class Production(NamedTuple):
     """A production of the grammar: a name, a right side, and the productions of the names in the right side.
 
-    The name is "" while it is unknown.
+    The name is "" while the name is unknown.
     """
 
     name: str

@@ -43,7 +43,7 @@ class ResponseHeader(Structure, kw_only=True):
 
 
 class ApiVersionsRequest(Structure, kw_only=True):
-    """List the broker's versions; from version 3 on, the request names the client software (KIP-511).
+    """List the broker's API versions; from version 3 on, the request names the client software (KIP-511).
 
     From version 5 on, the request contains the cluster id and node id that the client expects; a broker with
     another cluster id or node id answers with REBOOTSTRAP_REQUIRED (KIP-1242).
@@ -78,7 +78,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 
 
 class ApiVersionsResponse(Structure, kw_only=True):
-    """The versions of all APIs; the header has no tagged fields, so that any client can decode the header."""
+    """The API versions that the broker accepts; any client can decode the header of this response."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
 

@@ -27,7 +27,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class ReplicaState(Structure, kw_only=True):
-    """The replica that fetches; the id is -1 for a client."""
+    """The broker that fetches as a replica; a client sends the id -1."""
 
     replica_id: Int32 = -1
     replica_epoch: Int64 = -1
@@ -87,7 +87,7 @@ class FetchRequest(Structure, kw_only=True):
 
 
 class EpochEndOffset(Structure, kw_only=True):
-    """The end of an epoch, for a client that has read records which were truncated later."""
+    """The end of a leader epoch, for a client that has read records which were truncated later."""
 
     epoch: Int32 = -1
     end_offset: Int64 = -1
@@ -136,7 +136,7 @@ class FetchableTopicResponse(Structure, kw_only=True):
 
 
 class FetchResponse(Structure, kw_only=True):
-    """The records and high watermarks of the partitions."""
+    """The records and high watermarks of the fetched partitions."""
 
     spec: ClassVar = MessageSpec.of("0-18", ApiKey.FETCH, flexible="12+")
 

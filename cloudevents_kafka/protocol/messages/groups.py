@@ -97,7 +97,7 @@ class JoinGroupResponseMember(Structure, kw_only=True):
 
 
 class JoinGroupResponse(Structure, kw_only=True):
-    """The joined generation; only the response to the group's leader lists the members."""
+    """The group generation that the member has joined; only the group's leader receives the members."""
 
     spec: ClassVar = MessageSpec.of("0-9", ApiKey.JOIN_GROUP, flexible="6+")
 
@@ -132,7 +132,7 @@ class SyncGroupRequest(Structure, kw_only=True):
 
 
 class SyncGroupResponse(Structure, kw_only=True):
-    """The assignment of this member."""
+    """The partitions that are assigned to the member that sent the request."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.SYNC_GROUP, flexible="4+")
 
@@ -229,7 +229,7 @@ class DescribedGroup(Structure, kw_only=True):
 
 
 class DescribeGroupsResponse(Structure, kw_only=True):
-    """The groups, each with its own result."""
+    """The described groups, each with its own result."""
 
     spec: ClassVar = MessageSpec.of("0-6", ApiKey.DESCRIBE_GROUPS, flexible="5+")
 

@@ -73,7 +73,7 @@ class ListOffsetsTopicResponse(Structure, kw_only=True):
 
 
 class ListOffsetsResponse(Structure, kw_only=True):
-    """The offsets of the partitions."""
+    """The requested offsets of the partitions."""
 
     spec: ClassVar = MessageSpec.of("0-11", ApiKey.LIST_OFFSETS, flexible="6+", guide="OffsetResponse")
 
@@ -148,7 +148,7 @@ class OffsetCommitResponseTopic(Structure, kw_only=True):
 
 
 class OffsetCommitResponse(Structure, kw_only=True):
-    """The results of the commit."""
+    """The result of an offset commit for each partition."""
 
     spec: ClassVar = MessageSpec.of("0-10", ApiKey.OFFSET_COMMIT, flexible="8+")
 

@@ -105,7 +105,7 @@ class NodeEndpoint(Structure, kw_only=True):
 
 
 class ProduceResponse(Structure, kw_only=True):
-    """The results of the partitions; the topics are in any order."""
+    """The results for the partitions; the response may list the topics in any order."""
 
     spec: ClassVar = MessageSpec.of("0-13", ApiKey.PRODUCE, flexible="9+")
 

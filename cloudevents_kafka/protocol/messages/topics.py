@@ -86,7 +86,7 @@ class MetadataResponse(Structure, kw_only=True):
 
 
 class CreatableReplicaAssignment(Structure, kw_only=True):
-    """The brokers of a partition, if the client chooses these brokers."""
+    """The brokers that store a new partition, if the client chooses these brokers."""
 
     partition_index: Int32
     broker_ids: list[Int32]
@@ -137,7 +137,7 @@ class CreatableTopicResult(Structure, kw_only=True):
 
 
 class CreateTopicsResponse(Structure, kw_only=True):
-    """The result for each topic."""
+    """The result of creating each topic."""
 
     spec: ClassVar = MessageSpec.of("0-7", ApiKey.CREATE_TOPICS, flexible="5+")
 

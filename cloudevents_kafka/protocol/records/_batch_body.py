@@ -32,7 +32,7 @@ _NULL: Final = b"\x01"  # length -1
 
 
 class Base(NamedTuple):
-    """The base offset and timestamp of a batch; an ``append_time`` replaces the timestamps of all records."""
+    """The base offset and timestamp of a batch; ``append_time`` replaces the timestamps of the records."""
 
     offset: int
     timestamp: int
@@ -42,7 +42,7 @@ class Base(NamedTuple):
 def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
     data: Data, at: int, end: int, count: int, base: Base
 ) -> Iterator[Record]:
-    """Yield ``count`` records; raise `Malformed` unless they fill the data from ``at`` to ``end``.
+    """Yield ``count`` records; raise `Malformed` unless the records fill ``data[at:end]``.
 
     If the data is an `mmap`, the memory of each range is freed after the function has read the range.
     """

@@ -41,7 +41,7 @@ class Batches:
     """
 
     def __init__(self, data: bytes, *, check_crc: bool = True, limit: int = LIMIT) -> None:
-        """Find the entries; raise `Malformed` for an invalid size or magic."""
+        """Find the messages and batches in the data; raise `Malformed` for an invalid size or magic."""
         self._data: Final = data
         self._check_crc: Final = check_crc
         self._limit: Final = limit
@@ -62,7 +62,7 @@ class Batches:
 
     @property
     def first_offset(self) -> int | None:
-        """The offset of the first record, or None if there are no entries.
+        """The offset of the first record, or None if the buffer has no complete entry.
 
         If the first entry is a wrapper message, it is decompressed.
         """
@@ -70,7 +70,7 @@ class Batches:
 
     @property
     def last_offset(self) -> int | None:
-        """The last offset of the entries, or None if there are no entries."""
+        """The last offset of the entries, or None if the buffer has no complete entry."""
         return self._read(*self._bounds[-2:]).last_offset if len(self) else None
 
     def records(self) -> Iterator[Record]:

@@ -61,7 +61,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
     base_sequence = -1
 
     def __repr__(self) -> str:
-        """Return the magic, offset and size."""
+        """Return a text with the magic, offset and size of the message."""
         return (
             f"<MessageEntry magic={self.magic} last_offset={self.last_offset} {self.end - self.start} bytes>"
         )
@@ -91,7 +91,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
         return list(self)
 
     def __iter__(self) -> Iterator[Record]:
-        """Return an iterator over the records.
+        """Return an iterator over the records of this entry.
 
         Raises the errors of `records`.
         """
@@ -204,9 +204,9 @@ def encode_message_set(
 ) -> bytes:
     """Return the bytes of a message set; with a codec, the bytes of one wrapper message.
 
-    Offsets count from ``base_offset``, or are the records' offsets if ``keep_offsets`` is true. Magic 0 drops
-    timestamps. Raises `Unencodable` for headers and for zstd, because both need magic 2. Raises `Unsupported`
-    if the codec is not installed.
+    If ``keep_offsets`` is true, the records keep their offsets; if not, offsets count from ``base_offset``.
+    Magic 0 drops timestamps. Raises `Unencodable` for headers and for zstd, because both need magic 2. Raises
+    `Unsupported` if the codec is not installed.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Record, encode_message_set

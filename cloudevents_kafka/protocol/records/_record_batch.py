@@ -65,7 +65,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
     count: int
 
     def __repr__(self) -> str:
-        """Return the offsets, count and size."""
+        """Return a text with the offsets, the record count and the size of the batch."""
         return (
             f"<RecordBatch offsets={self.base_offset}..{self.last_offset} count={self.count}"
             f" {self.end - self.start} bytes>"
@@ -118,7 +118,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
         return list(self)
 
     def __iter__(self) -> Iterator[Record]:
-        """Return an iterator over the records.
+        """Return an iterator over the records of this batch.
 
         Raises the errors of `records`.
         """
@@ -169,8 +169,8 @@ def encode_batch(
 ) -> bytes:
     """Return the bytes of a batch of at least 1 record.
 
-    Offsets count from ``base_offset``, or are the records' offsets if ``keep_offsets`` is true. Raises
-    `Unencodable` if a value does not fit its field, and `Unsupported` if the codec is not installed.
+    If ``keep_offsets`` is true, the records keep their offsets; if not, offsets count from ``base_offset``.
+    Raises `Unencodable` if a value does not fit its field, and `Unsupported` if the codec is not installed.
 
     Examples:
         >>> from cloudevents_kafka.protocol.records import Record, encode_batch

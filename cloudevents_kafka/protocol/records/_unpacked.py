@@ -1,9 +1,9 @@
 """Decompressed data: bytes if the data is small, otherwise an `mmap` that is freed while it is read.
 
-Each range of an `mmap` is freed when the records in this range have been read. Therefore, decompressing and
-decoding together need memory for only one copy of the data. An `mmap` can be read only once, from its
-beginning to its end. On systems that cannot free a range of an `mmap`, such as macOS and Windows, the whole
-`mmap` is freed at once.
+Each range of an `mmap` is freed when the records in this range have been read, so decompressing and decoding
+together need memory for only one copy of the data. An `mmap` can be read only once, from its beginning to its
+end. On systems that cannot free a range of an `mmap`, such as macOS and Windows, the whole `mmap` is freed at
+once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Pieces:
     """A buffer for up to ``limit`` bytes of decompressed data; ``codec`` is the codec's name in errors."""
 
     def __init__(self, codec: str, limit: int, capacity: int) -> None:
-        """Start with no bytes; ``capacity`` is the largest size to which the data can expand."""
+        """Create an empty buffer; ``capacity`` is the largest size to which the data can expand."""
         self._codec: Final = codec
         self._limit: Final = limit
         self._capacity: Final = min(limit, capacity)

@@ -176,7 +176,7 @@ def _snappy(data: bytes, cramjam: Any) -> bytes:
 
 
 def _unsnappy(data: bytes, cramjam: Any, limit: int) -> Data:
-    """Return the data of framed blocks, or of a single raw block: some clients send only a raw block."""
+    """Return the data of snappy blocks in xerial's frame, or of one raw block, which some clients send."""
     blocks = _xerial_blocks(data) if data.startswith(_XERIAL) else [data]
     sizes: list[int] = []
     for block in blocks:
@@ -231,9 +231,9 @@ def _lz4(data: bytes, cramjam: Any, *, old: bool = False) -> bytes:
 
 
 def _unlz4(data: bytes, cramjam: Any, limit: int) -> Data:
-    """Return the data of a frame, decoded block by block to limit its size.
+    """Return the data of an LZ4 frame, decoded block by block to limit the size of the data.
 
-    The checksums of the frame are not checked, because the checksum of the message covers the frame.
+    The checksums of the LZ4 frame are not checked, because the checksum of the message covers the frame.
     """
     at, block_size, after_block, after_all = _lz4_header(data)
     out = Pieces("lz4", limit, _BEST_LZ4_RATIO * len(data))
@@ -267,7 +267,7 @@ def _lz4_header(data: bytes) -> tuple[int, int, int, int]:
 
 
 def _unlz4_block(block: bytes, cramjam: Any, block_size: int) -> Any:
-    """Return a block's data; cramjam requires a prefix with the size of the data, or with an upper bound."""
+    """Return an LZ4 block's data; cramjam requires a prefix with the size of the data, or an upper bound."""
     most = min(block_size, _BEST_LZ4_RATIO * len(block))
     return cramjam.lz4.decompress_block(_LZ4_SIZE.pack(most) + block)
 

@@ -31,7 +31,7 @@ class Nesting:
     """
 
     def __init__(self, limit: int, packed: int) -> None:
-        """Start with the limit for all message sets; ``packed`` is the outermost set's compressed size."""
+        """Create the limit for all nested sets; ``packed`` is the compressed size of the outermost set."""
         self.left = limit
         self._inner = max(_LEAST, _BEST_GZIP_RATIO * packed)
 

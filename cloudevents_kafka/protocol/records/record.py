@@ -115,7 +115,7 @@ _SMALLEST: Final = (26, 34, 61)  # bytes of an entry, by magic
 
 
 def find_entries(data: Data) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each complete entry; a partial entry may follow the last complete entry.
+    """Yield the start and end index of each complete message or batch; a partial entry may follow.
 
     Raises `Malformed` for an invalid size or magic.
     """

@@ -41,8 +41,8 @@ class Connection(FrameSocket, Closing):
     """A connection to the broker at ``host:port``; not thread-safe.
 
     ``timeout`` is the maximum time of a whole call, in seconds; ``max_response_size`` is the maximum size of
-    a response, in bytes. Responses have no correlation id. Therefore, a call that fails midway, or times out,
-    closes the connection. On an open connection, the client would take the late response for the response to
+    a response, in bytes. Responses have no correlation id, so a call that fails midway or times out closes
+    the connection. If the connection stayed open, the client would take the late response for the response to
     the next request. The methods raise `Disconnected` and `DeadlineExceeded`.
 
     Examples:
@@ -85,7 +85,7 @@ class Connection(FrameSocket, Closing):
         An empty message set means that the offset is the end of the log, or that the topic is unknown. A
         message set does not extend beyond the end of its log segment; to read more, fetch from the message
         set's ``next_offset``. If the message set contains only a partial message, fetch with a larger size.
-        The method `messages` sends all these fetches. Raises `PartitionError`.
+        The method `messages` sends such further fetches itself. Raises `PartitionError`.
         """
         request = FetchRequest(topic=_topic(topic), partition=partition, offset=offset, max_size=max_size)
         response = self._exchange(request, FetchResponse)
@@ -167,7 +167,7 @@ def _produce(topic: str, partition: int, messages: Iterable[Message | bytes]) ->
 def _topic(name: str) -> str:
     """Return a topic's name; raise `Unencodable` if the name is not a valid folder name.
 
-    If the name is not valid, the broker fails or disconnects.
+    If a client sends an invalid topic name, the broker fails or disconnects.
     """
     # S2-H3: not "illegal on the filesystem"
     if not name or not name.isascii() or "/" in name or "\0" in name:

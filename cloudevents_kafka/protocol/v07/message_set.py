@@ -131,7 +131,7 @@ class MessageSet:
 
     @property
     def partial(self) -> bytes:
-        """The bytes of the partial message at the end; raises `Malformed`."""
+        """The bytes of the partial message at the end of the message set; raises `Malformed`."""
         at = 0
         while (end := self._end(at)) is not None:
             at = end
@@ -139,7 +139,7 @@ class MessageSet:
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last complete message; raises `Malformed`."""
+        """The offset after the last complete message of the message set; raises `Malformed`."""
         return self.offset + len(self.data) - len(self.partial)
 
     def _end(self, at: int) -> int | None:

@@ -71,9 +71,9 @@ def assign(
 ) -> dict[str, list[BrokerPartition]]:
     """Return the partitions that are assigned to each consumer of a group.
 
-    Partitions and consumers are sorted. Each consumer receives a range of partitions, so that the consumer
-    connects to few brokers. If there are more consumers than partitions, the last consumers receive no
-    partitions.
+    The function sorts partitions and consumers first. Each consumer receives a range of partitions, so that
+    the consumer connects to few brokers. If there are more consumers than partitions, the last consumers
+    receive no partitions.
     """
     ordered, ids = sorted(set(partitions), key=str), sorted(set(consumers))
     size, remainder = divmod(len(ordered), len(ids)) if ids else (0, 0)

@@ -67,8 +67,8 @@ class Watcher(Generic[_T]):
 
     ``read`` is called with the watcher, and reads nodes with `children` and `value`; these nodes are watched.
     ``on_change`` is called with each new value that differs from the last value. The calls are made on
-    kazoo's thread, one after another; further notifications wait until a call ends. After a lost session, all
-    nodes are read again.
+    kazoo's thread, one after another; a notification waits until the current call ends. After a lost session,
+    all nodes are read again.
     """
 
     def __init__(
@@ -103,7 +103,8 @@ class Watcher(Generic[_T]):
     def value(self, path: str) -> bytes | None:
         """Return a node's value, or None if the node no longer exists.
 
-        If the node is deleted later, the watch on the children of its parent sends a notification, too.
+        If the node is deleted later, ZooKeeper reports this through the watch on the children of the node's
+        parent.
         """
         return _value(self._client, path, self._on_event)
 
@@ -279,7 +280,7 @@ class Consumer:
                 self._client.delete(path)
 
     def offset(self, topic: str, partition: BrokerPartition) -> int | None:
-        """Return the group's committed offset, or None if no offset is committed; raise `Malformed`."""
+        """Return the committed offset of the group, or None; raise `Malformed` if it is not a number."""
         path = znodes.partition_path(self.group, "offsets", topic, partition)
         with _errors():
             value = _value(self._client, path)

@@ -37,7 +37,7 @@ DEVIATIONS: Final = {
     "timestamp": _type(AttributeType.TIMESTAMP),
     "no-timestamp": (TYPES[AttributeType.TIMESTAMP].rule + LEFT_OUT, TYPES[AttributeType.TIMESTAMP].clause),
 }
-"""The rule and the clause of each deviation, by the id of the deviation in Java."""
+"""The broken rule, and its clause of the specification, by the deviation's id in Java."""
 
 
 def deviation_texts() -> str:

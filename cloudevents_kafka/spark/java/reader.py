@@ -104,10 +104,10 @@ def few_sql(text: str, most_bytes: int) -> str:
 
 
 def is_new_sql(kind: int, code: str, most: int) -> str:
-    """Return SQL that is true when a task sees a code for the first time.
+    """Return SQL that is true when a task passes the number ``code`` for the first time.
 
-    Codes of different kinds are independent. The SQL is false after a task has seen ``most`` codes of the
-    same kind.
+    Codes that were passed with another kind do not count. The SQL is false after a task has passed ``most``
+    codes of the same kind.
     """
     return f"{_CATALOG}.is_new({kind}, {code}, {most})"
 
@@ -118,7 +118,7 @@ def foreign_sql(headers: str) -> str:
 
 
 def fits_sql(df: DataFrame, payload: str, shape: str) -> str:
-    """Return SQL that is true if Spark can read the whole payload with this shape.
+    """Return SQL that is true if Spark can read the whole payload with a schema (``shape``).
 
     The SQL is false if the session does not have the Java function.
     """

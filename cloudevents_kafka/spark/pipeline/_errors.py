@@ -28,7 +28,7 @@ _ADVICE: Final = {
     ),
     "no topic": "the topic does not exist: check its name, or create it first",
     "no broker": "no broker answered: check the bootstrap servers and the security settings",
-    "refused": "the broker refused: check the security settings and the rights on the topic",
+    "refused": "the broker refused the login or request: check the security settings and the rights on the topic",
     "no login": (
         "Kafka's Java client got no token: check that the token endpoint answers, and the client id and "
         "secret (sasl.oauthbearer.…)"
@@ -237,7 +237,7 @@ def failure_of(text: str) -> PipelineFailed:
 def _cause(text: str) -> str:
     """Return the innermost cause in an error text of Spark.
 
-    The result is the last ``Caused by`` in the text. If there is no ``Caused by``, the result is another
+    The result is the last ``Caused by`` in the text. If the text has no ``Caused by``, the result is another
     error in the text. If the text contains no error, the result is the first lines of the text. The result
     contains no lines of a query plan, and no lines of the bridge between Python and Java.
     """

@@ -99,7 +99,7 @@ def test_a_trace_that_raises(broker, connect, caplog):
         assert eventually(lambda: consumer.poll(0.05) is None and len(broker.calls(HEARTBEAT)) > beats + 3)
     (logged,) = caplog.records
     assert logged.name == "cloudevents_kafka.protocol"
-    assert logged.getMessage().endswith("failed, so frames are missing in it: RuntimeError('disk full')")
+    assert logged.getMessage().endswith("failed, so frames are missing: RuntimeError('disk full')")
 
 
 def test_an_error_of_a_trace_is_logged_once_in_a_series(caplog):

@@ -9,10 +9,10 @@ If the Java function can read a record, Spark writes the row of this record with
 If the Java function cannot read a record, the driver receives this record together with the counts, and
 decodes and counts the record. Usually, only a few records of a batch need Python. If more records need Python
 than the driver can decode, Spark reads these records a second time. If many records of a batch need Python,
-then Python decodes all records of the next batch while Spark writes the events. In a batch that Python
-decodes, the driver receives the records that are not events, if there are only a few. If a batch that Python
-decodes has many records that are not events, Spark stores all rows of the next batch that Python decodes.
-Spark stores these rows until the events and the quarantine are written.
+then Python decodes all records of the next batch while Spark writes the events. If Python decodes a batch,
+and only a few records of the batch are not events, the driver receives these records. If many records are not
+events, Spark stores all rows of the next batch that Python decodes, until the events and the quarantine are
+written.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class _CountedRows:
 
 
 def _append(decoded: DecodedRows, append: Append, *, always: bool = False) -> None:
-    """Write the events and the other records; if ``always`` is true, write even an empty set of events."""
+    """Write the events and the other records; with ``always``, write even if there are no events."""
     if always or decoded.counts.events:
         append(notes.EVENTS, decoded.events)
     if decoded.counts.quarantined:
@@ -183,8 +183,8 @@ def _append(decoded: DecodedRows, append: Append, *, always: bool = False) -> No
 def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
     """Decode and count the records that Java could not read, and yield their rows.
 
-    This process decodes up to `_MOST_IN_DRIVER` records. If there are more of these records, or if they are
-    too large together, Spark decodes them.
+    This process decodes up to `_MOST_IN_DRIVER` records. If the records exceed this number, or are too large
+    together, Spark decodes them.
     """
     packed = reading.packed()
     if len(packed) == left <= _MOST_IN_DRIVER:
@@ -233,7 +233,7 @@ def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
 
 
 def _run(rows: DataFrame) -> None:
-    """Compute the rows, so that Spark counts or stores them."""
+    """Make Spark compute the rows, and count or store them."""
     rows.write.format("noop").mode("overwrite").save()
 
 

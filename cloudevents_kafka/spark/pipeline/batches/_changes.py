@@ -89,7 +89,7 @@ def _changes(batch: KeptBatch, upsert: Upsert) -> DataFrame:
 
 
 def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys: list[str]) -> DataFrame:
-    """Add columns of the row with the same key to each record; without such a row, the columns are null."""
+    """Add to each record the table's row with the same key; if there is no such row, the columns are null."""
     types = {"topic": "string", "partition": "int", "offset": "bigint", DELETED: "boolean"}
     if table is None:
         nothing = (f"CAST(NULL AS {type_}) AS {PREFIX}{name}" for name, type_ in types.items())

@@ -51,7 +51,7 @@ def without_duplicates(batch: KeptBatch, table: DataFrame | None, within: int) -
 
 
 def _new(events: DataFrame, table: DataFrame | None, within: int) -> DataFrame:
-    """Return the events that the table does not have.
+    """Return the events that are not in the table yet.
 
     If several events have the same source and id, return only the first of these events.
     """

@@ -44,8 +44,8 @@ _LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted inpu
 class Labels:
     """Describes which rows are counted, and by which two labels each row is counted.
 
-    All three fields are SQL expressions. A row is counted only if ``counted`` is true. ``outer`` and
-    ``inner`` are the two labels of a row.
+    The fields ``counted``, ``outer`` and ``inner`` are SQL expressions. A row is counted only if ``counted``
+    is true. ``outer`` and ``inner`` are the two labels of a row.
     """
 
     counted: str
@@ -54,7 +54,7 @@ class Labels:
 
 
 class Counting:
-    """Describes how rows are counted: by partition, and by each kind of labels.
+    """Describes how rows are counted: by partition, and by each kind of label.
 
     Spark compiles the expressions of columns, but interprets an observed aggregate for each row, which is
     slower. So most values are computed in the SQL columns `columns`, which are added to the rows. The method
@@ -87,7 +87,7 @@ class Counting:
         self.columns = [f"{value} AS {name}" for name, value in columns.items()]
 
     def counts(self, *also: str) -> Column:
-        """Return the aggregate; with any settings of the session, its value is JSON without null fields.
+        """Return the aggregate to observe; with any session settings, its value is JSON without null fields.
 
         The parameter ``also`` contains further aggregates in SQL, each with a name.
         """
@@ -144,7 +144,8 @@ def partition_counts(
         if records > range_.end - range_.start:
             raise notes.CountMismatch(
                 f"{topic}[{partition}]@{range_.start} to {range_.end - 1} must have at most "
-                f"{range_.end - range_.start:,} records, got {records:,}: some were read twice. Start again"
+                f"{range_.end - range_.start:,} records, got {records:,}: some records were read twice. "
+                "Start again"
             )
         last = newest.get((topic, partition)) or None
         found = notes.PartitionCounts(range_.start, range_.end - 1, records, landed_by_now(last))
@@ -176,10 +177,10 @@ def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, 
 
 
 def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str, dict[str, int]]:
-    """Return the counts by clause and rule; `tolerated_rules` describes the labels.
+    """Return the counts of broken rules by clause and rule; `tolerated_rules` describes the labels.
 
-    If a label contains the same rule twice, the rule is counted once. If a label has more than ``most``
-    rules, the remaining rules are counted together, under `OTHERS`.
+    If a label contains the same rule twice, the rule is counted once. If a label has more rules than the
+    limit ``most``, the rules beyond the limit are counted together, under `OTHERS`.
     """
     counts: dict[str, Counter[str]] = {}
     for clauses, by_rules in labels.items():

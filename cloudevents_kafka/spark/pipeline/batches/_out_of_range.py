@@ -48,9 +48,9 @@ class _Part(NamedTuple):
 
 
 def is_out_of_range(error: Exception) -> bool:
-    """Return whether Spark could not convert a timestamp.
+    """Return whether an error of Spark means that a timestamp could not be converted.
 
-    An overflow in the function of a user is a `PipelineFailed`, so the result is false.
+    For an overflow in a user's function, the result is false, because this error is a `PipelineFailed`.
     """
     return not isinstance(error, PipelineFailed) and _OVERFLOW.search(str(error)) is not None
 
@@ -174,7 +174,7 @@ def _parts(messages: Iterable[Message], before: int = 0) -> Iterator[list[Messag
 
 
 def _size(message: Message) -> int:
-    """Return about how many bytes of memory a record needs."""
+    """Return the approximate number of bytes of memory that a record needs."""
     headers = headers_of(message)
     message.set_headers(headers)  # because only the first call of `headers_of` finds a wrong name
     values = (message.key(), message.value(), *chain.from_iterable(headers))
@@ -182,7 +182,7 @@ def _size(message: Message) -> int:
 
 
 def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) -> Iterator[Message]:
-    """Yield the records of a partition with these offsets."""
+    """Yield the records of a partition that have these offsets."""
     from confluent_kafka import KafkaException, TopicPartition
 
     consumer.assign([TopicPartition(topic, int(partition), offsets.start)])
@@ -209,7 +209,7 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
 
 
 def _others(offsets: OffsetRanges, parts: Iterable[_Part]) -> list[OffsetRanges]:
-    """Return the offsets that are in none of the parts, as arguments for reads of Spark.
+    """Return the offsets that librdkafka has not read, as arguments for reads of Spark.
 
     Each read contains at most one range of offsets for each partition.
     """

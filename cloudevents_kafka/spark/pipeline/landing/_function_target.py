@@ -1,9 +1,9 @@
 """How batches are passed to a function of the user, each batch at least once.
 
 If the process is killed while the function runs, the next start calls the function again, with the same
-records and the same batch number. Earlier versions of this package could land batches in topics, and wrote
-the same kind of files into ``OUT/_batches``. Therefore, a pipeline with a function can continue in a folder
-with batches of an earlier version.
+records and the same batch number. Earlier versions of this package could land batches in topics. A pipeline
+with a function can continue in a folder of such a version, because the files in ``OUT/_batches`` are of the
+same kind.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class FunctionTarget(Target):
         return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
 
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> None:  # noqa: ARG002
-        """Remember the number and the offsets of a batch."""
+        """Store the number and the offsets of a batch before `take` calls the function."""
         self._batch = batch
 
     def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
@@ -76,9 +76,9 @@ class FunctionTarget(Target):
             raise PipelineFailed(
                 f"the function that was called with batch {batch.number}, "
                 f"{notes.format_ranges(batch.offsets)}, raised {type(error).__name__}: {failure}. "
-                "The next start calls it with this batch again"
+                "The next start calls the function with this batch again"
             ) from error
 
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return no fields for the manifest, because the function has already received the rows."""
+        """Return no fields for the batch's manifest, because the function has already received the rows."""
         return {}

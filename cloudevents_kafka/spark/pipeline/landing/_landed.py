@@ -1,12 +1,12 @@
 """`Landed` knows which offsets have landed in the folder of a pipeline, and so which records are new.
 
-One ledger lists the landed offsets: the ledger of the table of events, or the ledger in the last manifest. A
-record has landed if this ledger contains the record's offset for the id of the record's topic (see `topics`).
-The number of a batch does not matter: if an older checkpoint is restored, Spark plans a batch with the same
-number as an earlier batch, but with other offsets. If some records of a batch have landed already, only the
-other records of the batch land. If a partition has landed records, a batch must begin inside the last landed
-range of this partition, or directly after this range. If the batch begins elsewhere, the run ends with an
-error.
+A ledger lists the landed offsets of each partition. The ledger is stored with the table of events, or in the
+manifest (the file about a batch) of the last batch. A record has landed if this ledger contains the record's
+offset for the id of the record's topic (see `topics`). The number of a batch does not matter: if an older
+checkpoint is restored, Spark plans a batch with the same number as an earlier batch, but with other offsets.
+If some records of a batch have landed already, only the other records of the batch land. If a partition has
+landed records, a batch must begin inside the partition's last landed range of offsets, or directly after this
+range. If the batch begins at another offset, the run ends with an error.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Landed:
 
     @property
     def noted(self) -> notes.Ledger:
-        """The ledger of the last manifest.
+        """The ledger (the list of landed offsets) in the last manifest.
 
         The ledger of the last manifest contains the offsets of all batches of the folder, and the offsets
         that had landed before these batches.
@@ -102,7 +102,7 @@ class Landed:
 
     @property
     def landed(self) -> notes.OffsetRanges:
-        """The last landed range of each partition of the known topics.
+        """The last landed range of offsets of each partition of the known topics.
 
         If no record of a partition has landed, the range of the partition is empty, and begins at the offset
         at which the pipeline began.
@@ -119,9 +119,10 @@ class Landed:
         return self.beginning.ids if self.last is None else self.last.ids
 
     def record_beginning(self, ids: notes.TopicIds, start: str | None) -> None:
-        """Write the file ``beginning.json``, which contains what is known before the first batch.
+        """Write the file ``beginning.json``, which contains the start offsets and the topic ids.
 
-        ``start`` is the option ``start`` of a new checkpoint, or None for an existing checkpoint.
+        ``start`` is the value of the pipeline's option ``start`` for a new checkpoint, or None for an
+        existing checkpoint.
         """
         known = self.beginning
         if start is None and known.pipeline:
@@ -152,11 +153,11 @@ class Landed:
     def plan(
         self, plan: notes.BatchPlan, query_id: str, topic_ids: notes.TopicIds
     ) -> notes.PlannedBatch | None:
-        """Return a batch with the planned records that have not landed yet, or None if all have landed.
+        """Return a batch with the planned records that have not landed yet, or None if there are none.
 
         The first batch of a folder lands even if it has no records, because its manifest contains the offsets
-        at which the pipeline began. Raises `WrongCheckpoint` if the plan does not continue the landed
-        offsets, and `WrongTable` if another pipeline has landed some of the planned offsets.
+        at which the pipeline began. Raises `WrongCheckpoint` if the planned offsets do not continue the
+        landed offsets, and `WrongTable` if another pipeline has landed some of the planned offsets.
         """
         self.check(query_id, None)
         self._check_follows(plan)
@@ -200,7 +201,7 @@ class Landed:
         return manifest
 
     def _check_follows(self, plan: notes.BatchPlan) -> None:
-        """Raise `WrongCheckpoint` if a batch does not begin in, or at the end of, the last landed range.
+        """Raise `WrongCheckpoint` unless a batch begins in, or directly after, the last landed offsets.
 
         Each partition of the batch is compared with the last landed range of the same partition.
         """

@@ -277,7 +277,7 @@ def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> N
     """A batch that has a record twice is refused."""
     rows, offsets = frame(session, events(12))
     writer = BatchWriter(tasks=2)
-    with pytest.raises(CountMismatch, match=r"must have at most \d records, got \d+: some were read twice"):
+    with pytest.raises(CountMismatch, match=r"at most \d records, got \d+: some records were read twice"):
         writer.write(
             rows.unionAll(rows), batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}").append
         )
