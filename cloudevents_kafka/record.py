@@ -104,7 +104,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def where(self) -> str:
-        """The position of the record as ``topic[partition]@offset``, or an empty text if it is unknown."""
+        """The position as ``topic[partition]@offset``, or an empty text if the position is unknown."""
         if self.topic is None:
             return ""
         partition = "" if self.partition is None else f"[{self.partition}]"

@@ -131,7 +131,7 @@ class Versions(NamedTuple):
         return cls(int(first), int(last if dash else first))
 
     def __contains__(self, version: object) -> bool:
-        """Return whether the range contains a version."""
+        """Return whether this range contains a version."""
         return isinstance(version, int) and self.first <= version <= self.last
 
     def __str__(self) -> str:

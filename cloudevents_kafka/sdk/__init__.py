@@ -2,12 +2,12 @@
 
 This module contains the functions of the module ``cloudevents.core.bindings.kafka`` in the SDK's version 2.
 The module `v1` contains the functions of version 1 (``cloudevents.kafka``, and ``cloudevents.v1.kafka`` in
-version 2). All functions have the SDK's names and signatures. The functions accept and return the SDK's own
-events and messages, and read all messages that the SDK reads. The errors of these functions are subclasses
-both of this library's errors and of the SDK's errors. Events with specversion 0.3 are passed to the SDK. The
-module `v1` works with either version of the SDK. The package `sdk` itself needs version 2 of the SDK; if
-version 1 is installed, using a name of `sdk` raises an error that asks for version 2. Read the modules in
-this order:
+version 2). All functions in both modules have the SDK's names and signatures. The functions accept and return
+the SDK's own events and messages, and read all messages that the SDK reads. The errors of these functions are
+subclasses both of this library's errors and of the SDK's errors. Events with specversion 0.3 are passed to
+the SDK. The module `v1` works with either version of the SDK. The package `sdk` itself needs version 2 of the
+SDK; if version 1 is installed, using a name of `sdk` raises an error that asks for version 2. Read the
+modules in this order:
 
 * `_installed`: the modules of the installed SDK;
 * `_errors`: errors that are also errors of the SDK;

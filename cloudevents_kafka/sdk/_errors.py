@@ -73,7 +73,7 @@ class UnsupportedFormat(errors.UnsupportedFormat, _Unread):
 
 
 class UnsupportedBatch(errors.UnsupportedBatch, _Unread):
-    """The record is a batch."""
+    """The record is a batch of events, not a single event."""
 
 
 _KINDS: Final[dict[type, Any]] = {

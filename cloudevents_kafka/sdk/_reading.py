@@ -34,7 +34,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 class _Names(dict[str, str | None]):
-    """A cache that maps names of headers, in any case, to names of attributes; other headers map to None."""
+    """A cache of the attribute's name for a header's name in any case; None if there is no attribute."""
 
     def __missing__(self, header: str) -> str | None:
         folded = str(header).lower()
@@ -97,7 +97,7 @@ def _exact(header: str) -> str:
 
 
 def members_in(value: Any) -> dict[str, Any] | None:
-    """Return the members of a JSON object, without null members; return None for any other value."""
+    """Return the members of a JSON object, without members that are null; return None for other values."""
     try:
         members = _decode_json(value)
     except _UNREADABLE:

@@ -78,9 +78,9 @@ def to_binary(
     """Return an event of the SDK as a message in binary mode.
 
     ``data_marshaller`` returns the data as text or bytes. By default, bytes are written unchanged. A text is
-    written as a JSON string or as plain text, depending on the content type. Other values are written as
-    JSON. The key is the result of ``key_mapper``; without ``key_mapper``, the key is the ``partitionkey``.
-    Raises errors of this library that are also the SDK's errors ``DataMarshallerError``,
+    written as a JSON string or as plain text, depending on the content type. Values that are neither text nor
+    bytes are written as JSON. The key is the result of ``key_mapper``; without ``key_mapper``, the key is the
+    ``partitionkey``. Raises errors of this library that are also the SDK's errors ``DataMarshallerError``,
     ``InvalidRequiredFields`` or ``KeyMapperError``.
 
     Examples:

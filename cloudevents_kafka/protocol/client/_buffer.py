@@ -51,7 +51,7 @@ class RecordBuffer:
                 cursor.release()
 
     def resume(self, keys: Iterable[PartitionId]) -> None:
-        """Return records of the partitions in ``keys`` again."""
+        """Return records of the partitions in ``keys`` again, which `pause` has stopped."""
         self.paused -= set(keys)
         self.ready.extendleft(m for m in reversed(self._set_aside) if _key(m) not in self.paused)
         self._set_aside = [m for m in self._set_aside if _key(m) in self.paused]

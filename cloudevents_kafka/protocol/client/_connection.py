@@ -40,7 +40,7 @@ _PATIENCE: Final = 2.0
 
 
 class Connection(FrameSocket):
-    """A socket to a broker; each request is sent in the highest version that both sides accept.
+    """A socket to a broker; each request is sent in the highest version that client and broker accept.
 
     ``versions`` maps each API key to the versions that the broker accepts.
     """

@@ -157,8 +157,8 @@ class Consumer(Closing):
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to ``num_messages`` records that arrive within ``timeout`` seconds.
 
-        The list is shorter if the group rebalances. The list is also shorter if an error occurs, which the
-        next call then raises. Only the offsets of returned records are committed.
+        The returned list is shorter if the group rebalances, or if an error occurs, which the next call then
+        raises. Only the offsets of returned records are committed.
         """
         deadline = Deadline(timeout)
         if num_messages < 1 or (first := self.poll(timeout)) is None:

@@ -1,8 +1,8 @@
 """`Cursor`: the fetched bytes of a partition; each call of `take` decodes a slice of the records.
 
 A batch of some kilobytes may expand to millions of records, and a response may contain thousands of such
-batches. Therefore, memory contains at most one slice of decoded records, and the decompressed bytes of one
-batch, at a time. A slice is small enough for `Consumer.poll` to return in time.
+batches. For this reason, a cursor keeps only one slice of decoded records, and the decompressed bytes of one
+batch, in memory at a time. A slice of records is small enough for `Consumer.poll` to return in time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cloudevents_kafka.protocol.records.record import ABORT
 _SLICE: Final = 2500
 """The maximum number of records and headers in a slice, for instance 500 records with 4 headers each."""
 _SLICE_SECONDS: Final = 0.1
-"""A slice ends after this number of seconds, with its current batch, even if no batch contains records."""
+"""A slice of records ends after this number of seconds, at the end of a batch, even if the slice is empty."""
 _BOUNDARY: Final = (None,)
 """A tuple whose only item is None; this None separates the records of two batches."""
 

@@ -1,9 +1,10 @@
 """`dial`: opens a TCP connection to one of the addresses of a host.
 
-A host name may have several addresses, some of which refuse connections or do not answer. The addresses are
-tried in the order in which the resolver returns them. The next attempt begins after a short time, or as soon
-as all earlier attempts have failed (RFC 8305). The earlier attempts continue, and the first connection that
-succeeds is used. All attempts share the deadline, and the error states why each address failed.
+A host name may have several addresses, some of which refuse connections or do not answer. The addresses of
+the host are tried in the order in which the resolver returns them. The next connection attempt begins after a
+short time, or as soon as all earlier attempts have failed (RFC 8305). The earlier attempts continue, and the
+first connection that succeeds is used. All attempts share the deadline, and the error states why each address
+failed.
 """
 
 from __future__ import annotations

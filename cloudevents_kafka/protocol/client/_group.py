@@ -56,7 +56,7 @@ class GroupMember:
         self.offsets: Final = GroupOffsets(cluster, group, committed_only=settings.committed_only)
         self.assignment: list[PartitionId] = []
         self._led: dict[str, list[int]] = {}
-        """The partitions that this member has assigned to all members, if it is the group's leader."""
+        """The partitions that this member, as the group's leader, has assigned to all members."""
         self.state: State = "joining"
         self.error: ProtocolError | None = None
         self._thread: Final = threading.Thread(target=self._run, name="kafka-group", daemon=True)

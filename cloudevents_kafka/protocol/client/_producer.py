@@ -207,7 +207,7 @@ class Producer(Closing):
         return True
 
     def _now(self) -> tuple[int, Deadline]:
-        """Return the time in ms, and the deadline of records that are produced in this millisecond."""
+        """Return the current time in ms, and the deadline of records that are produced at this time."""
         now = int(time.time() * 1000)
         if (clock := self._clock)[0] != now:
             self._clock = clock = now, Deadline(self._settings.delivery_timeout)

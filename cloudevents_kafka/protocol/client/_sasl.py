@@ -3,8 +3,8 @@
 The messages of the mechanism are sent without headers, or in SaslAuthenticate requests (KIP-152). The
 mechanisms are PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628, KIP-255).
 
-SCRAM is used without channel binding. Apache's brokers hash passwords as UTF-8; other brokers follow the RFC,
-and apply SASLprep first. Therefore, if SASLprep changes a user or password, the client tries the original
+SCRAM is used without channel binding. Brokers of Apache Kafka hash passwords as UTF-8; other brokers follow
+RFC 5802, and apply SASLprep first. If SASLprep changes a user or password, the client tries the original
 text, and then the prepared text.
 """
 

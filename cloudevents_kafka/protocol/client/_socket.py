@@ -96,7 +96,7 @@ class FrameSocket:
         self._socket.close()
 
     def abort(self) -> None:
-        """End all reading, writing and waiting; another thread may call this method."""
+        """End all reading, writing and waiting on the socket; another thread may call this method."""
         self.aborted.set()
         if self._forks == forks.number:
             with suppress(OSError):

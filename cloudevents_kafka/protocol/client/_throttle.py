@@ -1,8 +1,8 @@
 """`throttle_of`: returns the time for which a broker asks the client to send nothing.
 
 A client that exceeds its quota receives its response at once, and must then wait (KIP-219). During the wait,
-the broker does not read from the connection. The client waits nevertheless, because a proxy may rely on this
-wait. In earlier versions of requests, the broker itself waits before it responds.
+the broker does not read from the connection. The client waits, too, because a proxy may rely on this wait. In
+earlier versions of requests, the broker itself waits before it responds.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class _Builder(FunctionSource):
         return variable
 
     def next_byte(self) -> str:
-        """Add lines that unpack the pending fields and the next byte; return the variable of this byte."""
+        """Add lines that unpack the collected fields and the next byte; return the variable of this byte."""
         variable = self.fixed("B")
         if len(self.pending) > 1:
             self.flush()
@@ -157,7 +157,7 @@ class _Builder(FunctionSource):
         return variable
 
     def flush(self) -> None:
-        """Add a line that unpacks the pending fields in one call."""
+        """Add a line that unpacks the collected fixed-width fields in one call."""
         if not self.pending:
             return
         codes = "".join(code for _, code in self.pending)

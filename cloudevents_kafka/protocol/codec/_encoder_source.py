@@ -82,7 +82,7 @@ class _Builder(FunctionSource):
             self.sized(codec, value)
 
     def flush(self) -> None:
-        """Add a line that packs the pending fields in one call."""
+        """Add a line that packs the collected fixed-width fields in one call."""
         if self.pending:
             codes = "".join(code for _, code in self.pending)
             values = ", ".join(value for value, _ in self.pending)

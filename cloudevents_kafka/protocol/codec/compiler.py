@@ -2,7 +2,7 @@
 
 A generated function contains code for each field of a layout. One call of `struct` decodes or encodes
 adjacent fields of fixed width, and structures in arrays are decoded inline. The function makes only the
-checks that limit the function's work and memory. If the function raises an error that is listed in
+checks that limit the function's work and memory. If a generated function raises an error that is listed in
 `FALLBACKS` or `_ENCODE_FALLBACKS`, the module `interpreter` reads the same bytes or message again, and
 locates the error. In an array, the module `interpreter` begins at the last element that the generated
 function has reached, so decoding an invalid frame takes no longer than decoding a valid frame. Any other

@@ -54,7 +54,7 @@ def decode(
     memory: int = MEMORY,
     marks: Sequence[Mark] = (),
 ) -> tuple[Any, int]:
-    """Return the structure at index ``at``, and the index after it; raise `Malformed` or `Truncated`.
+    """Return the structure at index ``at``, and its end index; raise `Malformed` or `Truncated`.
 
     ``memory`` limits the memory of array elements and of unknown tagged fields, in bytes; the text and the
     bytes in these elements and fields do not count. If ``marks`` contains a `Mark` of an array, decoding of
@@ -75,7 +75,7 @@ def encode(layout: Layout, value: Structure) -> bytes:
 
 
 def decode_tags(layout: Layout, data: bytes, at: int, left: int) -> tuple[dict[str, Any], int, int]:
-    """Return a structure's tagged fields by name, the index after them, and the memory that is left."""
+    """Return a structure's tagged fields by name, the index after these fields, and the remaining memory."""
     found: dict[str, Any] = {}
     decoder = Decoder(data, None, left)
     found["unknown_tags"], at = decoder.tags(layout, at, "", found)
@@ -132,7 +132,7 @@ class Decoder:
         return value, end
 
     def length_prefixed(self, codec: LengthPrefixed, at: int, path: str) -> tuple[Any, int]:
-        """Return text or bytes (None for null), and the index after them."""
+        """Return text or bytes (None for null), and the index after the text or bytes."""
         if codec.type is REST:
             return self.data[at:], len(self.data)
         length, at = self.length(codec, at, path)
@@ -149,7 +149,7 @@ class Decoder:
             raise Malformed("a string must be valid UTF-8", at=at, path=path) from None
 
     def array(self, codec: Array, at: int, path: str) -> tuple[list[Any] | None, int]:
-        """Return the elements of an array (None for null), and the index after them."""
+        """Return the elements of an array (None for null), and the index after the array."""
         start = at
         count, at = self.length(codec, at, path)
         self.visit(path, start, at, codec.name, None if count < 0 else count)
@@ -181,7 +181,7 @@ class Decoder:
             raise Malformed(rule, at=at, path=path)
 
     def length(self, codec: LengthPrefixed | Array, at: int, path: str) -> tuple[int, int]:
-        """Return a length or count (-1 for null), and the index after it."""
+        """Return a length or count (-1 for null), and the index after this number."""
         length, end = self.number(codec, at, path)
         if length < -1:
             raise Malformed(f"a length must be at least -1, got {length}", at=at, path=path)
@@ -190,7 +190,7 @@ class Decoder:
         return length, end
 
     def number(self, codec: LengthPrefixed | Array, at: int, path: str) -> tuple[int, int]:
-        """Return a length or a count, and the index after it."""
+        """Return a length or a count, and the index after this number."""
         if codec.compact:
             length, end = self.varint(at, path)
             return length - 1, end  # KIP-482: length + 1, 0 for null
@@ -226,7 +226,7 @@ class Decoder:
         return tuple(unknown), at
 
     def counted(self, at: int, path: str, name: str) -> tuple[int, int]:
-        """Return a count, tag or size, and the index after it; call the visitor."""
+        """Return a count, tag or size, and the index after this number; call the visitor."""
         number, end = self.varint(at, path)
         self.visit(path, at, end, name, number)
         return number, end
@@ -248,7 +248,7 @@ class Decoder:
         return self.data[at : at + size]
 
     def varint(self, at: int, path: str, codec: Varint | None = None) -> tuple[int, int]:
-        """Return a variable-length integer (by default a length, count or tag) and the index after it."""
+        """Return a variable-length integer, by default a length, count or tag, and the index after it."""
         if codec is None and at < self.end and self.data[at] < 0x80:
             return self.data[at], at + 1
         window = self.data[at : min(at + MAX_BYTES[64], self.end)]

@@ -88,7 +88,7 @@ class ExplainedFrame:
     fields: list[Field] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     nesting: Nesting = field(init=False, repr=False, compare=False)
-    """How many bytes may still be decompressed."""
+    """The number of bytes to which the frame's compressed data may still expand."""
     is_cut: bool = field(default=False, init=False, repr=False, compare=False)
     """Whether some fields are missing, because there are too many fields, or too many nested message sets."""
 

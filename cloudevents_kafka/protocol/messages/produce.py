@@ -5,8 +5,8 @@ versions carry record batches (KIP-98). Brokers from 4.0 on refuse the versions 
 versions (KAFKA-18659). InitProducerId returns the id of an idempotent or transactional producer (KIP-98).
 
 `MessageSetEntry` is the layout of message sets (guide, "Message sets"); its versions are the values of the
-magic byte. A message set has no count, and may end within an entry. The module `records` encodes and decodes
-message sets.
+magic byte. A message set does not state its number of messages, and may end within a message. The module
+`records` encodes and decodes message sets.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Batches:
     def first_offset(self) -> int | None:
         """The offset of the first record, or None if the buffer has no complete entry.
 
-        If the first entry is a wrapper message, it is decompressed.
+        If the first entry is a wrapper message, this property decompresses the message.
         """
         return self._read(*self._bounds[:2]).base_offset if len(self) else None
 

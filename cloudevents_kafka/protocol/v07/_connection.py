@@ -74,8 +74,8 @@ class Connection(FrameSocket, Closing):
     def multi_produce(self, parts: Iterable[tuple[str, int, Iterable[Message | bytes]]]) -> None:
         """Append messages to several partitions; an item of ``parts`` is (topic, partition, messages).
 
-        The call behaves like `produce`. If the broker refuses one item, the broker may have appended the
-        items before this item.
+        In other respects, `multi_produce` is like `produce`. If the broker refuses one item, the broker may
+        have appended the items before this item.
         """
         self._produce(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
 

@@ -28,7 +28,7 @@ _ADVICE: Final = {
     ),
     "no topic": "the topic does not exist: check its name, or create it first",
     "no broker": "no broker answered: check the bootstrap servers and the security settings",
-    "refused": "the broker refused the login or request: check the security settings and the rights on the topic",
+    "refused": "the broker refused access: check the security settings and the rights on the topic",
     "no login": (
         "Kafka's Java client got no token: check that the token endpoint answers, and the client id and "
         "secret (sasl.oauthbearer.…)"

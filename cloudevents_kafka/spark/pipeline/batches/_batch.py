@@ -217,7 +217,8 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
 def _loses_no_executor(spark: SparkSession) -> bool:
     """Return whether the session's tasks run in the session's own Java process.
 
-    If executors run in other processes, an executor may be lost, and Spark must then compute its rows again.
+    If executors run in other processes, an executor may be lost, and Spark must then compute the executor's
+    rows again.
     """
     return bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
 

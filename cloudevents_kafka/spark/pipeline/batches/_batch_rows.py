@@ -83,7 +83,7 @@ class DecodedRows(Protocol):
 
     @property
     def counts(self) -> BatchCounts:
-        """The counts of the rows.
+        """The counts of the decoded rows.
 
         The counts by partition may be missing if other counts of the same batch contain them.
         """
@@ -106,7 +106,7 @@ class Rows:
     tasks: int = 1
 
     def few(self, text: str) -> str:
-        """Return SQL for the texts that the driver receives; each task may send the same number of bytes."""
+        """Return SQL for the texts that tasks send to the driver; all tasks have the same limit in bytes."""
         return few_sql(text, _MOST_BYTES // self.tasks)
 
     def decode(self, records: DataFrame) -> DataFrame:

@@ -1,7 +1,7 @@
 """Removes duplicates: events whose source and id are in the table, or in an earlier record of the batch.
 
-These rules hold for events with the same source and id. From each batch, at most one of several events with
-the same source and id lands. If the timestamps of two events with the same source and id differ by at most
+These rules hold for events with the same source and id. Of the events of a batch that have the same source
+and id, at most one lands. If the timestamps of two events with the same source and id differ by at most
 ``within`` seconds, at most one of the two events lands. If an event does not land, it is counted, and the
 table has a row with the same source and id.
 

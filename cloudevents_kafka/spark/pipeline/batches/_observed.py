@@ -57,7 +57,7 @@ class Counting:
     """Describes how rows are counted: by partition, and by each kind of label.
 
     Spark compiles the expressions of columns, but interprets an observed aggregate for each row, which is
-    slower. So most values are computed in the SQL columns `columns`, which are added to the rows. The method
+    slower. So most values are computed in SQL columns (see `columns`) that are added to the rows. The method
     `counts` returns a single aggregate of these columns.
     """
 

@@ -1,10 +1,11 @@
 """Reads records with timestamps that Spark's Kafka source cannot convert.
 
-If a batch contains such a record, Spark's source cannot read any record of the batch. Spark converts
-milliseconds to microseconds in 64 bits, so timestamps beyond `_MOST` milliseconds overflow. For example, a
-producer may send nanoseconds instead of milliseconds; brokers before Kafka 4.0 accept such records. So
-librdkafka reads the records with such timestamps. Between two of these records, librdkafka also reads the
-other records if they have at most `_MOST_BETWEEN` bytes together. Spark reads the other records of the batch.
+If a batch contains a record with such a timestamp, Spark's source cannot read any record of the batch. Spark
+converts milliseconds to microseconds in 64 bits, so timestamps beyond `_MOST` milliseconds overflow. For
+example, a producer may send nanoseconds instead of milliseconds; brokers before Kafka 4.0 accept such
+records. So librdkafka reads the records with such timestamps. Between two records with such timestamps,
+librdkafka also reads the other records if they have at most `_MOST_BETWEEN` bytes together. Spark reads the
+other records of the batch.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ class EventBatch:
     """A batch for the function of a pipeline.
 
     ``number`` is the number of the batch in the folder of the pipeline, beginning with 0. If a batch is
-    passed again, because a run was killed or the function raised an error, it has the same number and the
-    same records. ``events`` and ``quarantine`` are DataFrames with the columns of the tables that have the
-    same names. The rows stay in memory or on disk until the function returns, so the function may read them
-    several times. ``offsets`` maps each topic to its partitions (as text), and each partition to the range of
-    offsets that was read: ``start`` is the first offset of the range, and ``end`` is the first offset after
-    the range.
+    passed again, because a run was killed or the function raised an error, the batch has the same number and
+    the same records. ``events`` and ``quarantine`` are DataFrames with the columns of the tables that have
+    the same names. The rows stay in memory or on disk until the function returns, so the function may read
+    them several times. ``offsets`` maps each topic to its partitions (as text), and each partition to the
+    range of offsets that was read: ``start`` is the first offset of the range, and ``end`` is the first
+    offset after the range.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions
@@ -58,7 +58,7 @@ class FunctionTarget(Target):
         self._each_batch = each_batch
 
     def table_name(self, table: str) -> str:  # noqa: ARG002  # it receives both
-        """Return the name of the function."""
+        """Return the name of the user's function."""
         return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
 
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> None:  # noqa: ARG002

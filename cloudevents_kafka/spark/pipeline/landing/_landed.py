@@ -29,8 +29,9 @@ class Landed:
     because the files in ``_batches`` depend on this kind. ``continued`` lists other kinds; the pipeline may
     also continue a folder whose batches landed in one of these kinds. With ``in_notes``, the ledger in the
     last manifest decides which offsets have landed. Without ``in_notes``, the ledger of the table of events
-    decides, and `use_ledger` sets this ledger. With ``notes_begun``, the offsets of a batch are written into
-    a file before the batch itself is written, so that another run can finish the batch.
+    decides which offsets have landed, and `use_ledger` sets this ledger. With ``notes_begun``, the offsets of
+    a batch are written into a file before the batch itself is written, so that another run can finish the
+    batch.
     """
 
     def __init__(
