@@ -49,7 +49,7 @@ class FunctionSource:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add a line that ends with a colon; the lines that the `with` block adds are indented."""
+        """Add a line that ends with a colon; yield to a `with` block whose lines are indented."""
         self.add(head)
         self._depth += 1
         yield
