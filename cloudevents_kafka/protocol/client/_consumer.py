@@ -135,7 +135,7 @@ class Consumer(Closing):
         self._buffer.pause(key_of(part) for part in partitions)
 
     def resume(self, partitions: Iterable[HasOffset]) -> None:
-        """Return records of these paused partitions again."""
+        """Return records of ``partitions`` again, which `pause` has stopped."""
         self._buffer.resume(key_of(part) for part in partitions)
 
     def poll(self, timeout: float = -1) -> Message | None:
