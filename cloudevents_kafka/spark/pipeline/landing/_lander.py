@@ -1,25 +1,27 @@
 """`BatchLander` lands a batch in eight steps, from Spark's call to the manifest of the batch.
 
-1. The method `land` receives the records from Spark's query, and reads the offsets of these records from the
+1. `BatchLander.land` receives the records from Spark's query, and reads the offsets of these records from the
    checkpoint.
 2. `TopicMonitor` checks that the ids of the topics are the same as at the start, because a topic may have
    been deleted and created again.
-3. `Landed.plan` uses the ledger to find the offsets that have not landed.
-4. If the options contain a schema registry, the schemas of the records' data are fetched from this registry.
-   Unless the target is Parquet, `Landed.begin` then writes the offsets and the settings of the batch to the
-   file ``begun.json``.
-5. `Target.start` discards rows that were staged for another batch.
+3. `Landed.plan` uses the ledger (the record of all landed offsets) to find offsets of the batch that have not
+   landed.
+4. If the options of the pipeline contain a schema registry, the schemas of the records' data are fetched from
+   this registry. Unless the target is Parquet, `Landed.begin` then writes the offsets and the settings of the
+   batch to the file ``begun.json``.
+5. `Target.start` discards rows that an earlier run has staged for another batch.
 6. `BatchWriter` asks Spark to decode and count the records. If `Target.appends` returns a function, this
-   function stages the rows in the same pass. If `Target.appends` returns None, Spark stores the rows, and
-   `BatchWriter` passes the rows to `Target.compare` and `Target.take`.
+   function stages the rows of the batch while Spark counts the records. If `Target.appends` returns None,
+   Spark stores the rows, and `BatchWriter` passes the rows to `Target.compare` and `Target.take`.
 7. After Spark has read the records, `TopicMonitor` checks the ids of the topics again. Then `Target.commit`
-   commits the rows.
-8. `Landed.complete` creates the manifest, and `Target.finish` does the remaining work.
+   commits the staged rows of the batch.
+8. `Landed.complete` creates the manifest (the file of a landed batch), and `Target.finish` does work that
+   must follow the manifest, such as renaming files.
 
-For each step, the section "The life of a batch" in docs/design.md describes what happens if the process is
-killed after this step. The batches of a backfill begin at step 4. The unfinished batch of an earlier run
-begins at step 5 if `Target.is_decided` returns true for this batch. If `Target.is_decided` returns false, the
-batch begins at step 4.
+For each of these steps, the section "The life of a batch" in docs/design.md describes what happens if the
+process is killed after this step. A batch of a backfill begins at step 4 of the eight steps. The unfinished
+batch of an earlier run begins at step 5 if `Target.is_decided` returns True for this batch. If
+`Target.is_decided` returns False, the unfinished batch begins at step 4.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ class BatchLander:
     _fetcher: SchemaFetcher | None = None
 
     def recover(self) -> int | None:
-        """Read the files in ``_batches``, and finish the last landed batch if necessary.
+        """Read the manifests in the folder ``_batches``, and finish the last landed batch if necessary.
 
         Return the number of the batch that had to be finished, or None.
         """
@@ -70,7 +72,7 @@ class BatchLander:
         return self._target.recover()
 
     def check_start(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
-        """Raise an error if the folder, the checkpoint and the topics do not match; see `Landed.check`."""
+        """Raise an error if the pipeline's folder, checkpoint and topics do not match; see `Landed.check`."""
         self.find_topics()
         self._landed.check(query_id, committed)
         self._landed.record_beginning(self.topic_ids, self._options.start if query_id is None else None)
@@ -80,7 +82,7 @@ class BatchLander:
         return self._options.reads(topic) and self._topics.exists(topic)
 
     def find_topics(self) -> None:
-        """Look up the ids of the topics.
+        """Look up the ids of the pipeline's topics.
 
         Raises `TopicChanged` if a topic is missing, or was created again after its records have landed.
         """
@@ -90,7 +92,7 @@ class BatchLander:
 
     @property
     def partitions(self) -> dict[str, int]:
-        """The number of partitions of each topic."""
+        """The number of partitions of each topic of the pipeline."""
         return self._topics.partitions
 
     def use_topic_ids(self) -> None:
@@ -101,9 +103,10 @@ class BatchLander:
     def source_options(self) -> dict[str, str]:
         """Return the options of Spark's source.
 
-        A query with a new checkpoint begins after the records that have landed in the tables. If batches of
-        an earlier checkpoint have landed, the query reads each partition without landed records from the
-        first record of the partition. Spark would do the same with the earlier checkpoint.
+        A query with a new checkpoint begins after the records that have landed in the pipeline's tables. If
+        batches of an earlier checkpoint have landed, the query reads each partition without landed records
+        from the first record of the partition. With the earlier checkpoint, Spark would also read such a
+        partition from its first record.
         """
         options = self._options.source_options()
         if self._checkpoint.query_id() is None:
@@ -112,7 +115,7 @@ class BatchLander:
         return options
 
     def check_topics(self, plan: notes.BatchPlan | None = None, **timeout: float) -> dict[str, str]:
-        """Return the topics' ids; raise `TopicChanged` if the ids differ from the ids at the start."""
+        """Return the topics' ids; raise `TopicChanged` if the ids have changed since the start of the run."""
         known = {**self._landed.topic_ids, **self.topic_ids}
         return self._topics.check(known, self._landed.landed, plan.ranges if plan else None, **timeout)
 
@@ -139,7 +142,7 @@ class BatchLander:
         return self._finish(begun, records, time.monotonic() - began)
 
     def land_gap(self, spark: SparkSession, offsets: notes.OffsetRanges) -> notes.BatchManifest:
-        """Land the records at these offsets, which no pipeline has landed; return the manifest."""
+        """Land the records at offsets that no pipeline has landed, and return the manifest of this batch."""
         records = self._records(spark, offsets)
         planned = self._landed.plan_gap(offsets, self.topic_ids)
         return self._finish(self._begin(planned, records, offsets), records)
@@ -147,9 +150,9 @@ class BatchLander:
     def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
         """Land an unfinished batch of an earlier run, and return its manifest.
 
-        If `Target.is_decided` returns true, the batch is read with the settings that the earlier run used. If
-        `Target.is_decided` returns false, the batch is read with the settings of this run. Raises
-        `TopicChanged` if a topic of the batch was deleted.
+        If `Target.is_decided` returns True for the batch, the batch is read with the settings that the
+        earlier run used. If `Target.is_decided` returns False for the batch, the batch is read with the
+        settings of this run. Raises `TopicChanged` if a topic of the batch was deleted.
         """
         self._topics.check_ids(batch.ids, batch.offsets)
         records = self._records(spark, batch.offsets)
@@ -175,7 +178,7 @@ class BatchLander:
     def _finish(
         self, batch: notes.BegunBatch, records: DataFrame, checked: float = 0.0
     ) -> notes.BatchManifest:
-        """Write and commit a batch; ``checked`` is the time that earlier checks took, in seconds."""
+        """Write and commit a batch; ``checked`` is the duration of the batch's earlier checks, in seconds."""
         if batch.offsets != notes.Ledger().left({}, batch.planned):
             records = filter_offsets(records, batch.offsets)
         times = [time.monotonic()]
@@ -191,7 +194,7 @@ class BatchLander:
         return replace(manifest, seconds=seconds)
 
     def _write(self, batch: notes.BegunBatch, records: DataFrame) -> notes.BatchCounts:
-        """Stage the rows of a batch, and return the counts.
+        """Stage the rows of a batch, and return the counts of the batch.
 
         If the batch has records that Spark's source cannot read, librdkafka reads these records.
         """
@@ -219,7 +222,7 @@ class BatchLander:
         return read_out_of_range(spark, offsets, self._options.batch_options, self._topics.warn)
 
     def stop_waiting(self) -> None:
-        """Stop the wait for a schema registry, if a batch is waiting for the registry.
+        """If a batch is waiting for a schema registry, stop this wait.
 
         Any thread may call this method.
         """

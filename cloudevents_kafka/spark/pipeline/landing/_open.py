@@ -2,10 +2,10 @@
 
 Parquet files, and Iceberg tables in a folder without a catalog, require a file system that renames a file in
 one step. To rename a file in an object store, Hadoop's client copies the file and then deletes the original.
-So if a run is killed after the copy, both files exist. Two runs may also write the same file, because each
-run checks that the file does not exist before it copies. Delta tables do not need renames, because a commit
-creates one object. Iceberg tables in a catalog do not need renames, because a commit changes one entry of the
-catalog.
+So if a run is killed after Hadoop's client has copied a file, both the original and the copy exist. Two runs
+may also write the same file, because each run checks that the file does not exist before the run copies it.
+Delta tables do not need renames, because a commit creates one object. Iceberg tables in a catalog do not need
+renames, because a commit changes one entry of the catalog.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _HAS_NAMESPACE: Final = "fs.capability.etags.preserved.in.rename"
 
 
 class WrongStore(FolderFailed):
-    """The file system of a pipeline's folder cannot rename a file in one step, as the tables require.
+    """A pipeline's folder is in a file system that cannot rename a file in one step, as the tables require.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongStore
@@ -71,10 +71,10 @@ class WrongStore(FolderFailed):
 def check_renames(
     options: PipelineOptions, spark: SparkSession | None = None, *, has_function: bool = False
 ) -> None:
-    """Raise `WrongStore` if the tables need renames in one step, but ``out`` is in an object store.
+    """Raise `WrongStore` if the tables need renames in one step, but the URL ``out`` is in an object store.
 
     If the URL ``out`` has Azure's scheme ``abfs`` or ``abfss``, the check needs the session ``spark``.
-    Without a session, such a URL is accepted.
+    Without the session ``spark``, a URL with one of these schemes is accepted.
     """
     renames = options.to == "parquet" or (FORMATS[options.to].renames and options.table is None)
     if has_function or not renames:
@@ -95,7 +95,7 @@ def check_renames(
 
 
 class Landing(NamedTuple):
-    """The offsets of landed records, the target in which batches land, and the settings to read records."""
+    """The offsets of landed records, the target for batches, and the settings with which records are read."""
 
     landed: Landed
     target: Target
@@ -110,8 +110,8 @@ def open_landing(
 ) -> Landing:
     """Return the landed offsets, the target and the read settings for the options of a pipeline.
 
-    With ``each_batch``, the target is the function ``each_batch``. Without ``each_batch``, the target
-    consists of the tables that the options describe.
+    If the function ``each_batch`` is passed, this function is the target. If the function ``each_batch`` is
+    not passed, the tables that the options describe are the target.
     """
     store = open_store(options.out, spark)
     try:
@@ -210,7 +210,7 @@ def open_sibling(
     *,
     upsert: notes.Upsert | None = None,
 ) -> Table:
-    """Return a table in a folder, or a table in a catalog next to ``common``, the table of events."""
+    """Return a table in a folder, or a table in the same catalog as ``common``, the table of events."""
     keys = upsert if table == notes.EVENTS else None
     if common is None:
         return table_in_folder(spark, table_format, store.url(table), keys)
@@ -221,7 +221,10 @@ def open_sibling(
 
 
 def _check_folders(store: Store, table_format: TableFormat, routes: Mapping[str, str]) -> None:
-    """Raise `WrongTable` if a folder has files of another format, because readers would find both formats."""
+    """Raise `WrongTable` if a folder has files of another table format.
+
+    Readers would find the files of both formats.
+    """
     for table in dict.fromkeys((*notes.TABLES, *routes.values())):
         has_folders = any("=" in name for name in store.list_names(table))
         found = folder_format(store, table) or ("parquet" if has_folders else table_format)

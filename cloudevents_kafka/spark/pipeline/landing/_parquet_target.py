@@ -6,9 +6,9 @@ The folder of a pipeline contains these files, next to ``_batches``::
     quarantine/record_date=…/batch-00000012-part-….parquet   records that are not events
     _staging/00000012-…/      files of a batch before it lands
 
-Events of some types may go to separate tables, in folders next to ``events``. Without schemas, Spark writes
-all tables of events in one pass. After such a pass, the folder ``__ce_table=orders`` in the staging folder
-contains the files of the table ``orders``.
+Events of some types may go to separate tables, in folders next to ``events``. Without schemas of data, Spark
+writes all tables of events in one pass. After such a pass, the folder ``__ce_table=orders`` in the staging
+folder contains the files of the table ``orders``.
 
 A batch has landed as soon as its manifest exists. If a run ends before all files of a landed batch are
 renamed, the next start first renames the remaining files.
@@ -48,8 +48,8 @@ _FEW_FILES: Final = 32  # files whose rows are counted without a job
 class ParquetFiles:
     """The files of one batch: each table has a folder, which contains a folder for each date.
 
-    The folder of a table has the name of the table, or ``__ce_table=NAME`` if the rows of several tables are
-    written in one pass.
+    The folder of a table has the name of the table, or the name ``__ce_table=NAME`` if Spark writes several
+    tables in one pass.
     """
 
     _spark: SparkSession
@@ -58,7 +58,7 @@ class ParquetFiles:
     def append(self, table: str, rows: DataFrame) -> bool:
         """Write rows, and return True.
 
-        The last column of the rows is their date; the rows may also have the column `TABLE`.
+        The last column of the rows is the date of the record; the rows may also have the column `TABLE`.
         """
         is_routed = rows.columns[0] == notes.TABLE
         folders = [*([notes.TABLE] if is_routed else []), rows.columns[-1]]
@@ -68,19 +68,20 @@ class ParquetFiles:
         return True
 
     def check(self, counts: notes.BatchCounts) -> dict[str, int]:
-        """Return the numbers of rows in the files, after a check against ``counts``.
+        """Return the number of rows in the files of each table; ``counts`` contains the expected numbers.
 
-        Raises `CountMismatch` if a number of rows differs from its count.
+        Raises `CountMismatch` if the number of rows in the files of a table differs from the number in
+        ``counts``.
         """
         found = {**dict.fromkeys(counts.rows, 0), **self._count()}
         counts.check_rows(found, lambda table: f"{self._folder}/{table}")
         return found
 
     def _count(self) -> Counter[str]:
-        """Return the numbers of rows by table.
+        """Return the number of rows in the files of each table.
 
-        The footers of the files contain these numbers, and are read if there are only a few files, and the
-        files are local. If there are many files, or the files are not local, a Spark job counts the rows.
+        The footers of the Parquet files contain these numbers, and are read if the files are few and local.
+        If the files are many or not local, a Spark job counts the rows.
         """
         from pyarrow.parquet import read_metadata
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
@@ -101,7 +102,7 @@ class ParquetFiles:
 
 
 class ParquetTarget(Target):
-    """The Parquet tables in a folder; a batch lands in them when its manifest is created."""
+    """The Parquet tables in a pipeline's folder; a batch lands when its manifest is created."""
 
     def __init__(self, landed: Landed, read: notes.ReadSettings, *, adopt: bool = False) -> None:
         self._landed, self._store, self._read = landed, landed.store, read
@@ -110,9 +111,10 @@ class ParquetTarget(Target):
         self._names: dict[str, tuple[tuple[str, ...], ...]] = {}
 
     def check_names(self, spark: SparkSession) -> None:
-        """Raise `WrongTable` if a field's name in typed data and its name in the files differ only in case.
+        """Raise `WrongTable` if names of fields in typed data and in the files differ only in case.
 
-        A reader such as Spark would find two columns for such a field, or only one of the two columns.
+        A reader such as Spark would find two columns for such a field, or would find only one of the two
+        columns.
         """
         last = self._landed.manifests.last()
         if last is not None:
@@ -141,10 +143,10 @@ class ParquetTarget(Target):
         return self._store.url(table)
 
     def recover(self) -> int | None:
-        """Finish the last landed batch, and remove staged files of batches that never landed.
+        """Finish the last landed batch, and remove staged files of batches that have not landed.
 
-        Return the number of the last landed batch if its renames were unfinished, otherwise None. Raises
-        `WrongCheckpoint` if the manifests cannot be read or do not match the tables.
+        Return the number of the last landed batch if some of its files were not renamed yet, otherwise None.
+        Raises `WrongCheckpoint` if the manifests cannot be read or do not match the tables.
         """
         last = self._landed.last
         finished = None if last is None else self._rename(last)
@@ -159,7 +161,7 @@ class ParquetTarget(Target):
         self._batch, self._files = batch, ParquetFiles(spark, self._store.url(self._staging))
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
-        """Return the method `append`, or None if the tables of events may have different columns."""
+        """Return the method `append`, or None if the columns of the tables of events may differ."""
         return None if batch.routes and batch.schemas else self.append
 
     def append(self, table: str, rows: DataFrame) -> bool:
@@ -187,15 +189,15 @@ class ParquetTarget(Target):
         return {"staging": self._staging, "files": files, "rows": rows, "names": self._names}
 
     def finish(self, manifest: notes.BatchManifest) -> None:
-        """Move the files of a landed batch into the tables."""
+        """Move the staged files of a landed batch into the tables."""
         self._rename(manifest)
 
     def _check_tables(self) -> None:
         """Raise `WrongCheckpoint` if a table does not match the files in ``_batches``.
 
-        A table does not match in three cases. Either the table is missing, or files of the table have no
-        manifest, or the folders of the table are named by the dates of events instead of the dates of
-        records.
+        A table does not match the files in ``_batches`` in three cases. Either the table is missing, or no
+        manifest lists some files of the table, or the folders of the table are named by the dates of events
+        instead of the dates of records.
         """
         for table, count in {
             **dict.fromkeys(notes.table_names(self._read.routes), 0),
@@ -224,9 +226,9 @@ class ParquetTarget(Target):
                     )
 
     def _check_unused(self, files: Iterable[str], number: int) -> None:
-        """Raise `WrongCheckpoint` if the tables have files of an earlier batch with this number.
+        """Raise `WrongCheckpoint` if the tables have files of an earlier batch with this batch's number.
 
-        Files of an earlier batch with this number exist only if the manifest of the earlier batch was
+        Files of an earlier batch with the same number exist only if the manifest of the earlier batch was
         removed. The earlier batch and this batch begin with the same records, so at least one folder contains
         files of both batches.
         """
@@ -246,8 +248,8 @@ class ParquetTarget(Target):
     def _rename(self, manifest: notes.BatchManifest) -> int | None:
         """Rename the staged files of a landed batch into the tables.
 
-        Return the number of the batch if some files were staged, otherwise None. Raises `WrongCheckpoint` if
-        files of the batch are neither staged nor in the tables.
+        Return the number of the batch if some of its files were still staged, otherwise None. Raises
+        `WrongCheckpoint` if files of the batch are neither staged nor in the tables.
         """
         staged = set(self._store.list_files(manifest.staging, ".parquet"))
         missing = []

@@ -1,12 +1,13 @@
-"""How batches land in Delta or Iceberg tables exactly once, by the tables' ledgers: see `notes.Ledger`.
+"""How batches land in Delta or Iceberg tables exactly once, by ledgers of landed offsets (`notes.Ledger`).
 
-First, the rows of all tables are staged. Then each table receives its rows in one commit; the commit to the
-table of events is the last. If the process is killed between two commits, the next run finds the offsets and
-the settings of the batch in the file ``begun.json``. The next run reads the records at these offsets again,
-and counts the records. The next run adds rows to each table whose ledger does not contain the offsets. If the
-file ``begun.json`` was removed, the next run plans a new batch, which begins at the same offset. If a table
-has rows of the earlier batch, the new batch adds no rows for the same offsets to this table. Readers may see
-a batch's rows in the quarantine and in separate tables before the commit to the table of events.
+First, the rows that the batch adds to each table are staged. Then each table receives its rows in one commit;
+the commit to the table of events is the last. If the process is killed between two commits, the next run
+finds the offsets and the settings of the batch in the file ``begun.json``. The next run reads the records at
+the offsets of this batch again, and counts the records. The next run adds rows of the batch to each table
+whose ledger does not contain the batch's offsets. If the file ``begun.json`` was removed, the next run plans
+a new batch, which begins at the same offset as the earlier batch. If a table has rows of the earlier batch,
+the new batch adds no rows for the same offsets to this table. Readers may see a batch's rows in the
+quarantine and in separate tables before the commit to the table of events.
 """
 
 from __future__ import annotations
@@ -43,12 +44,14 @@ Compare = Callable[["KeptBatch", "DataFrame | None"], AbstractContextManager["Ke
 
 
 class TablesTarget(Target):
-    """Delta or Iceberg tables; ``open_table`` opens a table by its name in `notes.table_names`.
+    """Delta or Iceberg tables; ``open_table`` opens a table by a name that `notes.table_names` returns.
 
-    With ``compare``, batches are compared with the rows of the table of events, and two more rules hold:
+    If the function ``compare`` is passed, batches are compared with the rows of the table of events, and two
+    more rules are valid:
 
-    1. The rows that a batch lands depend on the rows in the table. So if another pipeline commits between the
-       comparison and the commit of the batch, the run ends, and the next start compares again.
+    1. The rows that a batch adds to the table of events depend on the rows that the table already has. So if
+       another pipeline commits between the comparison and the commit of the batch, the run ends, and the next
+       run compares the batch again.
     2. The counts of a batch are written into the file ``begun.json`` before the commits of the batch, because
        these counts cannot be computed again after the commits.
     """
@@ -74,7 +77,7 @@ class TablesTarget(Target):
         return self._open(table).name
 
     def recover(self) -> None:
-        """Use the ledger of the table of events as the list of landed offsets.
+        """Read the landed offsets from the ledger of the table of events.
 
         Raises `WrongTable` if a table is missing, was replaced, or was restored to an earlier version.
         """
@@ -89,11 +92,11 @@ class TablesTarget(Target):
         return any(self._left(table) != batch.offsets for table in notes.table_names(batch.routes))
 
     def fit(self, warn: Callable[[str], None] = warnings.warn) -> notes.ReadSettings:
-        """Adapt the schemas of the data to the types in the tables, and return the new settings.
+        """Adapt the schemas of events' data to the types in the tables, and return settings with new schemas.
 
-        ``warn`` is called for each schema that differs from the types in its table. Raises `WrongTable` if
-        rows cannot be written into a table. Without this check, each run would start, but would fail later,
-        when the run writes a batch.
+        ``warn`` is called for each schema that differs from the column types in its table. Raises
+        `WrongTable` if rows with the new schemas cannot be written into a table. Without this check, each run
+        would start, but would fail later, when the run writes a batch.
         """
         read = self._read
         fitting = dict(read.schemas)
@@ -187,20 +190,20 @@ class TablesTarget(Target):
                 )
 
     def appends(self, batch: notes.BegunBatch) -> Append | None:
-        """Return `append`, or None if a batch has several tables or is compared with rows of its table."""
+        """Return `TablesTarget.append`; None if a batch has several tables or is compared with its table."""
         return None if batch.routes or self._compare is not None else self.append
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
-        """Return a context manager that yields those rows of a batch that must land."""
+        """Return a context manager that yields those rows of a batch that must be added to the tables."""
         if self._compare is None:
             return super().compare(batch)
         table = self._open(notes.EVENTS)
         return self._compare(batch, table.read(batch.events.sparkSession) if table.exists() else None)
 
     def append(self, table: str, rows: DataFrame) -> bool:
-        """Stage rows of a table, and return whether the rows were computed.
+        """Stage rows of a table, and return whether Spark has computed the rows.
 
-        If the table already has all of these rows, Spark does not compute the rows.
+        If the table already has all of the rows, Spark does not compute the rows.
         """
         left = self._left(table)
         if not left:
@@ -228,7 +231,7 @@ class TablesTarget(Target):
         """Raise `WrongTable` if the quarantine may have records that an upsert has refused in another batch.
 
         The offset at which a batch ends affects which records an upsert refuses. If the file ``begun.json``
-        exists, an unfinished batch ends at the same offsets as in the earlier run.
+        exists, the batch that an earlier run left unfinished ends at the same offsets as in the earlier run.
         """
         is_another = self._batch.counted is None and self._left(notes.QUARANTINE) != self._batch.offsets
         if self._batch.upsert is not None and is_another and "refused" in counts.by_reason:
@@ -246,10 +249,10 @@ class TablesTarget(Target):
         return rows_of_table(rows.drop(notes.TABLE), table, self._batch.schemas, self._batch.routes)
 
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:
-        """Commit the staged rows; return the id and the number of rows of each table.
+        """Commit the staged rows; return the id of each table, and the number of rows committed to it.
 
-        The commit to the table of events is the last. Raises `CountMismatch` if the staged rows differ from
-        the counts.
+        The commit to the table of events follows the commits to all other tables. Raises `CountMismatch` if
+        the numbers of staged rows differ from the counts of the batch.
         """
         if self._compare is not None and batch.counted != counts:
             self._landed.manifests.write(replace(batch, counted=counts))
@@ -271,7 +274,7 @@ class TablesTarget(Target):
                 yield table, sum(filter(None, numbers))
 
     def _commit(self, table: str) -> None:
-        """Commit the staged rows of a table; try again if another commit was faster."""
+        """Commit the staged rows of a table; if another program committed first, try again."""
         batch, opened, staged_for = self._batch, self._open(table), self._left(table)
         if not (staged_for if batch.offsets else opened.exists()):
             return  # only the manifest of the batch is missing, or a first batch has no records
@@ -304,7 +307,7 @@ class TablesTarget(Target):
         )
 
     def _check_compared(self, before: notes.Ledger) -> None:
-        """Raise `WrongTable` if the table has changed since the batch was compared with its rows."""
+        """Raise `WrongTable` if the table has changed since the batch was compared with the table's rows."""
         if self._ledgers[notes.EVENTS].generation != before.generation:
             raise WrongTable(
                 f"only one pipeline must use the table {self.table_name(notes.EVENTS)}, but another pipeline "

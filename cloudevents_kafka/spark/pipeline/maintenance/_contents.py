@@ -1,7 +1,7 @@
 """`read_contents` counts the rows in tables of events and of other records, with Spark.
 
-Spark groups the rows by label and time, and returns the sizes of the largest groups. As samples, Spark also
-returns a few whole rows.
+Spark groups the rows by a label, such as the type of the event, and by time, and returns the sizes of the
+largest groups. As samples, Spark also returns a few whole rows.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ _LABELS: Final = {
 
 
 class TableContents(NamedTuple):
-    """The names of the tables, the counts, and the next offset of each partition.
+    """The names of the tables, the counts of their rows, and the next offset of each partition.
 
-    ``positions`` maps the name of a topic and the number of a partition to the offset after the last row.
+    ``positions`` maps the name of a topic and the number of a partition to the offset after the partition's
+    last row in the tables.
     """
 
     tables: Sequence[str]
@@ -77,11 +78,12 @@ def read_contents(
     conf: Mapping[str, str] | None = None,
     formats: Collection[TableFormat] = (),
 ) -> TableContents:
-    """Return the contents of the tables in ``folder``, and of the tables ``names`` in catalogs.
+    """Return the contents of the tables in ``folder``, and of the tables in catalogs that ``names`` lists.
 
     The folder may be a table itself. Tables in the folder must be in Parquet or in one of ``formats``. A
     table without the column ``type`` and without the column ``error`` is ignored. Raises `WrongTable` if no
-    table remains, `PipelineFailed` if Spark fails, and the errors of `local_session`.
+    table has the column ``type`` or ``error``, `PipelineFailed` if Spark fails, and the errors of
+    `local_session`.
     """
     with (
         local_session(master=master, conf=conf, formats=formats, kafka=False) as spark,
@@ -127,7 +129,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
 
 
 def _select(table: DataFrame) -> DataFrame:
-    """Return the rows that are not marked as deleted, with the columns that are counted."""
+    """Return the rows that are not marked as deleted, with the columns that `read_contents` counts."""
     columns, has = dict(_COLUMNS), set(table.columns)
     if {"type", VALUE} <= has:  # the column has typed data of events, not the values of records
         has.remove(VALUE)
@@ -168,9 +170,10 @@ def _count_labels(rows: DataFrame, counts: counting.RecordCounts) -> None:
 
 
 def _count_times(rows: DataFrame, counts: counting.RecordCounts) -> None:
-    """Count events by time and type, in the bins of the histogram.
+    """Count events by type and by time; the times are the intervals of the histogram.
 
-    Each of the most frequent types has its own count. All other types have one common count.
+    Each of the most frequent types of events has its own count. All less frequent types of events have one
+    common count.
     """
     types = ", ".join(literal(name) for name, _ in counts.types.most_common(_TYPES)[0]) or "NULL"
     event = f"if(`type` IN ({types}), `type`, {literal(OTHERS)})"

@@ -1,7 +1,7 @@
 """`optimize_tables` and `vacuum_tables` run the maintenance procedures of Delta and Iceberg on tables.
 
-Both functions start Spark and stop Spark. If ``keep_hours`` is less than a day, `vacuum_tables` locks a local
-folder while it runs, so that no pipeline writes to this folder.
+Each of the two functions starts Spark at its beginning, and stops Spark at its end. If ``keep_hours`` is less
+than a day, `vacuum_tables` locks a local folder while it runs, so that no pipeline writes to this folder.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Maintenance(msgspec.Struct, frozen=True):
     """The numbers of files of a table before and after a call of `optimize_tables` or `vacuum_tables`.
 
     `optimize_tables` counts the data files of the current version, and `vacuum_tables` counts all files in
-    storage. ``left_out`` contains the columns of ``sort_by`` that the table does not have.
+    storage. ``left_out`` contains the names in ``sort_by`` for which the table has no column.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import Maintenance
@@ -58,7 +58,7 @@ class Maintenance(msgspec.Struct, frozen=True):
     left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the result as one line of text."""
+        """Return the numbers of files before and after the call as one line of text."""
         files = f"{pluralize(self.files_before, 'file')} before, {self.files_after:,} after"
         names = f"; not sorted by {', '.join(self.left_out)}, which it does not have" if self.left_out else ""
         return f"{self.table}: {files}{names}"
@@ -74,17 +74,19 @@ def optimize_tables(
 ) -> Iterator[Maintenance]:
     """Return an iterator that joins small files of each table into larger files, and yields the results.
 
-    The function works on the tables in ``folder``, which may be a table itself, and on the tables ``names``
-    in catalogs. With ``sort_by``, all files are rewritten, and the rows of each table are clustered by the
-    columns in ``sort_by``. If a table does not have one of these columns, its rows are clustered by the
-    remaining columns. For example, the columns of a quarantine differ from the columns of a table of events.
-    ``conf`` contains settings of Spark, such as the settings of a catalog. A pipeline may write to the tables
-    at the same time. If a table is in a local folder, a commit of the pipeline waits until the table is
-    optimized. If the commit has waited 5 minutes, it fails.
+    `optimize_tables` works on the tables in ``folder``, which may be a table itself, and on the tables in
+    catalogs that ``names`` lists. With ``sort_by``, all files are rewritten, and the rows of each table are
+    clustered by the columns in ``sort_by``. If a table does not have one of the columns in ``sort_by``, the
+    rows are clustered by the columns that the table has. For example, the quarantine does not have some
+    columns of the table of events. ``conf`` contains settings of Spark, such as the settings of a catalog. A
+    pipeline may write to the tables while `optimize_tables` runs. If a table is in a local folder, a
+    pipeline's commit to the table waits until the table is optimized. If the commit has waited 5 minutes, it
+    fails.
 
-    Raises `WrongTable` if there is no table. Also raises `WrongTable`, before any table is changed, if a
-    column of ``sort_by`` is missing in all tables. Raises `ValueError` for an invalid table name,
-    `PipelineFailed` if Spark fails, and the errors of `local_session`.
+    Raises `WrongTable` if neither ``folder`` nor ``names`` contains a Delta or Iceberg table. Also raises
+    `WrongTable`, before any table is changed, if a column of ``sort_by`` is missing in all tables. Raises
+    `ValueError` for an invalid table name, `PipelineFailed` if Spark fails, and the errors of
+    `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
@@ -106,15 +108,15 @@ def vacuum_tables(
 ) -> Iterator[Maintenance]:
     """Return an iterator that deletes files that no recent version of a table needs, and yields the results.
 
-    Versions that were current in the last ``keep_hours`` hours stay readable. If there are more than 1,000
-    such versions, only the newest 1,000 versions and the versions of the last hour stay readable.
+    Versions of a table that were current in the last ``keep_hours`` hours stay readable. If there are more
+    than 1,000 such versions, only the newest 1,000 versions and the versions of the last hour stay readable.
 
-    If ``keep_hours`` is less than a day, no pipeline, backfill or replay may write to the tables at the same
-    time. The files of a batch do not belong to any version until the batch is committed, so they could be
-    deleted. So with such a ``keep_hours``, the function raises `InUse` if a pipeline, backfill or replay uses
-    the folder. If a table is in a local folder, a commit of a pipeline waits until the table is vacuumed. If
-    the commit has waited 5 minutes, it fails. The other arguments and the errors are the same as for
-    `optimize_tables`.
+    If ``keep_hours`` is less than a day, no pipeline, backfill or replay may write to the tables while they
+    are vacuumed. The files of a batch do not belong to any version until the batch is committed, so
+    `vacuum_tables` could delete these files. So if ``keep_hours`` is less than a day, `vacuum_tables` raises
+    `InUse` if a pipeline, backfill or replay uses the folder. If a table is in a local folder, a pipeline's
+    commit to the table waits until the table is vacuumed. If the commit has waited 5 minutes, it fails. All
+    other arguments and errors of `vacuum_tables` are the same as for `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
@@ -150,7 +152,7 @@ def _optimize(tables: Sequence[Table], sort_by: tuple[str, ...]) -> Iterator[Mai
 
 
 def _columns(table: Table, sort_by: tuple[str, ...]) -> dict[str, str]:
-    """Return the columns of ``sort_by`` that a table has, each with its name in the table.
+    """Return the columns of ``sort_by`` that a table has, with the columns' names in the table.
 
     A name in ``sort_by`` and the name in the table may differ in case, because Spark ignores case by default.
     """
@@ -169,10 +171,10 @@ def _maintain(
     *,
     alone: bool,
 ) -> Iterator[Maintenance]:
-    """Open the tables, call the function ``act`` with all tables, and yield the results.
+    """Open the tables, call the function ``act`` with all tables, and yield the results of this function.
 
-    If ``alone`` is true, the folder is locked until the end, so that no pipeline, backfill or replay writes
-    to it.
+    If ``alone`` is true, the folder is locked while ``act`` runs, so that no pipeline, backfill or replay
+    writes to the folder.
     """
     for name in names:
         name_parts(name)
@@ -190,7 +192,8 @@ def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableForma
     """Return the table formats that the tables in ``folder`` and the tables ``names`` may have.
 
     If the folder is local and ``names`` is empty, return the formats of the tables in the folder, or raise
-    `WrongTable` if the folder has no table. Otherwise, return both table formats.
+    `WrongTable` if the folder has no table. If the folder is not local or ``names`` is not empty, return both
+    table formats.
     """
     local = None if folder is None else local_path(folder)
     if folder is None or local is None or names:
