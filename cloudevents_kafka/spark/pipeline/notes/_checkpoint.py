@@ -1,8 +1,9 @@
 """Spark's checkpoint: the id of its query, and the offsets of each batch.
 
 Before Spark runs a batch, it writes the end offsets of the batch to ``offsets/<batch>``. If Spark is killed,
-it runs this batch again at the next start. A batch begins where the previous batch ends. The first batch
-begins at the offsets in ``sources/0/0``. A partition that was added later begins at its offset 0.
+it runs this batch again at the next start. A batch begins at the offsets at which the previous batch ends.
+The first batch begins at the offsets in ``sources/0/0``. A partition that was added to a topic after the
+start of the query begins at its offset 0.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Checkpoint:
 
     @property
     def url(self) -> str:
-        """The URL of the checkpoint's folder, for Spark."""
+        """The URL of the checkpoint's folder, in the form that Spark reads."""
         return self._store.url("")
 
     def clear(self) -> None:
@@ -77,7 +78,7 @@ class Checkpoint:
     def query_id(self) -> str | None:
         """Return the id of the checkpoint's query, or None before the first run.
 
-        Raises `WrongCheckpoint` if Spark cannot continue because a file of the checkpoint is damaged.
+        Raises `WrongCheckpoint` if a file of the checkpoint is damaged, so that Spark cannot continue.
         """
         query_id = None
         if self._store.exists(_METADATA):
@@ -94,9 +95,10 @@ class Checkpoint:
         return query_id
 
     def last_committed(self) -> BatchPlan | None:
-        """Return the last batch that Spark has committed, or None if there is no such batch.
+        """Return the last batch that Spark has committed, or None if Spark has not committed a batch.
 
-        All ranges in the result are empty: each range begins and ends at the end offset of the batch.
+        All ranges in the result are empty: each range begins and ends at the end offset of the batch in the
+        partition.
         """
         numbers = self._numbers(_COMMITS)
         if not numbers or not self._store.exists(f"{_OFFSETS}/{max(numbers)}"):
@@ -112,15 +114,15 @@ class Checkpoint:
         return max(self._numbers(_OFFSETS), default=-1) > max(self._numbers(_COMMITS), default=-1)
 
     def last_planned(self) -> BatchPlan | None:
-        """Return the last batch that Spark has planned, or None if there is no such batch."""
+        """Return the last batch that Spark has planned, or None if Spark has not planned a batch."""
         numbers = self._numbers(_OFFSETS)
         return self.plan(max(numbers)) if numbers else None
 
     def _numbers(self, folder: str) -> list[int]:
-        """Return the numbers of the batches that have a file in a folder.
+        """Return the numbers of the batches that have a file in a folder of the checkpoint.
 
-        The name of such a file is the number of the batch. Files with other names are ignored, as in Spark.
-        Raises `WrongCheckpoint` for a name that Spark would misread.
+        The name of such a file is the number of the batch. Files with other names than numbers are ignored,
+        as in Spark. Raises `WrongCheckpoint` if Spark would misread the name of a file.
         """
         numbers = []
         for name in self._store.list_names(folder):

@@ -33,7 +33,7 @@ class CountMismatch(PipelineError):
 
 
 class PartitionCounts(msgspec.Struct, frozen=True):
-    """The first offset, the last offset and the number of the records that were read from one partition.
+    """The first offset, the last offset and the number of the records that were read from a partition.
 
     ``newest`` is the latest timestamp among the last records of the partition, in milliseconds since 1970, or
     None.
@@ -51,14 +51,15 @@ class PartitionCounts(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> int:
-        """The number of offsets without a record.
+        """The number of offsets in the partition that have no record.
 
-        For example, the record was compacted or has expired, or the offset belongs to a transaction marker.
+        An offset has no record if, for example, the record was compacted or has expired, or if the offset
+        belongs to a transaction marker.
         """
         return self.last - self.first + 1 - self.records
 
     def merge(self, later: PartitionCounts) -> PartitionCounts:
-        """Return these counts combined with the counts of later records of the partition."""
+        """Return the sum of these counts and the counts of later records of the same partition."""
         return PartitionCounts(
             min(self.first, later.first),
             max(self.last, later.last),
@@ -70,10 +71,10 @@ class PartitionCounts(msgspec.Struct, frozen=True):
 class GapCounts(msgspec.Struct, frozen=True):
     """Numbers of offsets in one partition, for the range of a backfill.
 
-    ``gaps`` counts offsets that no pipeline had landed and that could be read. ``landed`` counts offsets that
-    had landed already. ``expired`` counts offsets that had not landed, and whose records had expired.
-    ``ahead`` counts offsets that the pipeline had not reached yet; the backfill leaves these offsets to the
-    pipeline.
+    ``gaps`` counts offsets that no pipeline had landed and whose records could be read. ``landed`` counts
+    offsets that had landed already. ``expired`` counts offsets that had not landed, and whose records had
+    expired. ``ahead`` counts offsets that the pipeline had not reached yet; the backfill does not read these
+    offsets, because the pipeline will read them.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import GapCounts
@@ -88,7 +89,7 @@ class GapCounts(msgspec.Struct, frozen=True):
 
 
 class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of records that were read, landed as events, or went to the quarantine.
+    """Numbers of records that were read, that landed as events, or that went to the quarantine.
 
     ``tolerated`` is the number of events with accepted deviations. ``by_type`` counts events by their type,
     then by their mode. ``by_reason`` counts quarantined records by the verdict in the column ``error``, then
@@ -99,9 +100,9 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     table. ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
 
     ``duplicates`` counts events that did not land because the table has them already; see the option
-    ``deduplicate``. With the option ``upsert``, ``changes`` counts records by their outcome: a record has
-    ``inserted``, ``updated`` or ``deleted`` a row, or is ``older`` than the row. ``tombstones`` counts the
-    records in ``changes`` that have a key but no value. Tombstones are not events.
+    ``deduplicate``. With the option ``upsert``, ``changes`` counts records by what they do to a row: a record
+    has ``inserted``, ``updated`` or ``deleted`` a row, or is ``older`` than the row. ``tombstones`` counts
+    the records in ``changes`` that have a key but no value. Tombstones are not events.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts
@@ -127,7 +128,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     changes: Mapping[str, int] = {}
 
     def merge(self, later: BatchCounts) -> BatchCounts:
-        """Return these counts plus the counts of later records."""
+        """Return the sum of these counts and the counts of later records."""
         return replace(
             self.add_left(later),
             read=self.read + later.read,
@@ -139,7 +140,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
-        """Return these counts plus ``others``.
+        """Return these counts plus ``others``, the counts of other records in the same batch.
 
         The count ``read`` stays the same, because it already includes the records of ``others``.
         """
@@ -182,7 +183,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
     def check_rows(self, rows: Mapping[str, int], name: Callable[[str], str]) -> None:
-        """Raise `CountMismatch` if the files of a table have more or fewer rows than were counted."""
+        """Raise `CountMismatch` if the files of a table have more or fewer rows than the batch counted."""
         for table, number in rows.items():
             counted = self.rows.get(table, 0)
             if number != counted:
@@ -193,7 +194,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rows(self) -> dict[str, int]:
-        """The numbers of records by table."""
+        """The number of records that went to each table."""
         return {**self.by_table, QUARANTINE: self.quarantined}
 
     @property
@@ -203,18 +204,19 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def filled(self) -> list[str]:
-        """The tables of events that receive rows.
+        """The tables of events to which the batch adds rows.
 
-        With the option ``upsert``, the list is empty if all records are older than their rows.
+        With the option ``upsert``, the list is empty if all records are older than the rows that they would
+        change.
         """
         if self.changes:
             return [EVENTS] if self.changes.keys() - {"older"} else []
         return [table for table, number in self.by_table.items() if number]
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
-        """Return how many offsets without a record were added since the counts in ``earlier``.
+        """Return how many offsets without a record were added since the counts ``earlier`` were made.
 
-        The result contains a number for each topic and partition.
+        The result contains this number for each topic and partition.
         """
         nothing = PartitionCounts(0, -1, 0)
         return {
@@ -227,7 +229,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sums(self) -> str:
-        """The numbers of records by their outcome, as text, such as ``2 events + 1 quarantined``."""
+        """The number of records with each outcome, as text, such as ``2 events + 1 quarantined``."""
         parts = [pluralize(self.events, "event"), f"{self.quarantined:,} quarantined"]
         parts += [pluralize(self.duplicates, "duplicate")] if self.duplicates else []
         parts += [pluralize(self.tombstones, "tombstone")] if self.tombstones else []
@@ -235,7 +237,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def modes(self) -> dict[str, int]:
-        """The numbers of events by content mode."""
+        """The number of events in each content mode."""
         return dict(sorted(sum(map(Counter, self.by_type.values()), Counter[str]()).items()))
 
 

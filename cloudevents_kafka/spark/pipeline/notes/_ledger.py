@@ -1,9 +1,9 @@
-"""Ranges of offsets, and `Ledger`, which lists the ranges whose records are in a table.
+"""`Ledger` lists the ranges of offsets whose records are in a table.
 
 A ledger lists ranges by topic, id of the topic, pipeline and partition. A commit adds rows to a table, and
 the offsets of these rows to the table's ledger, in one step. docs/design.md explains ledgers under "The law
-of landing". If the offset of a row is not in the ledger, another writer has added the row. Such a row does
-not count as a landed record.
+of landing". If the offset of a row is not in the ledger, a writer other than a pipeline has added the row to
+the table. Such a row does not count as a landed record.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LedgerEntry(NamedTuple):
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """The offsets that all pipelines have committed to a table; ``generation`` counts these commits."""
+    """The offsets that all pipelines have committed to a table; ``generation`` counts the commits."""
 
     generation: int = 0
     topics: _Topics = {}
@@ -64,7 +64,7 @@ class Ledger(msgspec.Struct, frozen=True):
     def landed(self, ids: Mapping[str, str]) -> OffsetRanges:
         """Return the last landed range of each partition of the topics with these ids.
 
-        Ranges of all pipelines are included.
+        The result includes the ranges of all pipelines.
         """
         return {
             topic: {
@@ -77,8 +77,8 @@ class Ledger(msgspec.Struct, frozen=True):
     def left(self, ids: Mapping[str, str], planned: OffsetRanges, owner: str | None = None) -> OffsetRanges:
         """Return the planned offsets that have not landed, without empty ranges.
 
-        Raises `WrongTable` if a pipeline other than ``owner`` has landed some of the planned offsets. If
-        ``owner`` is None, any pipeline may have landed planned offsets.
+        Raises `WrongTable` if a pipeline other than the pipeline ``owner`` has landed some of the planned
+        offsets. If ``owner`` is None, the planned offsets may contain offsets that any pipeline has landed.
         """
         left: dict[str, dict[str, OffsetRange]] = {}
         for topic, partitions in planned.items():
@@ -90,7 +90,7 @@ class Ledger(msgspec.Struct, frozen=True):
         return left
 
     def gaps(self, topic: str, topic_id: str, partition: str, offsets: OffsetRange) -> list[OffsetRange]:
-        """Return the parts of a range that no pipeline has landed, in order."""
+        """Return the parts of a range of offsets that no pipeline has landed, in order."""
         start, found = offsets.start, []
         for entry in self._by_partition(topic, topic_id).get(partition, []):
             if entry.offsets.start < entry.offsets.end:  # an empty range only says where a pipeline begins
@@ -105,17 +105,17 @@ class Ledger(msgspec.Struct, frozen=True):
         return max((entry.offsets.end for entry in self.entries() if entry.topic == REPLAYS), default=0)
 
     def add_replay(self, number: int) -> Ledger:
-        """Return the ledger after replay ``number`` has landed.
+        """Return the ledger after the replay with this number has landed.
 
         Replays have the numbers 1, 2, …, so the ledger stores all replays as one range from 0 to ``number``.
         """
         return self.add("replay", {}, {REPLAYS: {"0": OffsetRange(0, number)}})
 
     def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[LedgerEntry]]:
-        """Return the ranges of a topic by partition, in order.
+        """Return the ranges of offsets in a topic by partition, in order.
 
-        A range belongs to the topic if both the name and the id are the same. If ``topic_id`` or the id in
-        the ledger is unknown, only the names are compared.
+        A range in the ledger belongs to the topic if both the topic's name and its id are the same. If
+        ``topic_id`` or the id in the ledger is unknown, only the names are compared.
         """
         found: dict[str, list[LedgerEntry]] = {}
         entries = Ledger(topics={topic: self.topics.get(topic, {})}).entries()
@@ -133,19 +133,20 @@ class Ledger(msgspec.Struct, frozen=True):
         return Ledger.of_entries(self.generation + 1, chain(self.entries(), added))
 
     def merge(self, entries: Iterable[LedgerEntry]) -> Ledger:
-        """Return the ledger with additional ranges."""
+        """Return the ledger with additional ranges of offsets."""
         return Ledger.of_entries(self.generation, chain(self.entries(), entries))
 
     def begins(self) -> list[LedgerEntry]:
-        """Return the empty ranges; an empty range says at which offset of a partition a pipeline begins.
+        """Return the empty ranges of the ledger.
 
-        A pipeline with an empty range has not landed any record of the partition.
+        The offset of an empty range is the offset at which a pipeline begins to read a partition. A pipeline
+        with an empty range has not landed any record of the partition.
         """
         return [entry for entry in self.entries() if entry.offsets.start == entry.offsets.end]
 
     @staticmethod
     def of_entries(generation: int, entries: Iterable[LedgerEntry]) -> Ledger:
-        """Return the ledger with these ranges."""
+        """Return a copy of the ledger that contains these ranges."""
         topics: dict[str, dict[str, dict[str, dict[str, tuple[OffsetRange, ...]]]]] = {}
         for topic, topic_id, pipeline, partition, offsets in entries:
             owned = topics.setdefault(topic, {}).setdefault(topic_id, {}).setdefault(pipeline, {})
@@ -154,10 +155,10 @@ class Ledger(msgspec.Struct, frozen=True):
 
 
 def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
-    """Return ranges in order; ranges that touch or overlap are joined.
+    """Return ranges of offsets in order; ranges that touch or overlap are joined.
 
-    An empty range that does not touch another range stays in the result, because it says at which offset a
-    pipeline begins.
+    An empty range that does not touch another range stays in the result, because its offset is the offset at
+    which a pipeline begins.
     """
     joined: list[OffsetRange] = []
     for range_ in sorted(ranges, key=lambda range_: range_.start):
@@ -171,10 +172,10 @@ def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
 def _left(
     pipeline: str | None, topic: str, planned: OffsetRange, landed: Iterable[LedgerEntry]
 ) -> OffsetRange:
-    """Return the planned offsets that come after the landed offsets.
+    """Return the planned offsets that come after the landed offsets of each partition.
 
     Raises `WrongTable` if another pipeline has landed some of the planned offsets. Also raises `WrongTable`
-    if some of the planned offsets have landed, although earlier planned offsets have not landed.
+    if some of the planned offsets have landed, although planned offsets before them have not landed.
     """
     start = planned.start
     for entry in landed:

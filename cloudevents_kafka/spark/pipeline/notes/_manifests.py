@@ -1,12 +1,13 @@
-"""The files in ``_batches``: where a pipeline begins, what its current batch is, and what has landed.
+"""The files in ``_batches``: where a pipeline begins, its current batch, and the batches that have landed.
 
-Each batch that has landed has a manifest. The ledger in the last manifest lists the offsets of all batches,
-so only the last `_FILES_KEPT` manifests are kept.
+Each batch that has landed has a manifest, which is a file with the counts and offsets of the batch. The
+ledger in the last manifest lists the landed offsets of all batches, so only the last `_FILES_KEPT` manifests
+are kept.
 
 Earlier versions of this package could also land batches through Spark Connect. These versions used a separate
 folder in ``_batches/connect`` for each type of file. For manifests, these versions used the folders ``0`` to
-``3`` in turn. Files in ``_batches/connect`` are still read. If there are several files of the same type, the
-newest file is used.
+``3`` in ``_batches/connect`` by turns. Files in ``_batches/connect`` are still read. If ``_batches`` has
+several files of the same type, the newest of these files is used.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ TopicIds = Mapping[str, str]
 
 
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the records of a batch are read, and to which tables the rows go.
+    """The settings with which a batch's records are read, and the tables to which the batch's rows go.
 
-    ``routes`` maps patterns of event types to tables, in the order of the patterns. ``schemas`` maps patterns
-    of event types to schemas of the events' data. ``rescue`` says whether an event lands even if some of its
-    data does not match the schema. If serializers of a schema registry have written the data, ``writers``
-    contains the schemas that these serializers have used. ``upsert`` says which row a record changes, and
-    which records delete a row.
+    ``routes`` maps patterns of event types to tables; the first pattern that matches is used. ``schemas``
+    maps patterns of event types to schemas of the events' data. ``rescue`` says whether an event lands even
+    if a part of its data does not match the schema. If serializers of a schema registry have written the
+    data, ``writers`` contains the schemas that these serializers have used. ``upsert`` says which row a
+    record changes, and which records delete a row.
     """
 
     lenient: bool = False
@@ -54,11 +55,11 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedBatch(NamedTuple):
-    """A batch that was planned, and that the pipeline has not begun to write.
+    """A batch that was planned, and whose rows the pipeline has not begun to write.
 
     ``batch`` is Spark's number of the batch, ``query`` is the id of the checkpoint's query, and ``ids``
-    contains the ids of the topics. ``planned`` contains all offsets that were planned, and ``offsets``
-    contains the planned offsets that have not landed.
+    contains the ids of the topics. ``planned`` contains all offsets of the batch, and ``offsets`` contains
+    the offsets of the batch that have not landed.
     """
 
     batch: int
@@ -69,18 +70,18 @@ class PlannedBatch(NamedTuple):
 
     @classmethod
     def of(cls, batch: BegunBatch) -> PlannedBatch:
-        """Return the fields of a `BegunBatch` that describe its plan."""
+        """Return the fields of a `BegunBatch` that are also fields of a `PlannedBatch`."""
         return cls(batch.batch, batch.query, batch.ids, batch.offsets, batch.planned)
 
 
 class BegunBatch(ReadSettings, frozen=True, kw_only=True):
     """A batch that is about to be written; see also `PlannedBatch`.
 
-    ``number`` is the number of the batch in the folder, and ``batch`` is Spark's number of the batch. The two
-    numbers may differ, for example if an older checkpoint was restored. ``in_java`` says whether the Java
-    function reads the records first, and ``to`` is the kind of the target. If the records of a batch are
-    compared with the rows of the table, ``counted`` contains the counts after this comparison, because these
-    counts cannot be computed again after the commit.
+    ``number`` is the number of the batch in the pipeline's folder, and ``batch`` is Spark's number of the
+    batch. The two numbers may differ, for example if an older checkpoint was restored. ``in_java`` says
+    whether the Java function reads the records before Python, and ``to`` is the kind of the target, such as
+    ``delta``. If the records of a batch are compared with the rows of the table, ``counted`` contains the
+    counts after this comparison, because these counts cannot be computed again after the commit.
     """
 
     version: int = VERSION
@@ -97,14 +98,15 @@ class BegunBatch(ReadSettings, frozen=True, kw_only=True):
 
 
 class BatchManifest(BegunBatch, frozen=True, kw_only=True):
-    """A batch that has landed; for Parquet and functions, a batch lands when its manifest is created.
+    """A batch that has landed; in Parquet and in functions, a batch lands when its manifest is created.
 
-    ``files`` contains paths relative to the ``staging`` folder. ``ledger`` lists the offsets of all batches
-    up to this batch, and ``total`` counts the records of all these batches. ``tables`` maps Delta or Iceberg
-    tables to their ids. ``rows`` maps tables to the number of rows in the committed files, if this number is
-    known. ``seconds`` maps each step of the pipeline to its duration in seconds. ``names`` maps each table to
-    the paths of the fields in the typed data of its Parquet files. The path of a nested field contains the
-    names of the enclosing fields, from the outermost to the innermost, and then the name of the nested field.
+    ``files`` contains the paths of the batch's files, relative to the folder ``staging``. ``ledger`` lists
+    the offsets of all batches up to this batch, and ``total`` counts the records of all these batches.
+    ``tables`` maps Delta or Iceberg tables to their ids. ``rows`` maps tables to the number of rows in the
+    files that the batch committed, if this number is known. ``seconds`` maps each step of the pipeline to its
+    duration in seconds. ``names`` maps each table to the paths of the fields in the typed data of its Parquet
+    files. The path of a nested field contains the names of the enclosing fields, from the outermost to the
+    innermost, and then the name of the nested field.
     """
 
     staging: str = ""
@@ -121,11 +123,11 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a pipeline before the first batch of a checkpoint, and the checkpoint's start offsets.
 
-    ``pipeline`` is the id of the pipeline, and ``ids`` contains the ids of the topics. In each partition, the
-    checkpoint begins after the offsets in ``landed``. If ``landed`` does not contain the partition, the
-    checkpoint begins at the offset of the option ``start``. If this checkpoint replaces an earlier
-    checkpoint, for example because of the option ``forget_topics``, ``follows`` is the id of the earlier
-    checkpoint's query.
+    ``pipeline`` is the id of the pipeline, and ``ids`` contains the ids of the topics that it reads. In each
+    partition, the checkpoint begins after the offsets in ``landed``. If ``landed`` does not contain the
+    partition, the checkpoint begins at the offset of the option ``start``. If this checkpoint replaces an
+    earlier checkpoint, for example because of the option ``forget_topics``, ``follows`` is the id of the
+    earlier checkpoint's query.
     """
 
     version: int = VERSION
@@ -140,7 +142,7 @@ _NAMES: Final[Mapping[type, str]] = {BegunBatch: "begun", Beginning: "beginning"
 
 
 class Manifests:
-    """The manifests and the other files in ``_batches``; raises `WrongCheckpoint` for unreadable files."""
+    """The manifests and other files in ``_batches``; raises `WrongCheckpoint` if a file cannot be read."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -154,15 +156,15 @@ class Manifests:
         return max(found, key=_number, default=None)
 
     def find(self, type_: type[_Note]) -> _Note | None:
-        """Return the content of the newest file of a type, or None if there is no such file."""
+        """Return the content of the newest file of a type, or None if no file of this type exists."""
         return max(self._find(_NAMES[type_], type_), key=_number, default=None)
 
     def write(self, note: BegunBatch | Beginning) -> None:
-        """Write a file; replace an earlier file of the same type."""
+        """Write a file of a type; the new file replaces an earlier file of the same type."""
         self._store.replace(_file(_NAMES[type(note)]), _encode(note))
 
     def add(self, manifest: BatchManifest) -> None:
-        """Create the manifest of a batch; if there are over `_FILES_KEPT` manifests, remove the oldest."""
+        """Create the manifest of a batch; remove the oldest manifest if there are over `_FILES_KEPT`."""
         path = _file(f"{manifest.number:08d}")
         try:
             self._store.create(path, _encode(manifest))
@@ -175,13 +177,13 @@ class Manifests:
             self._store.remove(_file(f"{manifest.number - _FILES_KEPT:08d}"))
 
     def clear(self) -> None:
-        """Remove all manifests and other files; the file of `Beginning` is removed last."""
+        """Remove all files in ``_batches``; the file with the `Beginning` is removed last."""
         for name in (name for name in self._store.list_names(BATCHES) if name != f"{_NAMES[Beginning]}.json"):
             self._store.remove(f"{BATCHES}/{name}")
         self._store.remove(BATCHES)
 
     def _find(self, name: str, type_: type[_Note]) -> list[_Note]:
-        """Return the contents of all files with this name, including files of earlier versions."""
+        """Return the contents of all files with this name, including files that earlier versions wrote."""
         folder = f"{_FOLDERS}/{name}"
         parts = [f"{folder}/{part}" for part in self._store.list_names(folder) if part.startswith("part-")]
         paths = [path for path in [_file(name)] if self._store.exists(path)]

@@ -1,8 +1,8 @@
 """The patterns of the option ``tables``, which choose the table of an event by the type of the event.
 
 A pattern is a type in which ``*`` stands for any text, including an empty text. The first pattern that
-matches the type of an event determines the table of this event. `table_for` applies this rule in Python, and
-`tables.table_of` applies it in SQL.
+matches the type of an event determines the table of this event. `table_for` chooses the table in Python, and
+`tables.table_of` chooses the table in SQL.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 def check_routes(routes: Mapping[str, str], table: str | None) -> None:
     """Raise `ValueError` if a pattern can never match, or if the name of a table is not allowed.
 
-    ``table`` is the name of the common table, if this table is in a catalog.
+    ``table`` is the name of the common table of events, if this table is in a catalog.
     """
     if len(routes) > MAX_ROUTES:
         raise ValueError(
@@ -68,7 +68,7 @@ def check_routes(routes: Mapping[str, str], table: str | None) -> None:
 
 
 def check_topic(name: str) -> None:
-    """Raise `ValueError` if a topic cannot have this name."""
+    """Raise `ValueError` if a topic cannot have the name ``name``."""
     if not _TOPIC.fullmatch(name) or name in {".", ".."}:
         raise ValueError(
             f"the name of a topic must be 1 to 249 ASCII letters, digits, '.', '_' and '-', got {name!r}"
@@ -76,10 +76,10 @@ def check_topic(name: str) -> None:
 
 
 def table_names(routes: Mapping[str, str]) -> list[str]:
-    """Return the names of all tables of a pipeline: the common table is first, the quarantine is last."""
+    """Return the names of a pipeline's tables: the common table of events first, the quarantine last."""
     return list(dict.fromkeys((EVENTS, *routes.values(), QUARANTINE)))
 
 
 def table_for(type_: str, routes: Mapping[str, str]) -> str:
-    """Return the name of the table for events of a type: the table of the first pattern that matches."""
+    """Return the table for events of a type: the table of the first pattern that matches the type."""
     return next((table for pattern, table in routes.items() if matches(type_, pattern)), EVENTS)

@@ -1,4 +1,4 @@
-"""`Upsert` says which row a record changes, and whether the record deletes this row, in Python and in SQL."""
+"""`Upsert` says which row a record changes, and whether the record deletes the row, in Python and in SQL."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _RULE: Final = re.compile(f"((?!key=){_KEY.replace('$', '=')})=(.*)", re.DOTALL)
 
 
 class Upsert(NamedTuple):
-    """The keys of rows, and a rule that says which events delete a row.
+    """The keys of the rows of a table, and a rule that says which events delete a row.
 
-    ``keys`` contains the names of columns and extensions. ``rule`` contains the name and the value of an
-    attribute, or is None if the option ``deleted`` is not set.
+    ``keys`` contains the names of columns and extension attributes that form the key of a row. ``rule``
+    contains the name and the value of an attribute, or is None if the option ``deleted`` is not set.
     """
 
     keys: tuple[str, ...]
@@ -51,11 +51,11 @@ class Upsert(NamedTuple):
         return ",".join(self.keys)
 
     def deletes_sql(self, event: str = "") -> str:
-        """Return SQL that is true if an event deletes a row.
+        """Return SQL that is true for each event that deletes a row.
 
-        An event deletes a row if its record has no value. An event with the attribute and the value of the
-        option ``deleted`` also deletes a row, even if the event has data. The parameter ``event`` is the
-        prefix of the names of the event's columns in the SQL.
+        An event deletes a row if the Kafka record of the event has no value. An event with the attribute and
+        the value of the option ``deleted`` also deletes a row, even if the event has data. ``event`` is the
+        prefix of the event's column names in the SQL.
         """
         deletes = f"{event}`data` IS NULL AND {event}`mode` = 'binary'"
         if self.rule is not None:
@@ -74,7 +74,7 @@ class Upsert(NamedTuple):
         return bool(found == value)
 
     def key_sql(self, row: str = "") -> list[str]:
-        """Return SQL for each key of a row; ``row`` is the prefix of the names of the row's columns."""
+        """Return SQL for each part of a row's key; ``row`` is the prefix of the row's column names."""
         return [attribute_sql(name, row) for name in self.keys]
 
 

@@ -1,7 +1,7 @@
 """`BackfillRange` is the range that the option ``backfill`` describes, by offsets or by times.
 
-The option ``backfill`` contains either one range for all partitions, or a separate range for each listed
-partition.
+The option ``backfill`` contains either one range of offsets or times for all partitions, or a separate range
+of offsets for each listed partition.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ The argument of the function is ``earliest``, ``latest``, or a time in milliseco
 
 
 class BackfillRange(msgspec.Struct, frozen=True):
-    """One range for all partitions, or a separate range for each partition in ``named``."""
+    """One range for all partitions, or a separate range for each partition in the field ``named``."""
 
     positions: tuple[Position, Position] = (Position("earliest"), Position("latest"))
     named: Mapping[str, Mapping[str, tuple[int, int]]] | None = None
@@ -39,7 +39,8 @@ class BackfillRange(msgspec.Struct, frozen=True):
     def of(cls, text: str) -> BackfillRange:
         """Return the range that a text describes.
 
-        Raises `ValueError` if the text is invalid; the message contains the grammar.
+        Raises `ValueError` if the text is not a valid range; the message of the error contains the grammar of
+        ranges.
         """
         if text.startswith("{"):
             try:
@@ -63,7 +64,7 @@ class BackfillRange(msgspec.Struct, frozen=True):
         return cls((begin, end))
 
     def check(self, partitions: Mapping[str, int]) -> None:
-        """Raise `PipelineFailed` if a named topic is not read, or if a named partition does not exist."""
+        """Raise `PipelineFailed` if a named topic is not read or a named partition does not exist."""
         for topic, numbers in (self.named or {}).items():
             count = partitions.get(topic, 0)
             wrong = [number for number in numbers if not (_NUMBER.fullmatch(number) and int(number) < count)]
@@ -77,9 +78,9 @@ class BackfillRange(msgspec.Struct, frozen=True):
     def find(
         self, topic: str, partitions: Collection[str], offsets_at: OffsetsAt
     ) -> Mapping[str, OffsetRange]:
-        """Return the ranges of a topic's partitions.
+        """Return the ranges that a backfill reads in the partitions of a topic.
 
-        If partitions are named, the result contains only the ranges of these partitions.
+        If the option ``backfill`` names partitions, the result contains only the ranges of these partitions.
         """
         if self.named is not None:
             return {number: OffsetRange(*range_) for number, range_ in self.named.get(topic, {}).items()}

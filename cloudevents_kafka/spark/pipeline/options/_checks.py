@@ -1,6 +1,6 @@
-"""Checks of single options: each function raises `ValueError` for an invalid value of an option.
+"""Checks of single options: each function raises `ValueError` for an invalid value of its option.
 
-`PipelineOptions` itself checks rules that concern several options.
+`PipelineOptions` itself checks the rules that concern several options.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def check_location(name: str, location: str) -> None:  # noqa: ARG001  # the sig
 
 
 def check_span(name: str, span: str) -> None:
-    """Check a span of time with a unit."""
+    """Check a span of time with a unit, such as ``1h``."""
     parse_span(span, name)
 
 
@@ -104,13 +104,13 @@ def check_master(name: str, master: str) -> None:
 
 
 def check_source_settings(name: str, settings: Mapping[str, str]) -> None:
-    """Check that a user does not set those options of Spark's source that the pipeline sets itself."""
+    """Check that a user does not set those options of Spark's Kafka source that the pipeline sets itself."""
     if reserved := sorted(_RESERVED & settings.keys()):
         raise ValueError(f"the pipeline sets {', '.join(reserved)} itself: {name} must not have it")
 
 
 def check_spark_settings(name: str, settings: Mapping[str, str]) -> None:  # noqa: ARG001  # the same
-    """Check that no setting would show a password on Java's command line."""
+    """Check that no setting of Spark would show a password on Java's command line."""
     jars = {setting: value for setting, value in settings.items() if setting.startswith("spark.jars")}
     if exposed := [setting for setting, value in jars.items() if mask_credentials(value) != value]:
         raise ValueError(

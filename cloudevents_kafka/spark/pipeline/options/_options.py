@@ -26,99 +26,106 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema, read_schemas
 class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):
     """The settings of a pipeline; raises `ValueError` for invalid settings.
 
-    ``out`` and ``checkpoint`` are paths, or URLs that Spark can write to; the default checkpoint is
-    ``out/_checkpoint``. With ``once``, the pipeline reads the existing records and ends; otherwise, a batch
-    starts every ``interval`` seconds. ``start`` is the position at which the first run begins: "earliest",
-    "latest", or offsets in Spark's JSON. Later runs continue at the checkpoint. ``max_records`` limits the
-    number of records in a batch, and so the memory that a batch needs. If ``max_records`` is None, there is
-    no limit.
+    ``out`` and ``checkpoint`` are paths of folders, or URLs of folders to which Spark can write; the default
+    checkpoint is ``out/_checkpoint``. If ``once`` is true, the pipeline reads the existing records and ends;
+    if ``once`` is false, a batch starts every ``interval`` seconds. ``start`` is the position in the topics
+    at which the first run begins: "earliest", "latest", or offsets in the JSON format of Spark's Kafka
+    source. Later runs continue at the offsets in the checkpoint. ``max_records`` limits the number of records
+    in a batch, and so limits the memory that a batch needs. If ``max_records`` is None, the number of records
+    in a batch has no limit.
 
-    ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` write
-    to tables in the folders ``out/events`` and ``out/quarantine``. If ``table`` is set to a name in a
-    catalog, such as ``catalog.schema.orders``, ``delta`` and ``iceberg`` write to this table and to
-    ``catalog.schema.orders_quarantine``. The folder ``out`` then still contains the checkpoint, and the
-    pipeline's files in ``_batches``. Each record lands once.
+    ``to`` is the format of the tables. The format ``parquet`` writes files into the folder ``out``. The
+    formats ``delta`` and ``iceberg`` write to tables in the folders ``out/events`` and ``out/quarantine``. If
+    ``table`` is set to a name in a catalog, such as ``catalog.schema.orders``, ``delta`` and ``iceberg``
+    write to this table and to ``catalog.schema.orders_quarantine``. The folder ``out`` then still contains
+    the checkpoint, and the pipeline's files in ``_batches``. Each record lands once.
 
     ``tables`` maps types of events to separate tables: ``{"com.example.order.*": "orders"}``. In a pattern,
-    ``*`` stands for any text. The first pattern that matches the type of an event determines the table of the
-    event. If no pattern matches, the event goes to the common table. A separate table is a folder next to
-    ``out/events``, or a table next to ``table`` in the same catalog. The pipeline creates a separate table
-    when its first event lands. There may be at most 50 patterns. If the patterns are changed between runs,
-    the new patterns are used for later batches.
+    ``*`` stands for any text. The first pattern that matches the type of an event determines the table of
+    this event. If no pattern matches, the event goes to the common table. A separate table is a folder next
+    to ``out/events``, or a table next to ``table`` in the same catalog. The pipeline creates a separate table
+    when its first event lands. ``tables`` may contain at most 50 patterns. If the patterns are changed
+    between runs, the new patterns are used for later batches.
 
     ``schemas`` maps types of events to schemas of the events' data; the types may be patterns, as in
-    ``tables``. A schema has one of the forms that `data_as` accepts. The data of such events is in the struct
-    column ``value`` instead of the column ``data``. If the data of an event does not match the schema, the
-    event goes to the quarantine with the verdict ``broken-data``, and the reason names the member that does
-    not match. Members that the schema does not have are dropped. With ``rescue``, the field
-    ``value._rescued`` contains these members, and the members whose values do not match the schema. Avro data
-    has no members to rescue, so ``value`` has no field ``_rescued`` for Avro. A table has one schema, so
-    events with several schemas need the option ``tables``.
+    ``tables``. Each schema has one of the forms that `data_as` accepts. The data of events with a schema is
+    in the struct column ``value`` instead of the column ``data``. If the data of an event does not match the
+    schema, the event goes to the quarantine with the verdict ``broken-data``, and the reason names the member
+    of the data that does not match. Members of the data that the schema does not have are dropped. If
+    ``rescue`` is true, the field ``value._rescued`` contains the members that the schema does not have, and
+    the members whose values do not match the schema. Avro data has no members to rescue, so the struct
+    ``value`` has no field ``_rescued`` for Avro. A table has one schema, so events with several schemas need
+    the option ``tables``.
 
-    ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have written. These
-    serializers write the id of the schema in front of the data or into a header. The option is the URL of the
-    registry, or the settings of confluent-kafka's registry client, or an object of this client. The pipeline
-    reads data with the schema of its writer, and converts the data to the schema in ``schemas``. The schema
-    of each id is fetched once, and at most 1,000 new schemas are fetched for a batch. Events with further new
-    ids, or with ids that the registry does not know, go to the quarantine. If the registry does not answer,
-    the run ends.
+    ``schema_registry`` is for Avro or JSON data that serializers of a schema registry have written. Such
+    serializers write the id of the data's schema in front of the data or into a header. ``schema_registry``
+    is the URL of the registry, or the settings of confluent-kafka's registry client, or an object of this
+    client. The pipeline reads data with the schema of its writer, and converts the data to the schema in
+    ``schemas``. The schema of each id is fetched once, and at most 1,000 new schemas are fetched for a batch.
+    Events with ids above this limit of 1,000, or with ids that the registry does not know, go to the
+    quarantine. If the registry does not answer, the run ends.
 
-    With ``lenient``, records are read as `decode_events` reads them with ``lenient=True``. For example, JSON
-    that Debezium or Dapr has written without a content-type is then an event. Events have an additional
-    column, ``tolerated``. For each accepted deviation, this column lists the attribute, the rule and the
-    clause. If the event does not contain the value of the attribute, the column also lists this value. If a
-    record has no deviations, the column is null. The column is added to Delta and Iceberg tables that a run
-    without ``lenient`` has created. With ``parquet``, only the files of runs with ``lenient`` contain the
-    column. If a folder also contains files without this column, read the folder with Spark's option
-    ``mergeSchema`` or DuckDB's ``union_by_name``.
+    If ``lenient`` is true, records are read as `decode_events` reads them with ``lenient=True``. For example,
+    JSON that Debezium or Dapr has written without the header ``content-type`` is then read as an event. If
+    ``lenient`` is true, events have an additional column, ``tolerated``. The column ``tolerated`` lists the
+    attribute, the rule and the clause of the specification for each accepted deviation. If the event does not
+    contain the attribute's value, the column also lists this value. If a record has no deviations, the column
+    ``tolerated`` is null. The column ``tolerated`` is added to Delta and Iceberg tables that a run without
+    ``lenient`` has created. With the format ``parquet``, only the files of runs with ``lenient`` contain the
+    column ``tolerated``. If a folder also contains files without this column, read the folder with Spark's
+    option ``mergeSchema`` or DuckDB's ``union_by_name``.
 
     ``topic_pattern`` is a regular expression, which replaces ``topics``. The pipeline reads all topics whose
     whole name matches the expression, including topics that are created later.
 
-    ``backfill`` is a range of offsets or times, such as ``0..1000``. The run reads the records in the range
-    that no pipeline has landed, and ends. The run does not read beyond the offset at which the pipeline in
-    the folder ``out`` continues. For all partitions, the range is ``FROM..TO``. FROM and TO are each
-    ``earliest``, ``latest``, an offset, a time span before now such as ``-1h``, or ``@`` with a time in RFC
-    3339, a day in UTC or a number of milliseconds since 1970. A range for single partitions is a JSON object
-    of offsets, such as ``{"orders": {"0": [17, 41]}}``. The record at the second offset, or at TO, is not
-    read. With Delta and Iceberg, the pipeline may run at the same time.
+    ``backfill`` is a range of offsets or times, such as ``0..1000``. With ``backfill``, the run reads the
+    records in the range that no pipeline has landed, and ends. Such a run does not read beyond the offset at
+    which the pipeline in the folder ``out`` continues. A range for all partitions is ``FROM..TO``. FROM and
+    TO are each ``earliest``, ``latest``, an offset, a time span before now such as ``-1h``, or ``@`` with a
+    time in RFC 3339, a day in UTC or a number of milliseconds since 1970. A range for single partitions is a
+    JSON object of offsets, such as ``{"orders": {"0": [17, 41]}}``. The record at TO, or at the second offset
+    in the JSON object, is not read. With Delta and Iceberg tables, the pipeline may run at the same time as
+    the backfill.
 
-    ``deduplicate`` is a span of time, such as "1h" or "7 days". An event does not land if an earlier record
-    in its batch has the same source and id. An event also does not land if a row in the table has the same
-    source and id, and a timestamp that differs by at most this span. The summary counts the events that do
-    not land because of ``deduplicate``, as ``duplicates``.
+    ``deduplicate`` is a span of time, such as "1h" or "7 days". With ``deduplicate``, an event does not land
+    if an earlier record in its batch has the same source and id. An event also does not land if a row in the
+    table has the same source and id, and the timestamps of the event and the row differ by at most
+    ``deduplicate``. The summary counts the events that do not land because of ``deduplicate``, as
+    ``duplicates``.
 
-    With ``upsert``, the table has one row for each key. ``upsert`` defines the key of a row: "key" is the key
-    of the Kafka record, and all other values are attributes, such as "subject". Each row contains the last
-    record of its key, in the order of offsets. The column ``deleted`` says whether the last record of the key
-    was a deletion. A record without a value is a deletion. The option ``deleted``, such as "iodebeziumop=d",
-    names an attribute and a value; an event with this attribute and value is also a deletion. ``deduplicate``
-    and ``upsert`` require ``delta`` or ``iceberg``, and cannot be combined with ``tables``.
+    With ``upsert``, the table has one row for each key of a row. ``upsert`` defines the key of a row: "key"
+    means the key of the Kafka record, and all other values are attributes of the event, such as "subject".
+    With ``upsert``, each row contains the last record with its key, in the order of offsets. The column
+    ``deleted`` says whether the last record with the key was a deletion. A record without a value is a
+    deletion. The option ``deleted``, such as "iodebeziumop=d", names an attribute and a value; an event with
+    this attribute and value is also a deletion. ``deduplicate`` and ``upsert`` require ``delta`` or
+    ``iceberg``, and cannot be combined with ``tables``.
 
-    With ``adopt``, a pipeline may land in tables that contain rows, but no commit of a pipeline. The existing
-    rows stay in the tables, and do not count as landed records. Without ``adopt``, the pipeline does not
-    start with such tables.
+    If ``adopt`` is true, a pipeline may land in tables that have rows but no commit of a pipeline. The
+    existing rows stay in the tables, and do not count as landed records. If ``adopt`` is false, the pipeline
+    does not start with such tables.
 
-    With ``allow_data_loss``, the pipeline continues if records have expired before they were read. Without
-    ``allow_data_loss``, the pipeline fails if records have expired before they were read. ``forget_topics``
-    lists topics that earlier runs have read and that ``topics`` no longer contains, such as deleted topics.
-    The pipeline does not read the remaining records of these topics, and continues with all other topics.
+    If ``allow_data_loss`` is true, the pipeline continues even if records expired before the pipeline has
+    read them. If ``allow_data_loss`` is false, the pipeline fails if records expired before the pipeline has
+    read them. ``forget_topics`` lists topics that earlier runs have read and that ``topics`` no longer
+    contains, such as deleted topics. The pipeline does not read the remaining records of the topics in
+    ``forget_topics``, and continues with all other topics.
 
     ``metrics_file`` is a file to which the pipeline appends one line of JSON for each batch, with the metrics
-    of the batch. After a minute without a batch, the pipeline appends a line with the lags. If the name of
+    of the batch. If the pipeline has no batch for a minute, it appends a line with the lags. If the name of
     the file ends in ``.prom``, the file contains all current metrics in Prometheus' format instead of these
     lines. ``metrics_port`` is a port at which Prometheus reads the metrics, or 0 for any unused port (see
     `EventPipeline.metrics_url`). The port is on 127.0.0.1 unless the option is HOST:PORT. ``group`` is a
     consumer group to which the landed offsets are committed, so that Kafka's tools show the lag. The pipeline
-    does not read the offsets of the group. ``thresholds`` are limits for the lag of a topic and for its
-    records in the quarantine. If a limit is exceeded, the pipeline warns, ends, or stops reading the topic:
-    see `Threshold`.
+    itself does not read the offsets of the consumer group. ``thresholds`` are limits for the lag of a topic
+    and for the topic's records in the quarantine. If a limit in ``thresholds`` is exceeded, the pipeline
+    warns, ends, or stops reading the topic: see `Threshold`.
 
     ``kafka_options`` contains options of Spark's Kafka source, such as ``kafka.security.protocol``. Records
     of aborted transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf``
-    contains settings of the Spark session that `run` creates, such as ``spark.driver.memory``. ``master`` is
-    the Spark master. If ``ui`` is true, Spark serves its web UI. ``log`` is the file for the log of Spark's
-    Java process.
+    contains settings of the Spark session that the pipeline starts, such as ``spark.driver.memory``.
+    ``master`` is the master URL of Spark, such as ``local[*]``. If ``ui`` is true, Spark serves its web
+    interface. ``log`` is the file to which Spark's Java process writes its log.
 
     Examples:
         >>> from cloudevents_kafka.spark import PipelineOptions
@@ -365,16 +372,16 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         return self.checkpoint or f"{self.out.rstrip('/')}/{CHECKPOINT}"
 
     def redact(self, text: str) -> str:
-        """Return a text, such as a Spark error, without the values of settings that may be secret.
+        """Return a text, such as a Spark error, without the values of settings that may be secrets.
 
-        If a setting is known to be harmless, its value stays in the text.
+        If a setting is known to be harmless, the value of the setting stays in the text.
         """
         registry = self.schema_registry if isinstance(self.schema_registry, Mapping) else {}
         settings = {f"schema.registry.{name}": str(value) for name, value in registry.items()}
         return mask_settings(text, {**self.kafka_options, **self.conf, **settings})
 
     def __repr__(self) -> str:
-        """Return a text with only the topics and the folder, because tracebacks must not contain secrets."""
+        """Return a text with only the topics and the folder: tracebacks must not contain secrets."""
         return f"PipelineOptions(topics={self.topics!r}, out={mask_urls(self.out)!r}, …)"
 
     @property
@@ -389,7 +396,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         return topic in self.topic_names
 
     def without(self, topics: Collection[str]) -> PipelineOptions | None:
-        """Return the options without some topics, or None if no topic would remain."""
+        """Return the options without some topics, or None if the options would have no topic left."""
         if self.topic_pattern is not None:
             names = "|".join(map(re.escape, topics))
             return replace(self, topic_pattern=f"(?!(?:{names})$)(?:{self.topic_pattern})")
@@ -398,7 +405,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     @property
     def isolation_level(self) -> str:
-        """``read_committed``, or ``read_uncommitted`` to read records of aborted transactions."""
+        """``read_committed``, or ``read_uncommitted`` if records of aborted transactions are also read."""
         return self.source_options()[ISOLATION]
 
     def source_options(self) -> dict[str, str]:
@@ -422,5 +429,5 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         return {"subscribe": ",".join(self.topics)}
 
     def batch_options(self, offsets: OffsetRanges) -> dict[str, str]:
-        """Return the options of Spark's Kafka source to read exactly these offsets."""
+        """Return the options with which Spark's Kafka source reads exactly these offsets."""
         return assign(self.source_options(), offsets)

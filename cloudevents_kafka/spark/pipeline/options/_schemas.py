@@ -1,4 +1,4 @@
-"""The options for schemas of data, in pipelines and in replays: their types, help texts and flags."""
+"""The options for schemas of events' data, in pipelines and in replays: their types, help texts and flags."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ DEFAULTS: Final = {
 
 
 def assign(options: Mapping[str, str], offsets: OffsetRanges) -> dict[str, str]:
-    """Return options to read exactly these offsets.
+    """Return options with which Spark's Kafka source reads exactly these offsets.
 
-    In the result, options with the offsets replace the options that select topics.
+    In the result, options that contain the offsets replace the options that select topics.
     """
     chosen = {"subscribe", "subscribePattern", "maxOffsetsPerTrigger"}
     partitions = {topic: [int(number) for number in numbers] for topic, numbers in offsets.items()}

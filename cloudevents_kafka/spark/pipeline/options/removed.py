@@ -1,4 +1,4 @@
-"""The options that were removed from pipelines, each with advice; CHANGELOG.md contains the same advice."""
+"""The options that were removed from pipelines, each with the advice that CHANGELOG.md also contains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPTIONS: Final = {
 
 
 def removed_text(name: str, option: str) -> str:
-    """Return the error text for a removed option; ``option`` is its name as the user wrote it."""
+    """Return the error text for a removed option; ``option`` is the option's name as the user wrote it."""
     return f"{option} was removed. {OPTIONS[name]}"
 
 
