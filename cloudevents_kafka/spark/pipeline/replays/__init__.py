@@ -2,27 +2,27 @@
 
 The replays of a folder are numbered 1, 2, …, and these five rules hold:
 
-1. A replay chooses records, reads them again, and stages the outcome of each record. Then the replay is
-   decided.
-2. Replay n is decided when the file of replay n in ``OUT/_replays`` is created. Only one run can create
-   this file. Replay n - 1 is complete before this file is created.
-3. In each table, one commit adds the staged rows of replay n. After this commit, the ledger of the table
-   counts n replays. The commit succeeds only if the ledger of the table counts fewer than n replays before
-   the commit. In the table of events, the ledger must count exactly n - 1 replays before the commit. The
-   separate tables for some types of events receive the first commits. The table of events receives the next
-   commit, and the table of outcomes receives the last commit. Parquet files have no ledger. For Parquet, the
-   file of replay n lists the staged files, and each staged file is renamed once.
+1. A replay chooses records of the quarantine, reads them again, and stages the outcome of each record. After
+   all rows are staged, the replay is decided: its rows must then land.
+2. Replay n is decided when a run creates the file of replay n in the folder ``OUT/_replays``. Only one run
+   can create the file of replay n. Replay n - 1 is complete before the file of replay n is created.
+3. In each Delta or Iceberg table, one commit adds the staged rows of replay n. After this commit, the ledger
+   of the table counts n replays of the quarantine. The commit succeeds only if the ledger of the table counts
+   fewer than n replays before the commit. The ledger of the table of events must count exactly n - 1 replays
+   before the commit. A replay first commits to the separate tables for some types of events. Then the replay
+   commits to the table of events, and then to the table of outcomes. Tables of Parquet files have no ledger.
+   For Parquet, the file of replay n lists the staged files, and each staged file is renamed once.
 4. A replay chooses only records whose batch has landed. A replay skips records that have landed in an earlier
-   replay; the table of outcomes lists these records.
-5. If a run is killed, its replay may be decided although no Delta or Iceberg table has rows of this replay. A
-   run with other options withdraws such a replay, and chooses records again. Only a run that has locked the
-   folder withdraws a replay, because no other run can then add rows of this replay. A run that has not locked
-   the folder finishes the replay instead.
+   replay; the table of outcomes lists these landed records.
+5. If a run is killed, the replay of this run may be decided although no Delta or Iceberg table has rows of
+   the replay. A run with other options withdraws such a decided replay, and chooses records again. Only a run
+   that has locked the folder withdraws a decided replay, because no other run can then add rows of this
+   replay. A run that has not locked the folder finishes the decided replay.
 
-So a record lands once, even if a run is killed at any step. If the killed run had decided its replay, the
-next run first finishes this replay with the staged rows, or withdraws it as rule 5 says. If the killed run
-had not decided its replay, no table has changed. If two replays run at the same time, one of them is decided,
-and the other ends with an error message.
+So a record lands once, even if the run of a replay is killed at any step. If the killed run had decided its
+replay, the next run first finishes this replay with the staged rows, or withdraws this replay by rule 5. If
+the killed run had not decided its replay, no table has changed. If two replays run at the same time, one of
+the two replays is decided, and the other ends with an error message.
 
 The module `_replay_options` selects records, and the module `_rereading` reads the records again. The module
 `_replay_notes` reads and writes the files in ``OUT/_replays``, and the module `_replay_landing` commits rows.

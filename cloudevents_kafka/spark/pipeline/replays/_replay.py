@@ -53,13 +53,14 @@ if TYPE_CHECKING:
 class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
     """The result of `replay_quarantine`.
 
-    ``number`` is the number of the replay, or None if no replay was applied. ``finished`` is the number of an
-    earlier, unfinished replay, or None if there is no such replay. With ``apply``, this earlier replay was
-    finished first; without ``apply``, it is still unfinished. ``outcomes`` counts records by their outcome:
-    ``landed``; ``refused`` if the record is still not an event; ``unmended`` if the function ``mend``
-    returned None; ``failed`` if ``mend`` raised an error. ``counts`` counts records by the verdict in the
-    quarantine, then by the reason, then by the outcome. ``tables`` counts the landed events by table.
-    ``outcomes_table`` is the name of the table with the outcome of each record.
+    ``number`` is the number of the replay, or None if the run has not landed a replay. ``finished`` is the
+    number of an earlier, unfinished replay, or None if no earlier replay was unfinished. With ``apply``, the
+    run has first finished this earlier replay; without ``apply``, this earlier replay is still unfinished.
+    ``outcomes`` counts records by their outcome: ``landed``; ``refused`` if the record is still not an event;
+    ``unmended`` if the function ``mend`` returned None for the record; ``failed`` if ``mend`` raised an
+    error. ``counts`` counts records by the verdict in the quarantine (the kind of error), then by the reason,
+    then by the outcome. ``tables`` maps the name of each table to the number of events that have landed in
+    the table. ``outcomes_table`` is the name of the table with the outcome of each record.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplaySummary
@@ -75,7 +76,7 @@ class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
     outcomes_table: str = ""
 
     def to_json(self) -> str:
-        """Return the summary as one JSON object, indented."""
+        """Return the summary as the text of one JSON object, indented."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
 
     def to_text(self) -> str:
@@ -108,21 +109,20 @@ def replay_quarantine(
 ) -> ReplaySummary:
     """Read records of a pipeline's quarantine again, and land the records that are events now.
 
-    A record lands only once: records that have landed in an earlier replay are left out, and refused records
-    are tried again. The table ``quarantine_replays``, next to the quarantine, contains the outcome of each
-    record. Records are read with this version of the library, and with the extensions and event formats that
-    are registered.
+    A record lands only once: a replay leaves out records that have landed in an earlier replay, but reads
+    refused records again. The table ``quarantine_replays``, next to the quarantine, contains the outcome of
+    each record. Records are read with this version of the library, and with the extensions and event formats
+    that are registered.
 
-    ``mend`` is a function that is called with each `Record` before the record is read. The function returns
-    the record to read, or None to leave the record in the quarantine. An event lands with the topic,
-    partition, offset and timestamp of the original record, even if ``mend`` returns a record with other
-    values.
+    The function ``mend`` is called with each `Record` before the record is read. ``mend`` returns the record
+    to read, or None to leave the record in the quarantine. An event lands with the topic, partition, offset
+    and timestamp of the original record, even if ``mend`` returns a record with other values.
 
-    With Delta and Iceberg, the pipeline may run at the same time. ``spark`` is your session; without it, the
-    function starts a local Spark. Raises `ValueError` if the option ``where`` is not an SQL condition on the
-    columns of the quarantine. Raises `InUse` if another replay is running, or if a pipeline uses the same
-    folder of Parquet files. Also raises `WrongTable`, `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`,
-    `NotOnConnect`, and the errors of `local_session`.
+    With Delta and Iceberg tables, the pipeline may run at the same time as the replay. ``spark`` is your
+    Spark session; without ``spark``, the function starts a local Spark. Raises `ValueError` if the option
+    ``where`` is not an SQL condition on the columns of the quarantine. Raises `InUse` if another replay is
+    running, or if a pipeline uses the same folder of Parquet files. Also raises `WrongTable`,
+    `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`, `NotOnConnect`, and the errors of `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -154,7 +154,7 @@ def replay_quarantine(
 
 
 def replayed_kind(out: str) -> str | None:
-    """Return the kind of the tables in a local folder, or None if the folder is not local.
+    """Return the format of the tables in a local folder, or None if the folder is not local.
 
     Raises `WrongTable` if a local folder has no quarantine.
     """
@@ -187,7 +187,7 @@ def _last_batch(store: Store) -> notes.BatchManifest:
 
 
 class _Folder:
-    """The folder of a pipeline, the tables in it, and the replays of its quarantine."""
+    """The folder of a pipeline, the tables of the pipeline, and the replays of its quarantine."""
 
     is_locked = False
     """Whether this run has locked the folder, so that no other replay can be running. Without this lock, a
@@ -266,7 +266,7 @@ class _Folder:
         return self.is_locked and not self._target.has_landed(note)
 
     def _fetcher(self) -> Callable[[DataFrame], Writers | None]:
-        """Return a function that finds the writers' schemas for decoded events."""
+        """Return a function that finds the schemas with which the data of decoded events was written."""
         if self._options.schema_registry is None or not self._read.schemas:
             return lambda _: self._read.writers
         fetcher = SchemaFetcher(self._options.schema_registry, self._read.schemas)
@@ -280,9 +280,9 @@ class _Folder:
         return fetch
 
     def _chosen(self) -> DataFrame | None:
-        """Return the rows of the quarantine that the options choose and no earlier replay has landed.
+        """Return the rows of the quarantine that the options choose and that no earlier replay has landed.
 
-        Return None if there is no quarantine.
+        Return None if the pipeline has no quarantine.
         """
         quarantine, outcomes = self._target.read(notes.QUARANTINE), self._target.read(notes.OUTCOMES)
         if quarantine is None:
@@ -291,7 +291,7 @@ class _Folder:
         return rows if outcomes is None else without(rows, outcomes.where(f"outcome = '{LANDED}'"))
 
     def _apply(self, again: DataFrame, number: int) -> ReplayNote:
-        """Stage the records and their outcomes; if there are records, decide the replay and land it."""
+        """Stage records and their outcomes; if there are any records, decide the replay and land it."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
 
         note = ReplayNote(
@@ -319,14 +319,14 @@ class _Folder:
         return note
 
     def _land(self, note: ReplayNote) -> None:
-        """Land a replay that was decided."""
+        """Land the rows of a replay that was decided."""
         self._target.land(note, self._rows(note))
         self._notes.complete(note)
 
     def _rows(self, note: ReplayNote) -> Rows:
-        """Return a function that returns the staged rows for a table; its argument is the name of the table.
+        """Return a function that takes the name of a table and returns the rows staged for this table.
 
-        The staged rows of the table must exist when the returned function is called.
+        The staged rows of the table must exist before the returned function is called.
         """
         from cloudevents_kafka.spark.pipeline.replays._rereading import event_rows, outcome_rows
 

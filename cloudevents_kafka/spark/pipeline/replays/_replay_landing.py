@@ -1,4 +1,4 @@
-"""Lands the staged rows of a replay, by commits to Delta and Iceberg tables or by renaming Parquet files."""
+"""Lands the staged rows of a replay: commits to Delta and Iceberg tables, or renames Parquet files."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Rows = Callable[[str], "DataFrame"]
 class TablesReplay:
     """Lands replays in Delta or Iceberg tables.
 
-    ``open_table`` opens a table by name. ``by_type`` contains the names of the separate tables for some types
-    of events.
+    ``open_table`` is a function that opens a table by name. ``by_type`` contains the names of the separate
+    tables for some types of events.
     """
 
     def __init__(
@@ -38,9 +38,10 @@ class TablesReplay:
         self._staged: dict[str, Staged] = {}  # the rows of each table, for this run's replay
 
     def next_number(self, last: int) -> int:
-        """Return the number of the next replay.
+        """Return the number of the next replay: 1 more than the number of the last replay.
 
-        Raises `WrongTable` if files in ``_replays``, or rows of the table of outcomes, were removed.
+        Raises `WrongTable` if files in the folder ``_replays``, or rows of the table of outcomes, were
+        removed.
         """
         outcomes = self._open(notes.OUTCOMES).ledger().replays
         for table in map(self._open, self._tables):
@@ -54,27 +55,27 @@ class TablesReplay:
         return max(last, outcomes) + 1
 
     def read(self, table: str) -> DataFrame | None:
-        """Return the rows of a table's newest version, or None if the table does not exist."""
+        """Return the rows of the table's newest version, or None if the table does not exist."""
         opened = self._open(table)
         return opened.read(self._spark) if opened.exists() else None
 
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
         """Stage the rows of all tables, and return ``note``.
 
-        If the rows cannot be staged, the replay is not decided. If the replay were decided before its rows
-        are staged, each later run would fail when it tries to finish the replay.
+        If the rows cannot be staged, an error is raised before the replay is decided. If the replay were
+        decided before its rows are staged, each later run would fail when it tries to finish the replay.
         """
         self._staged = {table: self._open(table).stage(rows(table)) for table in _tables_of(note)}
         return note
 
     def has_landed(self, note: ReplayNote) -> bool:
-        """Return whether a table has rows of a replay that was decided."""
+        """Return whether any table has rows of a replay that was decided."""
         return any(self._open(table).ledger().replays >= note.number for table in _tables_of(note))
 
     def land(self, note: ReplayNote, rows: Rows) -> None:
         """Commit the staged rows to each table whose ledger does not count the replay yet.
 
-        The last commits are to the table of events and to the table of outcomes.
+        The last two commits are to the table of events and then to the table of outcomes.
         """
         for table in _tables_of(note):
             self._commit(table, note, rows)
@@ -110,7 +111,7 @@ class TablesReplay:
 
 
 def _tables_of(note: ReplayNote) -> tuple[str, ...]:
-    """Return the tables to which a replay adds rows, in the order of the commits."""
+    """Return the tables to which a replay adds rows, in the order in which the replay commits to them."""
     by_type = [table for table, number in note.tables.items() if number and table != notes.EVENTS]
     return (*by_type, notes.EVENTS, notes.OUTCOMES)
 
@@ -122,7 +123,7 @@ class ParquetReplay:
         self._store, self._spark, self._tables = store, spark, (notes.EVENTS, *routes)
 
     def next_number(self, last: int) -> int:
-        """Return the number of the next replay.
+        """Return the number of the next replay: 1 more than the number of the last replay.
 
         Raises `WrongTable` if a table is partitioned by a column other than `RECORD_DATE`.
         """
@@ -137,7 +138,7 @@ class ParquetReplay:
         return last + 1
 
     def read(self, table: str) -> DataFrame | None:
-        """Return the rows in the files of a folder, or None if the folder has no files."""
+        """Return the rows in the Parquet files of a folder, or None if the folder has no such files."""
         if not self._store.list_files(table, ".parquet"):
             return None
         return self._spark.read.parquet(without_patterns(self._store.url(table)))
@@ -153,7 +154,7 @@ class ParquetReplay:
         return replace(note, files=names)
 
     def has_landed(self, note: ReplayNote) -> bool:  # noqa: ARG002  # tables need it
-        """Return True: a replay of Parquet files has landed as soon as the file of the replay exists."""
+        """Return True: a replay of Parquet files has landed as soon as the replay is decided."""
         return True
 
     def land(self, note: ReplayNote, rows: Rows) -> None:  # noqa: ARG002  # tables need them

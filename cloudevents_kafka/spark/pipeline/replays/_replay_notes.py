@@ -1,4 +1,4 @@
-"""The files in ``OUT/_replays``: which replays of the quarantine were decided, and which are complete."""
+"""The files in ``OUT/_replays``: which replays were decided, and which replays are complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFUSED: Final = "refused"  # the outcome of a record that is still not an event
 
 
 class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """The counts of a replay.
+    """The counts of the records that a replay has read.
 
     ``outcomes`` counts records by outcome; ``counts`` counts records by verdict, reason and outcome;
     ``tables`` counts landed events by table.
@@ -29,10 +29,11 @@ class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
-    """The content of the file of a replay; the replay is decided when this file is created.
+    """The content of a replay's file; the replay is decided when this file is created.
 
-    ``run`` is the id of the run, and also part of the name of the folder with the staged rows. ``micros`` is
-    the time of the replay, in microseconds since 1970. ``files`` lists the staged Parquet files.
+    ``run`` is the id of the run, which is also a part of the name of the folder with the staged rows.
+    ``micros`` is the time of the replay, in microseconds since 1970. ``files`` lists the staged Parquet
+    files.
     """
 
     number: int
@@ -46,7 +47,7 @@ class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
 
     @property
     def staging(self) -> str:
-        """The folder of the replay's staged rows."""
+        """The folder of the staged rows of the replay."""
         return f"{REPLAYS_FOLDER}/{self.number:08d}-{self.run}"
 
 
@@ -57,7 +58,7 @@ class ReplayNotes:
         self._store = store
 
     def last(self) -> ReplayNote | None:
-        """Return the last replay that was decided, or None.
+        """Return the last replay that was decided, or None if no replay was decided.
 
         Raises `WrongCheckpoint` if the file of this replay is damaged.
         """
@@ -85,7 +86,7 @@ class ReplayNotes:
             ) from None
 
     def withdraw(self, note: ReplayNote) -> None:
-        """Remove the file and the staged rows of a replay, which must not have rows in any table."""
+        """Remove the file and the staged rows of a replay; no table may have rows of this replay."""
         self._store.remove(_path(note.number))
         self._store.remove(note.staging)
 
@@ -94,9 +95,9 @@ class ReplayNotes:
         return self._store.exists(_path(note.number, "done"))
 
     def complete(self, note: ReplayNote) -> None:
-        """Create the file which says that a replay has landed in all tables.
+        """Create the file that marks a replay as landed in all tables.
 
-        Remove the staged files of this replay and of earlier replays.
+        The function removes the staged files of this replay and of earlier replays.
         """
         self._store.replace(_path(note.number, "done"), b"")
         for name in self._store.list_names(REPLAYS_FOLDER):

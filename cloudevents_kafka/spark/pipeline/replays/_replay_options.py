@@ -1,4 +1,4 @@
-"""`ReplayOptions` says which records of the quarantine a replay reads, and how it reads them."""
+"""`ReplayOptions` says which records of the quarantine a replay reads, and how it reads these records."""
 
 from __future__ import annotations
 
@@ -39,19 +39,20 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `replay_quarantine`; raises `ValueError` for invalid options.
 
     ``out`` is the folder of the pipeline. ``table`` is the table of events, if this table is in a catalog.
-    The following options choose records. ``verdicts`` and ``clauses`` are values in the quarantine, and
-    ``reasons`` are texts that the reason in the quarantine contains. ``types`` are types of events, in which
-    ``*`` stands for any text. ``since`` and ``until`` are times in RFC 3339; the timestamp of the record must
-    not be before ``since``, and must be before ``until``. ``where`` is an SQL condition on the columns of the
-    quarantine. A record must match all of these options that are set. If an option is a list, the record must
-    match one item of the list.
+    The options ``verdicts``, ``clauses``, ``reasons``, ``types``, ``since``, ``until`` and ``where`` choose
+    records. ``verdicts`` and ``clauses`` are values in the quarantine's column ``error``, and ``reasons`` are
+    texts that the reason in this column contains. ``types`` are types of events, in which ``*`` stands for
+    any text. ``since`` and ``until`` are times in RFC 3339; the timestamp of the record must not be before
+    ``since``, and must be before ``until``. ``where`` is a condition in SQL on the columns of the quarantine.
+    A record is chosen only if it matches all of these options that are set. If the value of an option is a
+    list, the record must match one item of the list.
 
-    With ``lenient``, records are read leniently; without ``lenient``, records are read strictly. The data of
-    events is read with ``schemas`` and ``rescue``, which have the same meaning as in `PipelineOptions`.
+    If ``lenient`` is true, records are read leniently; if ``lenient`` is false, records are read strictly.
+    The data of events is read with ``schemas`` and ``rescue``, which mean the same as in `PipelineOptions`.
     Without ``schemas``, the schemas of the pipeline's last batch are used. Data that serializers of a schema
-    registry have written needs ``schema_registry``. With ``apply``, events land; without ``apply``, events
-    are only counted, and no table changes. ``master`` and ``conf`` are settings of the Spark session that the
-    replay starts.
+    registry have written needs ``schema_registry``. If ``apply`` is true, events land; if ``apply`` is false,
+    events are only counted, and no table changes. ``master`` and ``conf`` are settings of the Spark session
+    that the replay starts.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplayOptions
@@ -116,7 +117,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
                 yield f"`timestamp` {operator} timestamp_micros({micros})"
 
     def choose(self, quarantine: DataFrame) -> DataFrame:
-        """Return the chosen rows of the quarantine.
+        """Return the rows of the quarantine that the options choose.
 
         Raises `ValueError` if ``where`` is not an SQL condition on the columns of the quarantine.
         """
@@ -139,10 +140,10 @@ def _any(conditions: Iterator[str]) -> str:
 
 
 def has_landed(ledger: notes.Ledger) -> str:
-    """Return SQL that is true if the batch of a row has landed.
+    """Return SQL that is true if the batch that wrote a row of the quarantine has landed.
 
-    If the batch of a row has landed, ``ledger`` contains the offset of the row. If another writer has added
-    the row, ``ledger`` does not contain this offset.
+    If the batch that wrote a row has landed, ``ledger`` contains the offset of the row. If a writer other
+    than a pipeline has added the row, ``ledger`` does not contain the offset of the row.
     """
     ranges = (
         f"(`topic` = {literal(entry.topic)} AND `partition` = {entry.partition} "
@@ -154,9 +155,9 @@ def has_landed(ledger: notes.Ledger) -> str:
 
 
 def without(rows: DataFrame, others: DataFrame) -> DataFrame:
-    """Return the rows for which ``others`` has no row with the same values in the columns of `PLACE`.
+    """Return the rows for which ``others`` has no row with equal values in the columns of `PLACE`.
 
-    Two null timestamps count as equal.
+    Two null timestamps count as equal values.
     """
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 

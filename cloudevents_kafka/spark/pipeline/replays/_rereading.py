@@ -35,11 +35,11 @@ def read_again(
     read: ReadSettings,
     find_writers: Callable[[DataFrame], Writers | None],
 ) -> DataFrame:
-    """Return quarantined rows with their outcome, and with the columns of their event or error.
+    """Return quarantined rows with the replay's outcome, and with the columns of the new event or error.
 
-    The column ``was`` contains the error from the quarantine. All rows are decoded in Python, because the
-    Java function could not read most of them before. If the data of an event does not fit its schema, the
-    event is refused.
+    The column ``was`` contains the error from the quarantine. All quarantined rows are decoded in Python,
+    because the Java function could not read most of these rows before. If the data of an event does not fit
+    its schema, the event is refused.
     """
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
@@ -61,9 +61,9 @@ def read_again(
 
 
 def _again(mend: Mend | None, *, lenient: bool) -> Any:
-    """Return a function whose argument is SQL for packed records and whose result is a column.
+    """Return a function that takes SQL for packed records, and returns a column.
 
-    The column contains the result of `reread_packed` for each record.
+    The column contains the result of `reread_packed` for each packed record.
     """
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
     from pyspark.sql.pandas.functions import pandas_udf
@@ -83,7 +83,7 @@ def _again(mend: Mend | None, *, lenient: bool) -> Any:
 
 @contextmanager
 def _by_value(mend: Mend | None) -> Iterator[None]:
-    """Send the user's function to Spark's workers by value; workers do not import the user's module."""
+    """Send the user's function to Spark's workers with its code, because workers do not import its module."""
     from pyspark import cloudpickle as cloudpickle_module
 
     cloudpickle: Any = cloudpickle_module  # the module has no types
@@ -99,9 +99,9 @@ def _by_value(mend: Mend | None) -> Iterator[None]:
 
 
 def count_outcomes(rows: DataFrame, routes: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of `ReplayCounts` as a dict, computed from the rows.
+    """Return the fields of `ReplayCounts` as a dict; the counts are computed from the rows.
 
-    If there are too many reasons, `OTHERS` counts the records with the rarest reasons.
+    If the rows have too many different reasons, `OTHERS` counts the records with the rarest reasons.
     """
     table = table_of("`type`", routes) if routes else f"'{EVENTS}'"
     kinds = rows.selectExpr("outcome", f"{table} AS landed_in").groupBy("outcome", "landed_in").count()
@@ -126,7 +126,7 @@ def count_outcomes(rows: DataFrame, routes: Mapping[str, str]) -> dict[str, Any]
 
 
 def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:
-    """Return the staged rows that land in a table of events."""
+    """Return those of the staged rows that land in a table of events."""
     from cloudevents_kafka.spark.typed.frames import rows_of_table, typed_columns
     from cloudevents_kafka.spark.typed.values import read_checked
 
@@ -141,9 +141,9 @@ def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:
 
 
 def outcome_rows(staged: DataFrame, note: ReplayNote) -> DataFrame:
-    """Return the outcome of each record, with its topic, partition, offset and timestamp.
+    """Return the outcome of each record, with the topic, partition, offset and timestamp of the record.
 
-    The last column is the date by which the table is partitioned.
+    The last column of the result is the date by which the table of outcomes is partitioned.
     """
     table = table_of("`type`", note.routes) if note.routes else f"'{EVENTS}'"
     return staged.selectExpr(

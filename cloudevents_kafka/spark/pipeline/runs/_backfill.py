@@ -1,19 +1,20 @@
-"""`Backfill` lands, in batches, those offsets of a range that no pipeline has landed.
+"""`Backfill` lands, in batches, the records of a range of offsets that no pipeline has landed.
 
 With Delta and Iceberg, the pipeline of the folder may run at the same time. A second backfill may not run at
-the same time, because a backfill locks the folder ``_backfill``. In an object store, which has no locks, two
-backfills can run at the same time.
+the same time, because each backfill locks the folder ``_backfill``. In an object store, which has no locks,
+two backfills can run at the same time.
 
-A backfill reads the gaps in the ledger of the table of events, up to the next offset that the pipeline of the
-folder would read. A batch of a backfill lands in the same way as a batch of the pipeline: one conditional
-commit adds the rows and changes the ledger. The ledger stores the offsets of a backfill under the id of this
-pipeline, so adjacent ranges of the pipeline and of backfills are joined. If a backfill is killed before the
-commit to the table of events, other tables may already have rows of the unfinished batch. The next backfill
-first finishes this batch, with the offsets and settings that the file in ``_backfill`` contains. If this file
-is missing, the next backfill begins a new batch at the same offset. So each record lands once, even if a
-backfill is killed at any step. If two backfills with the same settings run at the same time, each record
-still lands only once. A backfill of Parquet files locks the folder of the pipeline. The numbers of the
-backfill's manifests follow the number of the pipeline's last manifest.
+A backfill reads the gaps (offsets that have not landed) in the ledger of the table of events, up to the next
+offset that the pipeline of the folder would read. A batch of a backfill lands in the same way as a batch of
+the pipeline: one conditional commit adds the rows to a table and changes the table's ledger. The ledger
+stores the offsets of a backfill under the id of the folder's pipeline, so adjacent ranges of the pipeline and
+of backfills are joined. If a backfill is killed before the commit to the table of events, other tables may
+already have rows of the unfinished batch. The next backfill first finishes this unfinished batch, with the
+offsets and settings in the file in ``_backfill``. If the file in ``_backfill`` is missing, the next backfill
+begins a new batch at the same offset. So each record lands once, even if a backfill is killed at any step. If
+two backfills with the same settings run at the same time, each record still lands only once. A backfill of
+Parquet files locks the folder of the pipeline. The manifests of the backfill continue the numbers of the
+pipeline's manifests.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
 
 
 class _BackfillNotes(notes.Manifests):
-    """The files in which a backfill stores its batches; the pipeline may run at the same time.
+    """The files in which a backfill stores its batches; the pipeline may run while the backfill runs.
 
-    A backfill writes only the file about its current batch, and writes this file with `own`.
+    A backfill writes only the file about its current batch, and writes this file with the object ``own``.
     """
 
     def __init__(self, store: Store, own: Store) -> None:
@@ -60,7 +61,7 @@ class _BackfillNotes(notes.Manifests):
 
 
 class Backfill:
-    """Lands the missing records of a range in the user's thread, one batch after another."""
+    """Lands, in the user's thread, the records of a range that have not landed, one batch after another."""
 
     pause = 0.0
     query = None
@@ -68,7 +69,7 @@ class Backfill:
     def __init__(
         self, spark: SparkSession, options: PipelineOptions, landing: Landing, watch: Watch, admin: KafkaAdmin
     ) -> None:
-        """Finish the unfinished batch of an earlier run, if there is one, and find the gaps."""
+        """Finish the unfinished batch of an earlier run, if there is one, and find the gaps to read."""
         self._asked = BackfillRange.of(str(options.backfill))  # first, because -1h is an hour before now
         self._options, self._landing, self._watch = options, landing, watch
         self._spark = clone_session(spark)  # which batches change, as those of a stream
@@ -102,7 +103,7 @@ class Backfill:
         return recovered
 
     def _unfinished(self, begun: notes.BegunBatch) -> Iterator[notes.BegunBatch]:
-        """Yield those parts of a batch that have not landed in the table of events.
+        """Yield those parts of a batch of the backfill that have not landed in the table of events.
 
         If two backfills run at the same time, each table may already contain some parts of the batch.
         """
@@ -178,11 +179,11 @@ class Backfill:
         self._watch.report(progress)
 
     def leave_out(self, options: PipelineOptions, topics: Collection[str]) -> None:
-        """Do nothing: a backfill has no thresholds."""
+        """Do nothing: a backfill has no thresholds that could stop a topic."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether all gaps have landed."""
+        """Whether all gaps in the range of the backfill have landed."""
         return not self._stopping and not self._gaps
 
     @property
@@ -191,15 +192,15 @@ class Backfill:
         return self._watch.counts
 
     def status(self) -> str:
-        """Return a short text with the number of offsets that must still be read."""
+        """Return a short text with the number of offsets that the backfill must still read."""
         left = sum(gap.offsets.end - gap.offsets.start for gap in self._gaps)
         return f"a backfill is under way, {left:,} offsets are left"
 
     def stop(self) -> None:
-        """Stop after the current batch."""
+        """Stop the backfill after the current batch."""
         self._stopping = self._stopping or bool(self._gaps)
 
     def close(self) -> None:
-        """Stop after the current batch, unless all gaps have landed, and close the admin client."""
+        """If some gaps have not landed, stop after the current batch; close the admin client."""
         self.stop()
         self._admin.close()

@@ -48,17 +48,20 @@ class EventPipeline:
     ``ui`` and ``log`` have no effect.
 
     If you pass the function ``each_batch``, the pipeline writes no tables, and calls the function with an
-    `EventBatch` for each batch. The records are decoded once, and stored until the function returns. If the
-    run is killed before the manifest of the batch is written, the next run calls the function again with the
-    same number and records. An error of the function ends the run with `PipelineFailed`, whose ``__cause__``
-    is that error. The folder ``out`` contains the checkpoint, and the pipeline's files in ``_batches``.
+    `EventBatch` for each batch. The records of a batch are decoded once, and Spark stores the records until
+    the function returns. If the run is killed before the manifest of the batch is written, the next run calls
+    the function again with the same batch number and the same records. If the function raises an error, the
+    run ends with `PipelineFailed`, whose ``__cause__`` is the error of the function. The folder ``out``
+    contains the checkpoint, and the pipeline's files in ``_batches``.
 
-    ``spark`` must be a session in this process: `start` raises `NotOnConnect` for a session of Spark Connect.
+    ``spark`` must be a session in this process: the method `start` raises `NotOnConnect` for a session of
+    Spark Connect.
 
-    ``report`` is called with each batch that has landed, and ``warn`` is called with each warning. The thread
-    that calls `wait` or `run` calls both functions. Most programs call only `run`. Other programs call
-    `start`, then call `wait` until it returns true, and then call `close`. If you use the pipeline as a
-    context manager, it calls `start` and `close`.
+    The function ``report`` is called with each batch that has landed, and the function ``warn`` is called
+    with each warning. The thread that calls `wait` or `run` calls the functions ``report`` and ``warn``. Most
+    programs call only the method `run` of the pipeline. Other programs call the method `start`, then call
+    `wait` until it returns True, and then call `close`. If you use the pipeline as a context manager, it
+    calls `start` and `close`.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -100,9 +103,9 @@ class EventPipeline:
     def run(self, *, stop: Callable[[], bool] | None = None) -> Summary:
         """Run the pipeline to its end, close the pipeline, and return the summary.
 
-        With ``once``, the run ends when it has read all records. Otherwise, the run ends when the function
-        ``stop`` returns true; the current batch is finished first. Raises the errors of `start` and `wait`,
-        and `CountMismatch`.
+        If the option ``once`` is true, the run ends when it has read all records. If ``once`` is false, the
+        run ends when the function ``stop`` returns true; the current batch is finished first. Raises the
+        errors of `start` and `wait`, and `CountMismatch`.
         """
         with self:
             while not self.wait(_POLL_SECONDS):
@@ -165,15 +168,16 @@ class EventPipeline:
         return local_session(master=options.master, ui=options.ui, conf=conf, log=log, formats=formats)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the pipeline has ended or the time is up; return whether the pipeline has ended.
+        """Wait for the pipeline to end, at most ``seconds``; return whether the pipeline has ended.
 
-        Batches are reported during the wait. Raises the error that ended the pipeline, unless `stop` was
-        called: `PipelineFailed`, `TopicChanged`, `WrongCheckpoint`, `CountMismatch`, or `ThresholdCrossed`.
+        Batches that have landed are reported during the wait. Raises the error that ended the pipeline,
+        unless the method `stop` was called: `PipelineFailed`, `TopicChanged`, `WrongCheckpoint`,
+        `CountMismatch`, or `ThresholdCrossed`.
         """
         return self._running.wait(seconds)
 
     def stop(self) -> None:
-        """Stop after the current batch."""
+        """Stop the pipeline after the current batch."""
         self._running.stop()
 
     def status(self) -> str:
@@ -181,7 +185,7 @@ class EventPipeline:
         return self._running.status()
 
     def summary(self) -> Summary:
-        """Return the summary up to now; raise `CountMismatch` if the counts contradict each other."""
+        """Return the run's summary up to now; raise `CountMismatch` if the counts contradict each other."""
         return self._running.summary()
 
     @property
@@ -201,7 +205,7 @@ class EventPipeline:
         return self._run
 
     def close(self) -> None:
-        """Stop the pipeline if necessary, unlock the folder, and stop Spark if the pipeline started it."""
+        """Stop the pipeline if necessary, unlock its folder, and stop Spark if the pipeline started Spark."""
         self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:

@@ -1,8 +1,8 @@
 """Applies the options ``start`` and ``forget_topics`` to an existing checkpoint.
 
 In the checkpoint, Spark stores the offsets at which the query began, and the planned offsets of each topic.
-An existing checkpoint cannot be changed. So the functions of this module replace the checkpoint with a new
-checkpoint, which begins after the last record that has landed.
+The content of an existing checkpoint cannot be changed. So the functions of this module replace the
+checkpoint with a new checkpoint, which begins after the last record that has landed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def use_newest_start(
     recover: Callable[[], object],
     warn: Callable[[str], None],
 ) -> None:
-    """Use a new value of the option ``start``, or warn that the value has no effect.
+    """Use a new value of the option ``start`` if no record has landed.
 
-    If no record has landed, the new value is used. If records have landed, the function only warns.
+    If records have landed, the function only warns that the new value of ``start`` has no effect.
 
-    The checkpoint and the files in ``_batches`` contain the offsets of the earlier start. So the checkpoint
-    and these files are removed before the new start is used.
+    The checkpoint and the files in ``_batches`` contain the offsets of the earlier value of ``start``. So the
+    checkpoint and the files in ``_batches`` are removed before the new value of ``start`` is used.
     """
     landed, before = landing.landed, landing.landed.beginning.start
     if before in ("", start):
@@ -52,11 +52,11 @@ def use_newest_start(
 
 
 def clear_unused(landed: Landed, checkpoint: Checkpoint) -> None:
-    """Remove a checkpoint that Spark must not continue.
+    """Remove a checkpoint with which Spark must not continue.
 
-    A checkpoint is removed in two cases. In the first case, the checkpoint contains no offsets, and no batch
-    of the checkpoint's query has landed: a run was killed before Spark planned a batch. In the second case,
-    `Beginning.follows` is the id of the checkpoint's query: a run was killed before it had removed the
+    Such a checkpoint is removed in two cases. In the first case, the checkpoint contains no offsets, and no
+    batch of the checkpoint's query has landed: a run was killed before Spark planned a batch. In the second
+    case, `Beginning.follows` is the id of the checkpoint's query: a run was killed before it had removed the
     checkpoint completely.
     """
     follows, last = landed.beginning.follows, landed.last
@@ -77,9 +77,10 @@ def forget_topics(
 ) -> None:
     """If Spark has planned offsets of the topics ``names``, continue with a checkpoint without these topics.
 
-    The checkpoint is also replaced if Spark's plan does not contain a topic whose records have landed,
-    provided that ``finds`` returns true for this topic. With the new checkpoint, Spark reads the topic from
-    the end of its landed offsets. With the old checkpoint, Spark would read the topic from its first offset.
+    The checkpoint is also replaced if Spark's plan does not contain a topic whose records have landed, and
+    the function ``finds`` returns True for this topic. With the new checkpoint, Spark reads the topic from
+    the end of the topic's landed offsets. With the old checkpoint, Spark would read the topic from the
+    topic's first offset.
     """
     begun = landed.begun()
     if begun is not None and (begun.offsets.keys() | begun.planned.keys()) & set(names):

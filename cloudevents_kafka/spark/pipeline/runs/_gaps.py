@@ -17,11 +17,11 @@ class Gap(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The range that a backfill must read in one partition; records before ``first`` have expired.
+    """The range that a backfill must read in one partition; records before the offset ``first`` have expired.
 
-    The backfill does not read the offsets from ``end`` on. ``end`` is the next offset of the pipeline, or 0
-    if the pipeline will read the whole partition. If the pipeline does not read the topic, ``end`` is the end
-    of the partition.
+    The backfill does not read the offset ``end`` and the offsets after it. ``end`` is the next offset that
+    the pipeline will read, or 0 if the pipeline will read the whole partition. If the pipeline does not read
+    the topic, ``end`` is the end of the partition.
     """
 
     topic: str
@@ -31,12 +31,13 @@ class Asked(NamedTuple):
     end: int
 
     def find(self, ids: Mapping[str, str], ledgers: Iterable[Ledger]) -> tuple[list[Gap], GapCounts]:
-        """Return the gaps in the range, and the counts of its offsets.
+        """Return the gaps (the offsets that have not landed) in the range, and counts of the range's offsets.
 
         The first item of ``ledgers`` is the ledger of the table of events, which determines the gaps. The
-        other items are the ledgers of the other tables. If a run was killed before the commit to the table of
-        events, another table may have rows of the unfinished batch. So if a range in another ledger begins
-        inside a gap, the gap is divided at the beginning of this range, and a batch begins there.
+        other items of ``ledgers`` are the ledgers of the other tables. If a run was killed before the commit
+        to the table of events, another table may have rows of the unfinished batch. So if a range in another
+        ledger begins inside a gap, the gap is divided at the beginning of this range, and a batch begins at
+        this offset.
         """
         events, *others = ledgers
         topic, partition, topic_id = self.topic, self.partition, ids.get(self.topic, "")
@@ -67,7 +68,7 @@ def _cut(offsets: OffsetRange, cuts: Iterable[int]) -> list[OffsetRange]:
 def next_batch(gaps: list[Gap], most: int | None) -> tuple[OffsetRanges, list[Gap]]:
     """Return the offsets of the next batch, and the gaps that remain after this batch.
 
-    The batch has at most ``most`` offsets, and at most one range for each partition.
+    The batch has at most as many offsets as the limit ``most``, and at most one range for each partition.
     """
     batch: dict[str, dict[str, OffsetRange]] = {}
     left: list[Gap] = []

@@ -1,4 +1,4 @@
-"""`Run` is a running pipeline: a reader that reads and lands batches, and a watch for reports."""
+"""`Run` is a running pipeline: a reader that reads and lands batches, and a `Watch` that reports them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cloudevents_kafka.spark.pipeline.watching import Summary, ThresholdCrossed,
 
 
 class Run:
-    """A running pipeline: call `wait` until `wait` returns true, and then call `close`.
+    """A running pipeline: call `wait` until it returns True, and then call `close`.
 
-    `EventPipeline` creates and closes a run. The ``reader`` of a run reads records, and lands the records
-    batch by batch. `wait` calls the method ``advance`` of the reader again and again. Each call of
-    ``advance`` reports batches that have landed, does regular checks, and returns whether the reader has read
-    all records.
+    `EventPipeline` creates and closes a run. The ``reader`` of a run reads records, and lands the records in
+    batches. `Run.wait` calls the method ``advance`` of the reader again and again. Each call of ``advance``
+    reports batches that have landed, does the regular checks of the reader, and returns whether the reader
+    has read all records.
     """
 
     def __init__(
@@ -31,10 +31,10 @@ class Run:
         self._stopping = False
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the pipeline has ended or the time is up; return whether the pipeline has ended.
+        """Wait for the pipeline to end, at most ``seconds``; return whether the pipeline has ended.
 
-        Batches are reported during the wait. Raises the error that ended the pipeline, unless `stop` was
-        called.
+        Batches that have landed are reported during the wait. Raises the error that ended the pipeline,
+        unless the method `stop` was called.
         """
         deadline = float("inf") if seconds is None else time.monotonic() + seconds
         while True:
@@ -52,7 +52,7 @@ class Run:
             time.sleep(min(self.reader.pause, left))
 
     def _look(self, *, ended: bool) -> None:
-        """Update the metrics, commit offsets, and act on exceeded thresholds."""
+        """Update the metrics, commit offsets to the consumer group, and act on exceeded thresholds."""
         crossings = self._watch.look()
         for crossing in crossings:
             if crossing.threshold.action == "warn":
@@ -78,12 +78,12 @@ class Run:
         return self.reader.status()
 
     def stop(self) -> None:
-        """Stop after the current batch."""
+        """Stop the run after the current batch."""
         self._stopping = True
         self.reader.stop()
 
     def close(self) -> None:
-        """Stop after the current batch, unless the run has ended."""
+        """Stop the run after the current batch, unless the run has ended."""
         self.reader.close()
 
     def summary(self) -> Summary:

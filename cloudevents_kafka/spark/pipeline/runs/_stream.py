@@ -53,14 +53,15 @@ _TOPIC_CHECK_TIMEOUT = 10.0
 
 
 class _StopRequested(Exception):
-    """Raised in Spark's thread to prevent another batch from landing."""
+    """Raised in Spark's thread so that no further batch lands."""
 
 
 class Stream:
     """A streaming query.
 
-    If the query first repeats a batch that an earlier query had planned, the query may end after this batch.
-    If the query ends after the repeated batch, the stream starts another query, which continues.
+    If the query first repeats a batch that an earlier query had planned, the query may end after this
+    repeated batch. If the query ends after the repeated batch, the stream starts another query, which reads
+    the next records.
     """
 
     pause = 0.2
@@ -69,7 +70,7 @@ class Stream:
     def __init__(
         self, spark: SparkSession, options: PipelineOptions, landing: Landing, watch: Watch, admin: KafkaAdmin
     ) -> None:
-        """Check the folder, finish an unfinished batch of an earlier run, and start the query."""
+        """Check the pipeline's folder, finish an unfinished batch of an earlier run, and start the query."""
         self._spark, self._options, self._landing, self._watch = spark, options, landing, watch
         self._admin = admin
         self.checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
@@ -193,8 +194,8 @@ class Stream:
     def _check_topics_regularly(self) -> None:
         """Check the topics every few seconds.
 
-        The check of each batch is not enough: if a topic was created again and has no records yet, Spark does
-        not plan a batch.
+        The check of the topics before each batch is not enough: if a topic was created again and has no
+        records yet, Spark does not plan a batch.
         """
         if time.monotonic() < self._last_topic_check + _TOPIC_CHECK_SECONDS:
             return
@@ -222,10 +223,10 @@ class Stream:
         raise failure_of(text) from (self._error or error)
 
     def _report_landed(self, *, last: bool) -> None:
-        """Show warnings, and report batches that have landed.
+        """Show warnings to the user, and report batches that have landed.
 
         The pipeline reports a batch after Spark has reported the same batch. If ``last`` is true, the query
-        has ended, and all batches are reported without waiting for Spark's report.
+        has ended, and all remaining batches are reported without Spark's report.
         """
         self._watch.show_warnings()
         numbers = sorted(self._unreported)
@@ -241,7 +242,7 @@ class Stream:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the run has the option ``once``, and was not stopped."""
+        """Whether the run has the option ``once``, and has not been stopped."""
         return self._options.once and not self._stopping
 
     @property
@@ -268,7 +269,7 @@ class Stream:
         return ", ".join(parts)
 
     def stop(self) -> None:
-        """Stop after the current batch."""
+        """Stop the query after the current batch."""
         self._stopping = self._stopping or not self._has_ended
         self._lander.stop_waiting()
         with self._batch_lock:
@@ -276,6 +277,6 @@ class Stream:
         self.query.stop()
 
     def close(self) -> None:
-        """Stop after the current batch, unless the query has ended, and close the admin client."""
+        """Stop the query after the current batch, unless the query has ended, and close the admin client."""
         self.stop()
         self._admin.close()

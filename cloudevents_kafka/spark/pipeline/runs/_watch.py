@@ -1,6 +1,6 @@
-"""`Watch` counts the batches of a run.
+"""`Watch` counts the landed batches of a run.
 
-`Watch` also sends the counts to reports, metrics and thresholds, and commits offsets to a consumer group.
+`Watch` also passes the counts to reports, metrics and thresholds, and commits offsets to a consumer group.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ Warn = Callable[[str], None]
 
 
 class Watch:
-    """Watches the batches of a run.
+    """Watches the landed batches of a run.
 
-    Any thread may call `warn_later` and `count`; only the user's thread may call other methods.
+    Any thread may call `warn_later` and `count`; only the user's thread may call the other methods of a
+    `Watch`.
     """
 
     def __init__(self, options: PipelineOptions, metrics: Metrics, report: Report | None, warn: Warn) -> None:
@@ -34,7 +35,7 @@ class Watch:
         self._group = GroupOffsets(options.group, options.source_options(), warn)
 
     def see(self, total: BatchCounts) -> None:
-        """Store the times of the newest records from the counts of earlier runs, in order to compute lags."""
+        """Store the times of the newest records in the counts of earlier runs, to compute lags later."""
         self._metrics.lags.see(total)
 
     def warn_later(self, text: str) -> None:
@@ -55,7 +56,7 @@ class Watch:
         """Report a batch that has landed.
 
         For a batch of the pipeline, ``planned`` contains the offsets that Spark has planned. The run
-        continues after these offsets. For a batch of a backfill, ``planned`` is None.
+        continues after the offsets in ``planned``. For a batch of a backfill, ``planned`` is None.
         """
         self._metrics.add(batch)
         if planned is not None:
@@ -64,9 +65,9 @@ class Watch:
         self._report(batch)
 
     def look(self) -> list[Crossing]:
-        """Update the metrics, commit offsets, and return the thresholds crossed since the last call.
+        """Update the metrics, commit offsets to the group, and return thresholds crossed since the last call.
 
-        The result does not contain thresholds of topics that were stopped before.
+        The result does not contain thresholds of topics that a threshold has stopped before.
         """
         self._metrics.look()
         self._group.commit()
