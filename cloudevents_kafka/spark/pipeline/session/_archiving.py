@@ -1,4 +1,4 @@
-"""`write_class_archive` runs Spark for one record, and archives the Java classes that Spark loads."""
+"""`write_class_archive` runs Spark for one record, and archives the Java classes that Spark loads for it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _RECORD = (b"k", b"{}", [("content-type", b"application/json")])
 
 
 def write_class_archive() -> Path:
-    """Return the path of the class archive for this Java and PySpark; write the archive if it is missing.
+    """Return the path of the class archive for the installed Java and PySpark.
 
-    If several processes need the archive at the same time, one process writes it, and the others wait. Raises
-    `NoJava`, `SparkFailed`, or `CacheNotWritable`.
+    If the class archive is missing, the function writes it. If several processes need the archive at the same
+    time, one process writes the archive, and the others wait. Raises `NoJava`, `SparkFailed`, or
+    `CacheNotWritable`.
     """
     archive = ClassArchive.of(find_java())
     with (
@@ -42,7 +43,7 @@ def write_class_archive() -> Path:
 
 
 def _run(options: str, folder: Path) -> None:
-    """Decode, write and count a record, in a batch and in a stream."""
+    """Decode, write and count one record, first in a batch and then in a stream."""
     from cloudevents_kafka.spark.decode import decode_events
 
     quick = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {options}"

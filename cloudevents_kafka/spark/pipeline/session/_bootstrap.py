@@ -14,9 +14,9 @@ _ADDRESS: Final = re.compile(r"(?:\w+://)?\[?([^\[\]]+?)\]?:(\d{1,5})")  # as Ka
 
 
 def check_reachable(bootstrap_servers: str) -> None:
-    """Raise `PipelineFailed` if none of the addresses accepts a connection.
+    """Raise `PipelineFailed` if none of the bootstrap servers accepts a connection.
 
-    This function does not send any data, so it does not check the login. Spark's client checks the login
+    `check_reachable` does not send any data, so it does not check the login. Spark's client checks the login
     later.
     """
     reasons = []

@@ -1,9 +1,9 @@
 """`scratch_folder` creates the temporary folder of a local Spark.
 
-If a process is killed, its folder remains. The next process that starts a local Spark deletes this folder.
-Each folder contains a locked file, which shows whether a process uses the folder. The operating system
-unlocks this file when the process and its Java process have ended. So if the file is not locked, no running
-process uses the folder.
+If a process is killed, its folder remains. The next process of the same user that starts a local Spark
+deletes the folders of killed processes. Each temporary folder contains a locked file, which shows that a
+process still uses the folder. The operating system unlocks this file when both the Python process and its
+Java process have ended. So if the file in a folder is not locked, no running process uses the folder.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _LOCK: Final = "_lock"
 
 @contextmanager
 def scratch_folder() -> Iterator[tuple[Path, int]]:
-    """Yield a new folder and an open file, and delete the folder at the end of this block.
+    """Yield a new folder and the open file that locks the folder; delete the folder at the end of this block.
 
-    A child process that inherits the file keeps the folder locked. Before this function creates the folder,
-    it deletes the folders of killed processes of this user.
+    A child process that inherits the file keeps the folder locked. Before `scratch_folder` creates the
+    folder, it deletes this user's folders of killed processes.
     """
     delete_abandoned(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
@@ -38,7 +38,7 @@ def scratch_folder() -> Iterator[tuple[Path, int]]:
 
 
 def delete_abandoned(parent: Path) -> None:
-    """Delete this user's temporary folders of Spark in ``parent``, except those that a process still uses."""
+    """Delete this user's temporary Spark folders in ``parent``, except folders that a process still uses."""
     with suppress(OSError):
         for folder in parent.glob(f"{_PREFIX}*"):
             with suppress(OSError):  # another process uses or deletes the folder
@@ -46,7 +46,7 @@ def delete_abandoned(parent: Path) -> None:
 
 
 def _lock(folder: Path) -> int:
-    """Return a locked file in a folder; the file gets its final name after it is locked."""
+    """Return a locked file in a folder; the file receives its final name only after it is locked."""
     import fcntl
 
     draft = folder / f"{_LOCK}.draft"

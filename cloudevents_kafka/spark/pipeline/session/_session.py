@@ -81,7 +81,7 @@ _JAVA_DIED = (
 
 
 class SparkFailed(PipelineError):
-    """Spark did not start, or its Java process ended.
+    """Spark did not start, or the Java process of Spark ended.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import SparkFailed, local_session
@@ -103,9 +103,10 @@ def spark_settings(
     formats: Collection[SessionFormat] = (),
     kafka: bool = True,
 ) -> dict[str, str]:
-    """Return the settings of the session.
+    """Return the settings of a local Spark session.
 
-    Settings in ``conf`` override the defaults; jars in ``conf`` are added to the jars of the pipeline.
+    Settings in ``conf`` override the default settings; jars in ``conf`` are added to the jars of the
+    pipeline.
     """
     # This comes first: Java needs all jars at its start, and a missing jar is reported before Java starts.
     conf = session_settings(formats, kafka=kafka, conf=conf)
@@ -141,11 +142,11 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _silence_py4j() -> Iterator[None]:
-    """Drop log records of py4j and of `_QUERY_LOGGERS` in this block.
+    """While this block runs, drop log records of py4j and of the loggers in `_QUERY_LOGGERS`.
 
-    The log records are dropped because py4j logs tracebacks when Java dies. If the block raises an error, log
-    records are dropped until this Python process ends, because the threads of py4j may log after the end of
-    the block.
+    The log records are dropped because py4j logs tracebacks when the Java process dies. If the block raises
+    an error, log records are dropped until this Python process ends, because py4j's threads may still log
+    after the block.
     """
     from pyspark.logger import PySparkLogger
 
@@ -179,7 +180,7 @@ def local_session(
     """Start Spark with its Java process, yield the session, and stop Spark at the end of the block.
 
     Java writes its log to the file ``log``. The session can write Parquet and the table formats in
-    ``formats``, and can read Kafka unless ``kafka`` is false. Raises `NoJava`, `NoConnector`,
+    ``formats``; the session can also read Kafka, unless ``kafka`` is false. Raises `NoJava`, `NoConnector`,
     `NoTableFormat`, or `SparkFailed` with the end of the log.
 
     Examples:
@@ -212,7 +213,7 @@ def local_session(
 def _no_artifacts() -> Iterator[None]:
     """At the end of the block, remove the empty folder ``artifacts`` from the current folder.
 
-    Spark creates this folder if jars are added.
+    Spark creates the folder ``artifacts`` if jars are added.
     """
     folder = Path("artifacts").absolute()
     existed = folder.exists()
@@ -244,12 +245,12 @@ def _stopping(gateway: Any) -> Iterator[None]:
 
 
 def _has_died(process: Any, error: Exception) -> bool:
-    """Return whether an error was caused by the death of the Java process.
+    """Return whether the death of the Java process has caused an error.
 
-    If the Java process dies, py4j may raise almost any error. A broken connection becomes a `Py4JError`, an
-    `OSError` or an `EOFError`, and an empty answer becomes an `AttributeError` or a `TypeError`. The
-    connection breaks before the Java process has ended. If the Java process has to free much memory, it ends
-    several seconds after the connection breaks.
+    When the Java process dies, py4j may raise almost any type of error. A broken connection becomes a
+    `Py4JError`, an `OSError` or an `EOFError`, and an empty answer becomes an `AttributeError` or a
+    `TypeError`. The connection to Java breaks before the Java process has ended. If the Java process must
+    free much memory, it ends several seconds after the connection breaks.
     """
     from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 
@@ -265,7 +266,7 @@ def _has_died(process: Any, error: Exception) -> bool:
 def is_launch_setting(name: str) -> bool:
     """Return whether a setting of Spark may be on Java's command line, which other users can read.
 
-    The command line contains the settings that Java needs at its start, but no settings that may be secret.
+    The command line contains the settings that Java needs at its start, except settings that may be secrets.
     """
     return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
 
@@ -326,7 +327,7 @@ def _connect(settings: Mapping[str, str], gateway: Any) -> SparkSession:
 
 
 def _shut_down(gateway: Any) -> None:
-    """Stop Spark, wait until its Java process has ended, and reset PySpark's references to the process."""
+    """Stop Spark, wait until its Java process has ended, and remove PySpark's references to the process."""
     # If Java has died, any error is possible.
     with suppress(Exception):
         if gateway.proc.poll() is None:

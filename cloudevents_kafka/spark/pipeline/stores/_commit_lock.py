@@ -1,4 +1,4 @@
-"""`commit_lock` allows one commit at a time to a table in a local folder."""
+"""`commit_lock` allows only one commit at a time to a table in a local folder."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ _COMMIT_SECONDS: Final = 300.0
 
 @contextmanager
 def commit_lock(location: str) -> Iterator[None]:
-    """Lock a table in a local folder for a commit, and yield; for any other table, only yield.
+    """Lock a table in a local folder for a commit, and yield; for tables in other places, only yield.
 
     While this block runs, no other process of this machine commits to the table. The lock is necessary
     because Delta and Iceberg first check whether a version exists, and then rename a file. On a local disk,
-    these are two separate steps, so two commits of the same version could both succeed. Raises `FolderFailed`
-    if another process has not ended its commit after 5 minutes; such a process may be frozen.
+    the check and the rename are two separate steps, so two commits of the same version could both succeed.
+    Raises `FolderFailed` if another process has not ended its commit after 5 minutes; such a process may be
+    frozen.
     """
     local = local_path(location)
     if local is None or not local.is_dir():
@@ -44,7 +45,7 @@ def commit_lock(location: str) -> Iterator[None]:
 def _lock(folder: int) -> bool:
     """Lock a folder, and return True; return False if another process has locked the folder.
 
-    If the file system does not support locks, return True without a lock.
+    If the file system does not support locks, return True without locking the folder.
     """
     import fcntl
 

@@ -1,7 +1,7 @@
 """The folder of a pipeline: a local folder, or a folder in any file system that Hadoop supports.
 
-Paths are relative to the folder, and ``/`` separates their parts. A pipeline is correct only if
-`Store.create` and `Store.rename` are atomic: each call for a file succeeds completely or changes nothing.
+Paths are relative to the folder of the pipeline, and ``/`` separates their parts. A pipeline is correct only
+if `Store.create` and `Store.rename` are atomic: each call for a file succeeds completely or changes nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ADVICE: Final = {
 
 
 class InUse(PipelineError):
-    """Another pipeline writes to the same folder.
+    """Another pipeline already writes to the same folder.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, InUse, PipelineOptions
@@ -71,18 +71,18 @@ class FolderFailed(PipelineError):
 
 
 class Store(Protocol):
-    """A folder whose files this process reads, creates, renames and removes."""
+    """A folder in which this process reads, creates, renames and removes files."""
 
     def url(self, path: str) -> str:
         """Return the URL of a path, for Spark."""
 
     def list_names(self, folder: str) -> list[str]:
-        """Return the names in a folder, sorted; return no names if the folder is missing."""
+        """Return the sorted names of files and folders in a folder, or no names if it is missing."""
 
     def list_files(self, folder: str, suffix: str) -> list[str]:
-        """Return the paths of files in a folder and its subfolders, if the paths end with ``suffix``.
+        """Return the paths of files in a folder and its subfolders; each path ends with ``suffix``.
 
-        The paths are relative to the folder, and sorted.
+        The returned paths are relative to the folder of the store, and sorted.
         """
 
     def exists(self, path: str) -> bool:
@@ -95,7 +95,7 @@ class Store(Protocol):
         """Create a file, completely or not at all; raise `FileExistsError` if the file exists already."""
 
     def rename(self, path: str, to: str) -> None:
-        """Move a file, and create the folders of its new path."""
+        """Move a file to a new path, and create the folders of this path."""
 
     def sync(self, paths: Iterable[str]) -> None:
         """Make files durable, so that they survive a power failure."""
@@ -104,10 +104,10 @@ class Store(Protocol):
         """Delete a file, or a folder with all its files, if the path exists."""
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write a file; if there is a file with this path already, replace it.
+        """Write a file; if a file with this path exists already, replace the existing file.
 
         A local file is replaced in one step. In other file systems, the file is missing if the process is
-        killed after the old file is removed and before the new file is created.
+        killed between the removal of the old file and the creation of the new file.
         """
         self.remove(path)
         self.create(path, content)
@@ -130,7 +130,7 @@ def without_patterns(url: str) -> str:
 
 @contextmanager
 def folder_lock(location: str) -> Iterator[None]:
-    """Lock a local folder and yield; raise `InUse` if another pipeline has locked the folder."""
+    """Lock a local folder and yield; raise `InUse` if another process has locked the folder."""
     local = local_path(location)
     if local is None:
         yield
@@ -147,7 +147,7 @@ _THIS_MACHINE: Final = ("", "localhost")  # the hosts of a file URL that Java an
 
 
 def local_path(location: str) -> Path | None:
-    """Return the path of a local folder, or None if the folder is not local."""
+    """Return the path of the folder if the folder is local, otherwise None."""
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", location):
         return Path(location).expanduser().absolute()
     parts = urlsplit(location)
@@ -230,7 +230,7 @@ class LocalStore(Store):
                 target.unlink(missing_ok=True)
 
     def lock(self) -> None:
-        """Lock the folder until `close` is called or the process ends.
+        """Lock the folder of the store until `close` is called or the process ends.
 
         Raises `InUse` if another process has locked the folder.
         """
@@ -269,7 +269,7 @@ def _write_draft(final: Path, content: bytes) -> Path:
 
 
 def _move_if_absent(draft: Path, final: Path) -> bool:
-    """Rename the draft in one step, unless the final file exists; return whether the final file existed."""
+    """Rename a temporary file, unless the final file exists; return whether the final file existed."""
     try:
         os.link(draft, final)
     except FileExistsError:
@@ -309,7 +309,7 @@ def _explained(verb: str, url: str) -> Iterator[None]:
 class HadoopStore(Store):
     """A folder in any file system that Hadoop supports.
 
-    No kind of lock works in all file systems that Hadoop supports. Spark uses its checkpoint to detect a
+    No type of lock works in all file systems that Hadoop supports. Spark uses its checkpoint to detect a
     second pipeline that writes to the folder, and stops this second pipeline.
     """
 
@@ -384,7 +384,7 @@ class HadoopStore(Store):
             self._fs.delete(self._path(path), True)
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Do nothing: closed files survive a power failure."""
+        """Do nothing: files survive a power failure as soon as they are closed."""
 
 
 @contextmanager

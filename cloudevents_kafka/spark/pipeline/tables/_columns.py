@@ -1,7 +1,7 @@
-"""The columns of a pipeline's tables; the last column, `RECORD_DATE`, is the date of the record.
+"""The columns of a pipeline's tables; the last column, `RECORD_DATE`, contains the date of the record.
 
-If there are several tables of events, rows also have the column `TABLE` until they are written. This column
-contains the name of the table to which the row belongs.
+If a pipeline has several tables of events, rows also have the column `TABLE` until the rows are written. The
+column `TABLE` contains the name of the table to which the row belongs.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _RULE: Final = (
 def record_date() -> str:
     """Return SQL for the UTC date of a record, in the years 1970 to 9999.
 
-    Readers of tables do not accept other years. So an earlier date is replaced by the first day of 1970, and
-    a later date by the last day of 9999. A record may have no timestamp, or a timestamp in a unit other than
-    milliseconds, because Kafka does not check timestamps. The result does not depend on the session's time
-    zone.
+    Readers of tables do not accept years outside 1970 to 9999. So an earlier date is replaced by the first
+    day of 1970, and a later date is replaced by the last day of 9999. A record may have no timestamp, or a
+    timestamp in another unit than milliseconds, because Kafka does not check timestamps. The date does not
+    depend on the time zone of the Spark session.
     """
     date = "date_from_unix_date(CAST(floor(unix_seconds(`timestamp`) / 86400) AS INT))"
     return f"least(greatest({date}, DATE'1970-01-01'), DATE'9999-12-31') AS `{RECORD_DATE}`"
@@ -62,7 +62,7 @@ def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
 
 
 def table_of(type_: str, routes: Mapping[str, str]) -> str:
-    """Return SQL for the name of the table for events of a type: the table of the first matching pattern."""
+    """Return SQL for the name of an event's table: the table of the first pattern that matches its type."""
     cases = (f"WHEN {matches_sql(type_, pattern)} THEN {literal(table)}" for pattern, table in routes.items())
     return f"CASE {' '.join(cases)} ELSE {literal(EVENTS)} END"
 
@@ -77,13 +77,13 @@ def event_columns(
 ) -> list[str]:
     """Return SQL for the columns of events; the last column is the date of the record.
 
-    The SQL is for rows that have all columns of Kafka and all columns of events. The parameter ``event`` is
-    the prefix of the names of event columns, such as ``read.``. Headers that are part of the event are
-    removed from the record's headers. With ``lenient``, the column `TOLERATED` follows the columns of the
-    event and of the record. With ``routes``, the first column is `TABLE`. ``by_java`` says whether the
-    session has the Java functions. ``typed`` contains SQL for typed columns. A typed column replaces the
-    column with the same name. If no column has the name of the typed column, the typed column follows the
-    other columns.
+    The SQL is valid for rows that have all columns of Kafka and all columns of events. ``event`` is the
+    prefix of the names of event columns in the SQL, such as ``read.``. Headers that are part of the event are
+    not in the column of the record's headers. If ``lenient`` is true, the column `TOLERATED` follows the
+    columns of the event and of the record. If ``routes`` is not empty, the first column is `TABLE`.
+    ``by_java`` says whether the Spark session has the Java functions of this package. ``typed`` contains SQL
+    for typed columns, such as the column of the data's values. A typed column replaces the column with the
+    same name. If no column has the name of the typed column, the typed column follows the other columns.
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 
@@ -99,14 +99,14 @@ def event_columns(
 
 
 def _foreign(headers: str) -> str:
-    """Return SQL for the headers that are not part of an event, or null if there are no such headers."""
+    """Return SQL for the headers that are not part of an event, or for null without such headers."""
     is_event = "startswith(header.key, 'ce_') OR header.key = 'content-type'"
     found = f"filter({headers}, header -> NOT ({is_event}))"
     return f"CASE WHEN size({found}) > 0 THEN {found} END"
 
 
 def select_quarantine(records: DataFrame) -> DataFrame:
-    """Return the columns of the quarantine: the unchanged columns of the records, and their errors."""
+    """Return the columns of the quarantine: the unchanged columns of each record, and its error."""
     columns = ("error", *RECORD_COLUMNS, "value", "headers")
     return records.selectExpr(*(f"`{name}`" for name in columns), record_date())
 
@@ -118,7 +118,7 @@ def error_rule() -> str:
 
 
 def rule_of_error(error: Mapping[str, str | None]) -> str:
-    """Return the rule and the clause of one error; the SQL of `error_rule` computes the same text."""
+    """Return the rule and the clause of one error, as the same text that the SQL of `error_rule` computes."""
     found = re.search(_RULE, error["reason"] or "")
     rule, clause = found[1] if found else "", error["clause"]
     return rule if clause is None else f"{rule} [{clause}]"

@@ -1,12 +1,13 @@
 """`DeltaTable` is a Delta table that stores its ledger as transaction identifiers of Delta.
 
-Each range in the ledger is stored as a transaction identifier. The version of this identifier is the end of
-the range. Another transaction identifier counts the commits to the ledger. Each version of the table contains
-the newest version of each identifier. The newest version of each identifier survives OPTIMIZE, VACUUM, a
-clean-up of Delta's log, and commits of other writers. Two commits conflict if both read and write the same
+Each range in the ledger is stored as a transaction identifier. The version of the transaction identifier is
+the end offset of the range. Another transaction identifier counts the commits that changed the ledger. Each
+version of the Delta table contains the newest version of each transaction identifier. OPTIMIZE, VACUUM, a
+clean-up of Delta's log, and commits of other writers do not remove the newest version of a transaction
+identifier. Two commits to a Delta table conflict if both commits read and write the same transaction
 identifier. If two commits conflict, the second commit fails, and the ledger is read again. `Table.stage` and
-`Table.commit` use Delta's Java classes. Spark's writers cannot be used, because they commit only one
-identifier, and do not report when Delta skips a commit.
+`Table.commit` use Delta's Java classes. Spark's own writers for Delta cannot be used, because they commit
+only one transaction identifier, and do not report when Delta skips a commit.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class DeltaTable(_table.Table):
         self._has_history = False  # whether the ledger is in the history, see `_delta_history`
 
     def id(self) -> str:
-        """Return Delta's id of the table."""
+        """Return the id that Delta has assigned to the table."""
         return str(self._known().metadata().id())
 
     def _read_ledger(self) -> tuple[Ledger | None, int]:
@@ -104,7 +105,7 @@ class DeltaTable(_table.Table):
         return prepared.drop(*(generated - set(rows.columns)))  # Delta computes these columns
 
     def _metadata(self) -> dict[str, dict[str, Any]]:
-        """Return Delta's metadata of each column; rows from `read` have only a part of this metadata."""
+        """Return Delta's metadata of each column; DataFrames of `read` have only a part of the metadata."""
         fields = json.loads(str(self._known().metadata().schemaString()))["fields"]
         return {field["name"]: field["metadata"] for field in fields}
 
@@ -135,7 +136,7 @@ class DeltaTable(_table.Table):
 
     @cached_property
     def _operation(self) -> Any:
-        """The description of a commit in the history of the table."""
+        """The description of a pipeline's commit in the history of the table."""
         java = java_of(self._spark)
         name, delta = "DeltaOperations$Write", java.org.apache.spark.sql.delta
         loader = getattr(delta, f"{name}$").__getattr__("MODULE$").getClass().getClassLoader()
@@ -156,9 +157,9 @@ class DeltaTable(_table.Table):
         return self._known().deltaLog().update(False, none, none)
 
     def _transaction(self) -> Any:
-        """Return a transaction that starts from the version that `_known` returns.
+        """Return a Delta transaction that starts from the version that `_known` returns.
 
-        When the transaction is committed, Delta compares the transaction with all commits since that version.
+        When the transaction is committed, Delta compares the transaction with all commits after that version.
         """
         known, java = self._known(), java_of(self._spark)
         return known.deltaLog().startTransaction(scala_option(java), scala_option(java, known))
@@ -215,7 +216,7 @@ class DeltaTable(_table.Table):
         return self._url or super()._location()
 
     def count_files(self) -> int:
-        """Return the number of data files in the newest version."""
+        """Return the number of data files in the newest version of the table."""
         return int(self._detail()["numFiles"])
 
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
@@ -228,13 +229,13 @@ class DeltaTable(_table.Table):
             self._spark.sql(f"OPTIMIZE {self._sql_name}{order}").collect()
 
     def vacuum(self, keep_hours: float) -> None:
-        """Run VACUUM, and remove old versions from the log; see `Table.vacuum`."""
+        """Run VACUUM, and remove old versions from Delta's log; see `Table.vacuum`."""
         with settings(self._spark, _VACUUM_SETTINGS):
             self._spark.sql(f"VACUUM {self._sql_name} RETAIN {keep_hours:g} HOURS").collect()
         self._clean_log(keep_hours)
 
     def _clean_log(self, keep_hours: float) -> None:
-        """Remove old versions from the log, unless a property of the table forbids the clean-up."""
+        """Remove old versions from Delta's log, unless a property of the table forbids this clean-up."""
         newest, java = self._newest(), java_of(self._spark)
         log, metadata, none = newest.deltaLog(), newest.metadata(), scala_option(java)
         # If the ledger is in the log, nothing is removed, see `_delta_history`.
@@ -255,7 +256,7 @@ class DeltaTable(_table.Table):
 
 
 def _changes(before: Ledger, after: Ledger) -> dict[str, int]:
-    """Return the transaction identifiers and versions for the ranges that a commit adds or extends."""
+    """Return transaction identifiers and their versions for the ranges that a commit adds or extends."""
     known = set(before.entries())
     added = {
         f"{LEDGER}/{topic}/{topic_id}/{partition}/{offsets.start}/{pipeline}": offsets.end
@@ -265,6 +266,6 @@ def _changes(before: Ledger, after: Ledger) -> dict[str, int]:
 
 
 def _number_of_rows(files: Iterable[Any]) -> int | None:
-    """Return the number of rows in files, or None if Delta has not collected statistics."""
+    """Return the number of rows in Delta's files, or None if Delta has no statistics of the files."""
     numbers = [json.loads(file.stats() or "{}").get("numRecords") for file in files]
     return None if None in numbers else sum(numbers)

@@ -1,13 +1,14 @@
 """`DeltaHistory` stores the ledger in the history of a Delta table, if SQL statements commit the rows.
 
-Each SQL statement can commit one transaction identifier of Delta. The version of this identifier counts the
-commits to the ledger. So if two programs have read the same ledger, only one of them can commit. The metadata
-of each commit to the ledger contains the new ledger. Because Delta removes old commits from the history, the
-ledger is also written to a property of the table before the next commit.
+Each SQL statement can commit one transaction identifier of Delta. The version of the transaction identifier
+counts the commits that changed the ledger. So if two programs have read the same ledger, only one of them can
+commit. The metadata of each commit to the ledger contains the new ledger. Because Delta removes old commits
+from the history, the ledger is also written to a property of the table before the next commit.
 
 Two kinds of tables have their ledger in the history: tables with the option ``upsert``, and tables that
-earlier versions of this package filled through Spark Connect. If a table was filled through Spark Connect,
-`_delta` moves its ledger to transaction identifiers when the next batch lands.
+earlier versions of this package filled through Spark Connect. If an earlier version of this package filled a
+table through Spark Connect, `_delta` moves the ledger of the table to transaction identifiers when the next
+batch lands.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ _NEWEST: Final = "LIMIT 100"
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """The metadata of a commit: the ledger, and a token that identifies the commit."""
+    """The metadata of a commit: the new ledger, and a token that identifies the commit."""
 
     ledger: Ledger
     token: str
 
     @classmethod
     def of(cls, ledger: Ledger) -> Commit:
-        """Return the metadata of a new commit with this ledger."""
+        """Return the metadata of a new commit that stores this ledger."""
         return cls(ledger, uuid.uuid4().hex)
 
     def options(self) -> dict[str, str]:
-        """Return the options with which Delta's writer commits this metadata."""
+        """Return the options with which Delta's writer adds this metadata to its commit."""
         metadata = msgspec.json.encode(self).decode()
         return {
             "txnAppId": LEDGER,
@@ -58,13 +59,13 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class DeltaHistory:
-    """The history of a table; ``sql_name`` is the table's name in SQL, ``name`` is its name in messages."""
+    """The history of a Delta table; ``sql_name`` is its name in SQL, and ``name`` is its name in messages."""
 
     def __init__(self, spark: SparkSession, sql_name: str, name: str) -> None:
         self._spark, self._sql_name, self._name = spark, sql_name, name
 
     def ledger(self, properties: Mapping[str, str]) -> Ledger | None:
-        """Return the newest ledger, or None if there is no ledger.
+        """Return the newest ledger of the table, or None if the table has no ledger.
 
         Raises `WrongTable` if Delta has removed the commit that contains the ledger.
         """
@@ -103,7 +104,7 @@ class DeltaHistory:
         self._spark.sql(f"ALTER TABLE {self._sql_name} {change}")
 
     def has(self, commit: Commit) -> bool:
-        """Return whether a commit is in the history; Delta skips a commit if another commit was faster."""
+        """Return whether the history has a commit; Delta skips a commit if another writer commits first."""
         return any(found.token == commit.token for found in _commits(self._read(_NEWEST)))
 
     def _read(self, limit: str) -> Sequence[Row]:
@@ -130,7 +131,7 @@ def _ledgers(properties: Mapping[str, str]) -> Iterator[Ledger]:
 
 
 def _is_complete(history: Sequence[Row], generation: int) -> bool:
-    """Return whether the history contains all commits since a ledger was written to a property."""
+    """Return whether the history contains all commits since a pipeline wrote a ledger to a table property."""
     name = f"{PROPERTY}{generation}"
     return any(
         row["version"] == 0

@@ -1,11 +1,12 @@
-"""Changes a table and new rows so that both have the same columns and fields, without changing any value.
+"""Changes a table and new rows so that both have the same columns and fields; no value changes.
 
-If the table does not have a field of the rows, the field is added to the table. If the rows do not have a
-field of the table, the field is null in the new rows. If the type of a number is narrower in the rows than in
-the table, the rows are converted to the type in the table. If the type is wider in the rows than in the
-table, the type in the table is changed, provided that the table format supports this change. Any other
-difference of types would change values, so such a field does not match the table. A field also does not match
-if its name differs from a name in the table only in case, because Spark treats both names as the same name.
+If the table does not have a field that the new rows have, the field is added to the table. If the new rows do
+not have a field that the table has, the field is null in the new rows. If a number has a narrower type in the
+new rows than in the table, the rows are converted to the type in the table. If a number has a wider type in
+the new rows than in the table, the type in the table is changed, provided that the table format supports this
+change. Any other difference of types would change values, so a field with such a difference does not match
+the table. A field also does not match if its name differs from a name in the table only in case, because
+Spark treats both names as the same name.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _WIDER: Final = (["tinyint", "smallint", "int", "bigint"], ["float", "double"])
 
 
 class Difference(NamedTuple):
-    """A difference between the types in a table and the types in rows, for one column or field.
+    """A difference between a table and new rows in the type of one column or field.
 
-    ``kind`` is "new" if the table does not have the field, and "wider" if the table needs a wider type of
-    number. ``kind`` is "case" if the names differ only in case, and "misfit" if the values do not fit the
-    type in the table.
+    ``kind`` is "new" if the table does not have the field, and "wider" if the table needs a wider number type
+    for the field. ``kind`` is "case" if the names of the field differ only in case, and "misfit" if the
+    values of the rows do not fit the type in the table.
     """
 
     kind: Literal["new", "wider", "misfit", "case"]
@@ -41,7 +42,7 @@ class Difference(NamedTuple):
     """The name in the table, if this name and the name in the rows differ only in case."""
 
     def sql(self, table: str) -> str:
-        """Return the SQL statement that changes the table."""
+        """Return the SQL statement that changes the table as this difference requires."""
         name, type_ = quote(*self.path), type_sql(self.type)
         change = (
             f"ADD COLUMNS ({name} {type_})" if self.kind == "new" else f"ALTER COLUMN {name} TYPE {type_}"
@@ -52,7 +53,7 @@ class Difference(NamedTuple):
 def differences(table: DataType, rows: DataType, path: tuple[str, ...] = ()) -> Iterator[Difference]:
     """Yield the differences between the types in a table and the types in rows.
 
-    A change of the table can remove only differences of the kinds "new" and "wider".
+    A change of the table can remove differences of the kinds "new" and "wider", but no other differences.
     """
     found, wanted = _children(table), _children(rows)
     if type(table) is type(rows) and wanted:
@@ -71,7 +72,7 @@ def differences(table: DataType, rows: DataType, path: tuple[str, ...] = ()) -> 
 
 
 def names_in(type_: DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of all fields in a type."""
+    """Yield the paths of all fields inside a type."""
     for name, child in _children(type_).items():
         yield (*path, name)
         yield from names_in(child, (*path, name))
@@ -90,7 +91,7 @@ def two_cases(paths: Iterable[tuple[str, ...]]) -> tuple[str, str] | None:
 def aligned(value: str, rows: DataType, table: DataType, depth: int = 0) -> str:
     """Return SQL that converts a value of the rows to the type of the table.
 
-    The type of the table must have all fields of the value.
+    The type of the table must have all fields that the value has.
     """
     from pyspark.sql.types import ArrayType, MapType, StructType
 
@@ -115,7 +116,7 @@ def aligned(value: str, rows: DataType, table: DataType, depth: int = 0) -> str:
 
 
 def type_sql(type_: DataType) -> str:
-    """Return a type as SQL; the fields in the type may have any names."""
+    """Return a type as SQL; the names of fields in the type may contain any characters."""
     from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 
     if isinstance(type_, TimestampType):
@@ -131,7 +132,7 @@ def type_sql(type_: DataType) -> str:
 
 
 def _children(type_: DataType) -> Mapping[str, DataType]:
-    """Return the types inside a struct, array or map, by their names in SQL."""
+    """Return the types directly inside a struct, array or map, with their names in SQL."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(type_, StructType):
@@ -144,7 +145,7 @@ def _children(type_: DataType) -> Mapping[str, DataType]:
 
 
 def _is_wider(wide: DataType, narrow: DataType) -> bool:
-    """Return whether the type ``wide`` has all numbers of the type ``narrow``, and also other numbers."""
+    """Return whether the type ``wide`` has all numbers of the type ``narrow``, and additional numbers."""
     from pyspark.sql.types import DecimalType
 
     if isinstance(wide, DecimalType) and isinstance(narrow, DecimalType):

@@ -2,10 +2,10 @@
 
 Spark stages the rows of a batch as snapshots that no reader sees (Iceberg's "write, audit, publish"). Then
 one Iceberg transaction appends the files of these snapshots to the table, sets the property with the ledger,
-and renames a branch. The name of the branch contains the number of the ledger's commits. Iceberg applies a
-transaction to the newest version of the table. If another commit was faster, the branch with the old name
-does not exist any more, and Iceberg rejects the transaction. The branch refers to the snapshot before the
-first batch, so Iceberg can still delete files that were replaced.
+and renames a branch. The name of this branch contains the number of commits that changed the ledger. Iceberg
+applies a transaction to the newest version of the table. If another commit came first, the branch with the
+old name does not exist any more, and Iceberg rejects the transaction. The branch refers to the snapshot
+before the first batch, so Iceberg can still delete files that later commits have replaced.
 """
 
 from __future__ import annotations
@@ -84,9 +84,10 @@ class IcebergTable(_table.Table):
         self._configure(spark)
 
     def _configure(self, spark: SparkSession) -> None:
-        """Set the settings of the folder's catalog in a session.
+        """Set the session's settings for the catalog of a folder.
 
-        A streaming query runs in a clone of the session, so this method must also be called with the clone.
+        A streaming query runs in a clone of the session, so this method must also be called with the cloned
+        session.
         """
         for setting, value in self._catalog_conf.items():
             spark.conf.set(setting, value)
@@ -123,7 +124,7 @@ class IcebergTable(_table.Table):
             )
 
     def id(self) -> str:
-        """Return Iceberg's id of the table."""
+        """Return the id that Iceberg has assigned to the table."""
         return str(self._java_table().uuid().toString())
 
     def _read_ledger(self) -> tuple[Ledger | None, int]:
@@ -183,7 +184,7 @@ class IcebergTable(_table.Table):
         return found
 
     def _prepare_ledger(self) -> None:
-        """Allow the table to stage snapshots, and create the branch for its ledger."""
+        """Allow the table to stage snapshots, and create the branch that counts the ledger's commits."""
         table = self._java_table()
         if table.properties().get(_STAGING) != "true":
             table.updateProperties().set(_STAGING, "true").commit()
@@ -223,18 +224,18 @@ class IcebergTable(_table.Table):
         )
 
     def read(self, spark: SparkSession | None = None) -> DataFrame:
-        """Return the rows of the newest version, even if the session knows only an older version."""
+        """Return the rows of the table's newest version, even if the session knows only an older version."""
         session = spark or self._spark
         self._configure(session)
         session.catalog.refreshTable(self._sql_name)
         return super().read(session)
 
     def count_files(self) -> int:
-        """Return the number of data files in the newest version."""
+        """Return the number of data files in the newest version of the table."""
         return int(self._spark.table(f"{self._sql_name}.files").count())
 
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
-        """Run rewrite_data_files and rewrite_manifests; see `Table.optimize`."""
+        """Run Iceberg's procedures rewrite_data_files and rewrite_manifests; see `Table.optimize`."""
         arguments = "options => map('min-input-files', '2')"
         if sort_by:
             order = f"zorder({', '.join(sort_by)})" if len(sort_by) > 1 else sort_by[0]
@@ -253,7 +254,7 @@ class IcebergTable(_table.Table):
         return None
 
     def vacuum(self, keep_hours: float) -> None:
-        """Run expire_snapshots and remove_orphan_files; see `Table.vacuum`."""
+        """Run Iceberg's procedures expire_snapshots and remove_orphan_files; see `Table.vacuum`."""
         if self._property(_EXPIRING) == "false":
             raise WrongTable(
                 f"the table {self.name} must not have the property {_EXPIRING}=false, because Iceberg then "
@@ -282,7 +283,7 @@ class IcebergTable(_table.Table):
 
 
 def catalog_of(spark: SparkSession, name: tuple[str, ...]) -> tuple[str, str]:
-    """Return the catalog of a table, and the table's name in this catalog."""
+    """Return the catalog of an Iceberg table, and the table's name in this catalog."""
     first, *rest = name
     if rest and spark.conf.get(f"spark.sql.catalog.{first}", None) is not None:
         return first, quote(*rest)
@@ -295,7 +296,7 @@ def _path(location: str) -> str:
 
 
 def _number(snapshot: Any, name: str) -> int:
-    """Return a number from the summary of a snapshot, or 0 if there is no such number."""
+    """Return a number from the summary of a snapshot, or 0 if the summary does not contain this number."""
     return 0 if snapshot is None else int(snapshot.summary().get(name) or 0)
 
 

@@ -1,4 +1,4 @@
-"""Opens tables by folder (`table_in_folder`) or by name (`table_by_name`), and finds tables in a folder."""
+"""Opens tables by folder (`table_in_folder`) or by name (`table_by_name`), and lists tables in a folder."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _open(spark: SparkSession, table_format: TableFormat, upsert: Upsert | None,
 
 
 def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
-    """Return the name of a table next to the table ``name``: ``a.b.orders_quarantine`` for ``a.b.orders``.
+    """Return the name of a table in the schema of ``name``: ``a.b.orders_quarantine`` for ``a.b.orders``.
 
     The last part of the new name is the text ``sibling``, with the last part of ``name`` in the place of
     ``{}``.
@@ -59,13 +59,13 @@ def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
 
 
 def folder_format(store: Store, folder: str = "") -> TableFormat | None:
-    """Return the format of the table in a folder of a store, or None if the folder has another format."""
+    """Return the format of the Delta or Iceberg table in a folder of a store, or None without such a table."""
     prefix = f"{folder}/" if folder else ""
     return next((name for name in TABLE_FORMATS if store.exists(f"{prefix}{FORMATS[name].mark}")), None)
 
 
 def find_tables(store: Store) -> dict[str, TableFormat]:
-    """Return the names of the tables in a folder, with their formats.
+    """Return the names of the tables in a folder, each with its table format.
 
     The name of a table is the name of its subfolder, or ``""`` if the folder itself is a table.
     """

@@ -1,11 +1,11 @@
 """SQL that looks up numbers by the topic and the partition of a record.
 
 An SQL expression with a branch for each topic or partition would be a tree whose depth is the number of
-branches. Spark's time to plan this tree would grow faster than the size of the tree, and a large tree would
-overflow Spark's stack and heap. A single map would be slow, because Spark searches a map key by key. So the
-SQL contains one constant, which is an array of small maps. The hash of a topic's name determines the index of
-the map that contains the topic. The plan, the code that Spark compiles, and the time for a record do not
-depend on the number of topics.
+branches. The time that Spark needs to plan this tree would grow faster than the size of the tree, and a large
+tree would overflow Spark's stack and heap. A single SQL map would be slow, because Spark searches a map key
+by key. So the SQL contains one constant, which is an array of small maps. The hash of a topic's name
+determines the index of the map that contains the topic. The plan, the code that Spark compiles, and the time
+for a record do not depend on the number of topics.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _OPTIONS = "map('columnNameOfCorruptRecord', '__ce_corrupt')"
 
 
 def partition_sql(known: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
-    """Return SQL for an array of the numbers that are known for a record's partition, or null.
+    """Return SQL for the array of numbers in ``known`` for a record's partition, or null without numbers.
 
-    ``known`` contains these numbers by topic, then by partition (as text). The rows must have the columns of
+    ``known`` contains the numbers by topic, then by partition (as text). The rows must have the columns of
     Spark's Kafka source.
     """
     size = 1 << max(0, len(known) - 1).bit_length()

@@ -47,13 +47,13 @@ SHORTEST_HOURS: Final = 1.0
 
 
 class LedgerChanged(Exception):
-    """Another commit has changed the ledger of a table meanwhile, so the ledger must be read again."""
+    """Another commit has changed the ledger of a table, so the pipeline must read the ledger again."""
 
 
 class Staged(NamedTuple):
     """Staged rows, in the form that the table format needs; the rows are not part of a table yet.
 
-    ``rows`` is the number of rows, or None if it is unknown.
+    ``rows`` is the number of staged rows, or None if the number is unknown.
     """
 
     files: Any
@@ -61,7 +61,7 @@ class Staged(NamedTuple):
 
 
 class Table(ABC):
-    """A table of events or of other records.
+    """A table of events, or a table of records that are not events.
 
     The table is identified by its quoted name in a catalog, or by the URL of its folder.
     """
@@ -100,7 +100,7 @@ class Table(ABC):
         return self._schema() is not None
 
     def _schema(self) -> StructType | None:
-        """Return the schema of the newest version, or None if the table does not exist."""
+        """Return the schema of the table's newest version, or None if the table does not exist."""
         from pyspark.errors import AnalysisException
 
         try:
@@ -133,7 +133,7 @@ class Table(ABC):
     def _has_right_keys(self) -> bool:
         """Return whether the table exists.
 
-        Raises `WrongTable` if the keys of the table's rows differ from the keys in `upsert`.
+        Raises `WrongTable` if the table's rows have other keys than the keys in `upsert`.
         """
         if not self.exists():
             return False
@@ -148,12 +148,12 @@ class Table(ABC):
 
     @abstractmethod
     def _property(self, name: str) -> str | None:
-        """Return a property of the table, or None; do not use SHOW TBLPROPERTIES, which hides some values."""
+        """Return a property of the table, or None, without SHOW TBLPROPERTIES, which hides some values."""
 
     def _is_new(self) -> bool:
-        """Return whether the table is for rows with keys, and the keys of the table may still be set.
+        """Return whether the rows of the table have keys that this run may still choose.
 
-        The keys may still be set if the table has no rows, and no pipeline has committed to the table. If a
+        The run may choose the keys if the table has no rows, and no pipeline has committed to the table. If a
         run is killed before its first commit, the table may already have the keys of this run.
         """
         if DELETED not in self.columns() or not self.read().isEmpty():
@@ -167,16 +167,17 @@ class Table(ABC):
 
     @abstractmethod
     def stage(self, rows: DataFrame) -> Staged:
-        """Write rows to files that no reader sees before `commit`, and return these files.
+        """Write rows to files that no reader sees before the call of `commit`, and return these files.
 
-        If the table is missing, it is created, and partitioned by `partitions`. If the rows do not have a
-        column of the table, the rows get the column's default, or null. If the table does not have a column
-        of the rows, the column is added to the table. However, if no pipeline has committed to the table,
-        only columns in `ADDED_COLUMNS` are added. Types may differ in the ways that `_evolution` describes.
+        If the table is missing, `stage` creates the table, partitioned by the columns in `partitions`. If the
+        rows do not have a column of the table, the column receives its default, or null, in these rows. If
+        the table does not have a column of the rows, `stage` adds the column to the table. However, if no
+        pipeline has committed to the table, `stage` adds only columns in `ADDED_COLUMNS`. Types in the rows
+        and in the table may differ in the ways that `_evolution` describes.
         """
 
     def _prepare(self, rows: DataFrame) -> DataFrame:
-        """Return rows with the columns of the table; see `stage`."""
+        """Return rows with the columns of the table; see the method `stage`."""
         with table_settings(rows.sparkSession):
             existing = self._schema()
             if existing is None:
@@ -203,7 +204,7 @@ class Table(ABC):
 
     @abstractmethod
     def _create(self, schema: StructType) -> None:
-        """Create the table without rows."""
+        """Create the table, without any rows."""
 
     @abstractmethod
     def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
@@ -215,7 +216,7 @@ class Table(ABC):
 
     @contextmanager
     def _committing(self) -> Iterator[None]:
-        """Lock the table for a commit, and yield; if another commit was faster, raise `LedgerChanged`."""
+        """Lock the table for a commit, and yield; raise `LedgerChanged` if another commit came first."""
         try:
             with commit_lock(self._folder):
                 yield
@@ -315,11 +316,11 @@ class Table(ABC):
         return next((str(row["data_type"]) for row in rows if row["col_name"] == name), "")
 
     def read(self, spark: SparkSession | None = None) -> DataFrame:
-        """Return the rows of the newest version; ``spark`` may be a copy of the table's session."""
+        """Return the rows of the table's newest version; ``spark`` may be a copy of the table's session."""
         return (spark or self._spark).table(self._sql_name)
 
     def columns(self) -> Sequence[str]:
-        """Return the names of the columns."""
+        """Return the names of the table's columns."""
         names: Sequence[str] = self.read().columns
         return names
 
@@ -327,24 +328,25 @@ class Table(ABC):
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
         """Join small files into larger files, with the table format's own procedure.
 
-        With ``sort_by``, the rows are clustered by these columns, which the table must have.
+        If ``sort_by`` is not empty, the rows are clustered by the columns in ``sort_by``, which the table
+        must have.
         """
 
     @abstractmethod
     def vacuum(self, keep_hours: float) -> None:
-        """Delete older versions, and files that belong to no version, with the format's own procedures.
+        """Delete older versions of the table and files of no version, with the table format's own procedures.
 
-        Versions that were current in the last ``keep_hours`` hours stay readable. If there are more than
-        `MOST_VERSIONS` such versions, only the newest `MOST_VERSIONS` versions and the versions of the last
-        `SHORTEST_HOURS` hours stay.
+        Versions of the table that were current in the last ``keep_hours`` hours stay readable. If there are
+        more than `MOST_VERSIONS` such versions, only the newest `MOST_VERSIONS` versions and the versions of
+        the last `SHORTEST_HOURS` hours stay.
         """
 
     @abstractmethod
     def count_files(self) -> int:
-        """Return the number of data files in the newest version."""
+        """Return the number of data files in the newest version of the table."""
 
     def count_stored(self) -> int:
-        """Return the number of data files of all versions in storage."""
+        """Return the number of data files in storage, of all versions of the table."""
         files = open_store(self._location(), self._spark).list_files("", ".parquet")
         return sum(not file.startswith("_delta_log/") for file in files)
 
@@ -353,7 +355,7 @@ class Table(ABC):
 
     @cached_property
     def _folder(self) -> str:
-        """The location of the table, which does not change.
+        """The location of the table's folder, which does not change.
 
         Spark runs a job to find the location, so the result is stored.
         """

@@ -1,13 +1,14 @@
 """Tables that have one row for each key: a commit runs MERGE and changes the ledger in one atomic step.
 
-Settings of the session contain one transaction identifier and the metadata of the commit. Delta's MERGE reads
-these settings, and commits the identifier and the metadata together with the rows. So the ledger is in the
-history of the table, as `_delta_history` describes.
+Settings of the session contain one transaction identifier and the metadata of the commit. MERGE in Delta
+reads these settings, and commits the transaction identifier and the metadata together with the rows. So the
+ledger of a Delta table with keys is in the history of the table, as `_delta_history` describes.
 
 Iceberg stages the result of MERGE as a snapshot that no reader sees. Then the transaction that `_iceberg`
-describes replaces files of the table with the files of this snapshot. The transaction fails if rows of the
-table have changed since MERGE read the table. A MERGE changes a row only if the offset of the record is
-higher than the offset in the row. So if the same MERGE runs twice, the second MERGE changes nothing.
+describes replaces files of the table with the files of this snapshot. The Iceberg transaction fails if rows
+of the table have changed since MERGE read the table. A MERGE statement changes a row only if the offset of
+the new record is higher than the offset in the row. So if the same MERGE statement runs twice, the second run
+changes nothing.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ _APPEND_ONLY: Final = "delta.appendOnly"
 
 
 class _UpsertTable(_table.Table):
-    """A table into which commits merge the staged rows."""
+    """A table for rows with keys: a commit merges the staged rows into the table."""
 
     partitions = ()
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Compute the rows, store them in Spark until `commit`, and return them; see `Table.stage`."""
+        """Compute rows, store the rows in Spark until `commit`, and return the rows; see `Table.stage`."""
         prepared = self._prepare(rows)
         # The last record sets all of the pipeline's columns, even columns that the batch does not have.
         own = [name for name in prepared.columns if name in OWN_COLUMNS or name in rows.columns]
@@ -58,7 +59,7 @@ class _UpsertTable(_table.Table):
         return rows
 
     def _merge(self, rows: DataFrame) -> None:
-        """Run MERGE with the rows that change the table."""
+        """Run a MERGE statement with the rows that change the table."""
         assert self.upsert is not None  # for type checkers
         with _view(rows) as view:
             rows.sparkSession.sql(_merge_sql(self._sql_name, view, rows.columns, self.upsert)).collect()
@@ -127,7 +128,7 @@ class UpsertIcebergTable(_UpsertTable, IcebergTable):
             part.files.unpersist()
 
     def _stage_merge(self, rows: DataFrame) -> Any:
-        """Run MERGE, and return its result as a snapshot that no reader sees."""
+        """Run a MERGE statement, and return its result as a snapshot that no reader sees."""
         token = uuid.uuid4().hex
         with write_settings(rows.sparkSession), settings(rows.sparkSession, {"spark.wap.id": token}):
             self._merge(rows)
@@ -154,7 +155,7 @@ class UpsertIcebergTable(_UpsertTable, IcebergTable):
 
 @contextmanager
 def _view(rows: DataFrame) -> Iterator[str]:
-    """Yield the name of a temporary view of rows."""
+    """Yield the name of a temporary view that contains the rows."""
     name = f"cloudevents_kafka_{uuid.uuid4().hex}"
     rows.createOrReplaceTempView(name)
     try:
