@@ -1,4 +1,4 @@
-"""The schemas of Spark's Kafka source, of events and of errors."""
+"""The schemas of Spark's Kafka source, of events and of errors in DataFrames."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ FROM_JSON: Final = {
 
 
 def error_schema() -> StructType:
-    """Return the type of ``error``, a struct of four texts: verdict, attribute, reason and clause.
+    """Return the type of the column ``error``, a struct of four texts: verdict, attribute, reason and clause.
 
     The verdict is ``not-an-event``, ``broken-event``, ``unsupported-format`` or ``batch``. The attribute and
-    the clause describe the first problem, or are null. The reason names all problems.
+    the clause of the specification describe the first problem of the record, or are null. The reason
+    describes all problems of the record.
     """
     return StructType(
         [StructField(name, StringType()) for name in ("verdict", "attribute", "reason", "clause")]
@@ -41,12 +42,12 @@ def error_schema() -> StructType:
 
 
 def tolerated_schema() -> ArrayType:
-    """Return the type of ``tolerated``, a list of accepted deviations.
+    """Return the type of the column ``tolerated``, a list of accepted deviations from the specification.
 
     Each deviation contains three texts: the name of the attribute or header, the rule, and the clause of the
-    rule. If the event does not contain the value of the attribute or header, the deviation contains this
-    value. The value is a text in ``value``, or bytes in ``value_bytes`` if the value is not UTF-8. If the
-    event contains the value, ``value`` and ``value_bytes`` are null.
+    specification with this rule. If the event does not contain the value of the attribute or header, the
+    deviation contains this value. The value is a text in ``value``, or bytes in ``value_bytes`` if the value
+    is not UTF-8. If the event contains the value, ``value`` and ``value_bytes`` are null.
     """
     texts = [StructField(name, StringType()) for name in ("attribute", "rule", "clause", "value")]
     return ArrayType(StructType([*texts, StructField("value_bytes", BinaryType())]))
@@ -57,18 +58,19 @@ def event_schema(*, lenient: bool = False) -> StructType:
 
     ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
     ``extension_types`` maps names of extensions to ``Integer``, ``Boolean`` or ``Binary``.
-    ``extension_types`` contains an extension if its value is not a text, and the type of this value is not
-    registered for the extension. If no extension of the event fulfills both conditions, ``extension_types``
-    is null. ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as a JSON value, a text
-    or a Protobuf message (see `Event.kind`). ``data_kind`` is null if the data is bytes. In binary mode, the
-    data is always bytes. `encode_events` reads ``extension_types`` and ``data_kind``. In each row, either
-    ``error`` is null, or all other columns are null.
+    ``extension_types`` contains an extension only if its value is not a text, and the type of this value is
+    not registered for the extension. If no extension of the event fulfills both conditions,
+    ``extension_types`` is null. ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as
+    a JSON value, a text or a Protobuf message (see `Event.kind`). ``data_kind`` is null if the data is bytes.
+    In binary mode, the data of an event is always bytes. `encode_events` reads ``extension_types`` and
+    ``data_kind``. In each row, either the column ``error`` is null, or all other columns are null.
 
-    If ``lenient`` is true, there is one more column, ``tolerated``. This column lists the problems that
-    lenient reading has accepted, in the order of `Decoded.tolerated`. An entry of the column contains the
-    name of the attribute or header, the rule, and the clause of the rule. If the event does not contain the
-    value of the attribute or header, the entry contains this value: as a text in ``value``, or as bytes in
-    ``value_bytes`` if the value is not UTF-8. The column is null if there are no problems.
+    If ``lenient`` is true, the type has one more column, ``tolerated``. The column ``tolerated`` lists the
+    problems that lenient reading has accepted, in the order of `Decoded.tolerated`. Each entry of the column
+    ``tolerated`` contains the name of the attribute or header, the rule, and the clause of the specification
+    with this rule. If the event does not contain the value of the attribute or header, the entry contains
+    this value: as a text in ``value``, or as bytes in ``value_bytes`` if the value is not UTF-8. The column
+    ``tolerated`` is null if the record has no problems.
 
     Examples:
         >>> from cloudevents_kafka.spark import event_schema

@@ -22,15 +22,16 @@ def configure_session(
     jars: Iterable[str | Path] = (),
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession.Builder:
-    """Return the builder with the jars and settings for Spark's Kafka connector and for ``formats``.
+    """Return the session builder with the jars and settings for Spark's Kafka connector and ``formats``.
 
-    ``spark.jars`` is set to the jars of the connector, the jars of ``formats``, and ``jars``. The builder's
-    earlier value of ``spark.jars`` is replaced. The function also sets the extensions and the catalog of
-    ``formats``, and a setting for exact times in Parquet. Settings in ``conf`` override these settings, but
-    extensions and jars in ``conf`` are added to the other extensions and jars. The jars are downloaded into
-    the cache at the first use. Call `configure_session` before ``getOrCreate()``, because Spark ignores jars
-    that are set later. Raises `ValueError` for an unknown format, and `CloudEventsKafkaError` if there are no
-    jars for the installed PySpark, or if the download fails.
+    ``spark.jars`` is set to the jars of the connector, the jars of the table formats in ``formats``, and the
+    jars in ``jars``. The builder's earlier value of ``spark.jars`` is replaced. `configure_session` also sets
+    the extensions and the catalog of ``formats``, and a setting for exact times in Parquet. Settings in
+    ``conf`` override the settings of `configure_session`, but extensions and jars in ``conf`` are added to
+    its extensions and jars. The jars are downloaded into the cache of this package at the first use. Call
+    `configure_session` before ``getOrCreate()``, because Spark ignores jars that are set later. Raises
+    `ValueError` for an unknown format, and `CloudEventsKafkaError` if there are no jars for the installed
+    PySpark, or if the download fails.
 
     Examples:
         >>> from pyspark.sql import SparkSession
@@ -49,7 +50,7 @@ def session_settings(
     jars: Iterable[str | Path] = (),
     conf: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return ``conf`` with the settings of `configure_session`.
+    """Return ``conf`` with the settings that `configure_session` adds.
 
     The settings of the Kafka connector are included only if ``kafka`` is true.
     """

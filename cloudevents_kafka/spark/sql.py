@@ -27,13 +27,13 @@ def register(spark: SparkSession) -> None:
 
     ``ce_decode(value, headers)`` returns a struct of `event_schema`, which contains an event or an ``error``.
     ``ce_decode_lenient`` accepts deviations of known producers, and its struct also contains ``tolerated``.
-    ``ce_encode(event, mode)`` encodes a struct of `event_schema`, in which fields may be missing. ``mode`` is
-    ``'binary'``, ``'structured'`` or the name of an event format. ``ce_encode`` returns a struct of
+    ``ce_encode(event, mode)`` encodes a struct with fields of `event_schema`; fields may be missing. ``mode``
+    is ``'binary'``, ``'structured'`` or the name of an event format. ``ce_encode`` returns a struct of
     ``value``, ``headers`` and ``error``; ``error`` is null for a valid event. If an argument of ``ce_encode``
-    is null, the result is null.
+    is null, the function returns null.
 
-    Python workers process every row, so `decode_events` and `encode_events` are many times faster than these
-    functions.
+    The SQL functions send every row to Python workers, so `decode_events` and `encode_events` are many times
+    faster than the SQL functions.
 
     Examples:
         >>> from cloudevents_kafka.spark import register
@@ -118,7 +118,7 @@ def _row(columns: dict[str, Any]) -> Row:
 
 
 def _utc_text(moment: datetime) -> str:
-    """Return an instant as text in UTC; PySpark passes instants in the time zone of the worker."""
+    """Return an instant as text in UTC; PySpark passes instants to a worker in the worker's time zone."""
     return from_datetime(moment.astimezone(UTC))
 
 

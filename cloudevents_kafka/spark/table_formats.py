@@ -26,12 +26,12 @@ EXTENSIONS: Final = "spark.sql.extensions"
 
 
 class Format(NamedTuple):
-    """The jars and settings that a session needs for a format, and facts about tables in this format.
+    """The jars and settings that a Spark session needs for a format, and facts about tables in this format.
 
-    ``releases`` maps minor versions of PySpark to Maven coordinates, because the interfaces for tables differ
-    between these versions. ``in_pyspark`` lists dependencies that PySpark already contains. ``mark`` is the
-    path of a file or folder that each table in this format contains, or None for a data format. ``renames``
-    is true if each commit to a table in a folder renames a file.
+    ``releases`` maps minor versions of PySpark to Maven coordinates of the format, because the interfaces for
+    tables differ between versions of PySpark. ``in_pyspark`` lists dependencies of the format that PySpark
+    already contains. ``mark`` is the path of a file or folder that each table in this format contains, or
+    None for a data format. ``renames`` is true if each commit to a table in a folder renames a file.
     """
 
     releases: Mapping[str, str]
@@ -83,13 +83,14 @@ _TIMES: Final = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 
 
 class NoTableFormat(CloudEventsKafkaError):
-    """The installed PySpark has no Delta, Iceberg or Avro, or the jars cannot be downloaded."""
+    """No release of a format works with the installed PySpark, or the format's jars cannot be downloaded."""
 
 
 def table_package(table_format: str) -> str:
     """Return the Maven coordinate of ``delta``, ``iceberg`` or ``avro`` for the installed PySpark.
 
-    Raises `NoTableFormat` if there is no release for this version of PySpark, or if PySpark is not installed.
+    Raises `NoTableFormat` if the format has no release for this version of PySpark, or if PySpark is not
+    installed.
     """
     releases = _format(table_format).releases
     if importlib.util.find_spec("pyspark") is None:
@@ -119,7 +120,7 @@ def excluded_from(table_format: str) -> tuple[str, ...]:
 def table_jars(formats: Iterable[str]) -> list[Path]:
     """Return the jar files of table formats, downloaded into the cache at the first use.
 
-    Raises `NoTableFormat` if there are no jars for the installed PySpark, or if the download fails.
+    Raises `NoTableFormat` if a format has no jars for the installed PySpark, or if the download fails.
     """
     packages = {name: table_package(name) for name in formats}
     jars: list[Path] = []
@@ -132,10 +133,10 @@ def table_jars(formats: Iterable[str]) -> list[Path]:
 
 
 def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the settings of a session for these formats: extensions, a catalog, and exact times.
+    """Return the session settings for table formats: extensions, a catalog, and a setting for exact times.
 
-    Settings in ``conf`` override these settings; extensions in ``conf`` are added to the extensions of the
-    formats. The settings do not include the jars, which `table_jars` returns.
+    Settings in ``conf`` override the settings for the formats; extensions in ``conf`` are added to the
+    extensions of the formats. The returned settings do not include the jars, which `table_jars` returns.
     """
     conf = dict(conf or {})
     settings = dict(_TIMES)

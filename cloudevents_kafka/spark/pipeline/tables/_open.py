@@ -59,7 +59,7 @@ def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
 
 
 def folder_format(store: Store, folder: str = "") -> TableFormat | None:
-    """Return the format of the Delta or Iceberg table in a folder of a store, or None without such a table."""
+    """Return the format of the Delta or Iceberg table in a folder of a store, or None without a table."""
     prefix = f"{folder}/" if folder else ""
     return next((name for name in TABLE_FORMATS if store.exists(f"{prefix}{FORMATS[name].mark}")), None)
 

@@ -1,4 +1,4 @@
-"""`KafkaAdmin` describes topics with the AdminClient of Kafka's Java client."""
+"""`KafkaAdmin` describes topics with the class AdminClient of Kafka's Java client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ZERO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class KafkaAdmin:
-    """The Java AdminClient of Spark's Kafka connector; call `close` at the end.
+    """The Java AdminClient of Spark's Kafka connector; the caller must call `close` at the end.
 
     The Java client accepts all settings of Spark's Kafka source; librdkafka does not accept all of them.
     """
@@ -57,10 +57,10 @@ class KafkaAdmin:
             self._end_request = EndRequest(jvm.java.util.HashMap, self._partition, latest)
 
     def _create(self, admin_class: Any, source_options: Mapping[str, str]) -> Any:
-        """Return the Java client, which logs in at once.
+        """Return the Java client, which logs in at the brokers at once.
 
-        If the login fails, the text of the error also contains the token endpoint, which is not in Java's
-        error.
+        If the login fails, the text of the error also contains the token endpoint, because Java's error does
+        not contain it.
         """
         endpoint = source_options.get(f"{_PREFIX}sasl.oauthbearer.token.endpoint.url")
         try:
@@ -82,8 +82,8 @@ class KafkaAdmin:
     ) -> dict[str, TopicState | None]:
         """Return the state of each topic: its id, and the end offsets of the partitions in ``landed``.
 
-        If a topic does not exist, its state is None. Raises `PipelineFailed` if no broker answers within
-        ``timeout`` seconds, or if a broker refuses the connection.
+        If a topic does not exist, the state of this topic is None. Raises `PipelineFailed` if no broker
+        answers within ``timeout`` seconds, or if a broker refuses the connection.
         """
         names = tuple(topics)
         if self._admin is None:
@@ -98,7 +98,7 @@ class KafkaAdmin:
     def _describe_all(
         self, names: tuple[str, ...], landed: OffsetRanges, timeout: float
     ) -> dict[str, TopicState | None] | None:
-        """Return the states of topics, or None if one of the topics cannot be described."""
+        """Return the states of topics, or None if the brokers cannot describe one of the topics."""
         with suppress(TopicNotDescribed):
             found = self._topics(names, timeout)
             places = {(name, int(number)) for name in found for number in landed.get(name, ())}
@@ -120,7 +120,7 @@ class KafkaAdmin:
         return _state(found[name], None if ends is None else ends.get(name, {}))
 
     def _topics(self, names: tuple[str, ...], timeout: float) -> dict[str, DescribedTopic]:
-        """Return descriptions of topics, by name. The result is empty if one of the topics does not exist."""
+        """Return the descriptions of topics by name, or an empty dictionary if one topic does not exist."""
         listed = self._commas.splitAsStream(",".join(names)).toList()  # one call for all names
         described = self._admin.describeTopics(listed, self._timeouts(timeout)[0])
         found = self._wait(described.allTopicNames(), timeout)
@@ -131,7 +131,7 @@ class KafkaAdmin:
     ) -> Offsets | None:
         """Return the end offsets of partitions, or None if a partition was deleted meanwhile.
 
-        The result does not contain partitions whose number is too high for their topic.
+        The result contains only partitions that exist in their topic.
         """
         there = frozenset(place for place in places if place[1] < len(topics[place[0]].partitions))
         if not there:
@@ -148,11 +148,12 @@ class KafkaAdmin:
         return str(self._jvm.String.join(",", names)).split(",")
 
     def offsets_at(self, topic: str, partitions: Iterable[str], position: str | int) -> dict[str, int]:
-        """Return the offset of a position in each partition.
+        """Return the offset that a position stands for, in each partition.
 
-        ``position`` is ``earliest``, ``latest``, or a time in milliseconds since 1970. For a time, the offset
-        is the offset of the first record whose timestamp is not before this time. If all records are older,
-        the offset is the latest offset. The latest offset is the end of the committed records.
+        ``position`` is ``earliest``, ``latest``, or a time in milliseconds since 1970. If ``position`` is a
+        time, the offset is the offset of the first record whose timestamp is not before this time. If all
+        records are older than this time, the offset is the latest offset. The latest offset is the offset
+        after the last committed record.
         """
         if self._admin is None:
             raise PipelineFailed("a backfill needs Kafka's AdminClient, which this Spark does not have")
@@ -174,7 +175,7 @@ class KafkaAdmin:
         return {**offsets, **(self.offsets_at(topic, absent, "latest") if absent else {})}
 
     def _timeouts(self, timeout: float) -> tuple[Any, Any]:
-        """Return the options of the Java methods ``describeTopics`` and ``listOffsets``, with the timeout."""
+        """Return Java options, with the timeout, of the methods ``describeTopics`` and ``listOffsets``."""
         if timeout not in self._options:
             milliseconds = round(timeout * 1000)
             self._options[timeout] = (
@@ -189,7 +190,7 @@ class KafkaAdmin:
         return call_java(lambda: future.get(round(timeout) + 5, self._seconds))
 
     def close(self) -> None:
-        """Close the connections to the brokers."""
+        """Close the connections of the client to the brokers."""
         if self._admin is not None:
             self._admin.close(self._jvm.java.time.Duration.ZERO)
 

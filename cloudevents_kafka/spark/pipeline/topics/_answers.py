@@ -1,8 +1,8 @@
 """`Answers` reads the metadata of many topics from Kafka's AdminClient, in one Java call for all topics.
 
-With a separate Java call for each topic, each check of a thousand topics would take seconds. So the Java
-library Jackson, which is one of Spark's jars, converts the fields of an answer to JSON. A request is also
-created only once, and is changed if the topics change.
+If each topic needed a separate Java call, each check of a thousand topics would take seconds. So the Java
+library Jackson, which is one of Spark's jars, converts the fields of the client's answer to JSON. The Java
+request for end offsets is created only once, and is changed if the topics change.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class _Offset(msgspec.Struct, frozen=True):
 
 
 class Answers:
-    """Reads the fields of a client's answers directly, because the answers' classes are not Java beans.
+    """Reads the fields of a Java client's answers directly, because the answers are not Java beans.
 
-    Raises `PipelineFailed` if the answers do not have the expected fields. Answers without these fields are
-    possible only with a version of Kafka's client that no release of Spark contains.
+    Raises `PipelineFailed` if the answers of the client do not have the expected fields. Answers without
+    these fields are possible only with a version of Kafka's client that no release of Spark contains.
     """
 
     def __init__(self, jvm: Any) -> None:
@@ -56,11 +56,11 @@ class Answers:
         self._mapper.configOverride(jvm.java.util.Optional.empty().getClass()).setIsIgnoredType(True)
 
     def topics(self, described: Any) -> dict[str, DescribedTopic]:
-        """Return descriptions of topics by the topics' names, from a Java map."""
+        """Return the descriptions in a Java map by the topics' names."""
         return self._read(described, dict[str, DescribedTopic])
 
     def offsets(self, found: Any) -> Offsets:
-        """Return offsets by topic and partition, from a Java map."""
+        """Return the offsets in a Java map by topic and partition."""
         offsets: dict[str, dict[str, int]] = {}
         for place, info in self._read(found, dict[_Place, _Offset]).items():
             topic, _, partition = place.rpartition("-")
@@ -80,7 +80,7 @@ class Answers:
 
 
 class EndRequest:
-    """Java's request for the ends of partitions.
+    """Java's request for the end offsets of partitions.
 
     The request is created once, and is changed only if the partitions change.
     """
@@ -91,7 +91,7 @@ class EndRequest:
         self._places: Mapping[tuple[str, int], Any] = {}
 
     def of(self, places: Places) -> Any:
-        """Return the request for the ends of these partitions."""
+        """Return the Java request for the end offsets of these partitions."""
         kept = {place: one for place, one in self._places.items() if place in places}
         if self._map is None or len(kept) < len(self._places):
             self._map = self._new_map()

@@ -17,15 +17,16 @@ _PAUSE_SECONDS: Final = 60.0  # the pause after a refused commit
 
 
 class GroupOffsets:
-    """Commits offsets to a consumer group. The group has no consumers, and is used only to show the lag.
+    """Commits offsets to a consumer group, which has no consumers and only shows the lag of a pipeline.
 
-    If the brokers refuse several commits for the same reason, only the first refusal causes a warning.
+    If the brokers refuse several commits to the group for the same reason, only the first refusal causes a
+    warning.
     """
 
     def __init__(
         self, group: str | None, source_options: Mapping[str, str], warn: Callable[[str], object]
     ) -> None:
-        """Connect with the options of Spark's Kafka source; do nothing if the group is None."""
+        """Connect with the options of Spark's Kafka source; if the group is None, do nothing."""
         self._group, self._warn = group or "", warn
         self._admin = GroupAdmin(source_options) if group else None
         self._ends: dict[tuple[str, int], int] = {}
@@ -38,9 +39,9 @@ class GroupOffsets:
             self._ends |= {(topic, int(number)): of.end for topic, number, of in iter_partitions(landed)}
 
     def commit(self) -> None:
-        """Commit new offsets, unless a commit was refused within the last minute.
+        """Commit new offsets to the group, unless the brokers refused a commit within the last minute.
 
-        The pause of a minute is necessary because a refused commit may take seconds.
+        A pause of a minute after a refusal is necessary because a refused commit may take seconds.
         """
         if self._admin is None or not self._ends or time.monotonic() < self._paused_until:
             return
@@ -59,7 +60,7 @@ class GroupOffsets:
 
 
 class GroupAdmin:
-    """The AdminClient of ``confluent_kafka``, or the reason why it cannot be used."""
+    """The AdminClient of ``confluent_kafka``, or the reason why this client cannot be used."""
 
     def __init__(self, source_options: Mapping[str, str]) -> None:
         self._client: AdminClient | None = None
@@ -76,7 +77,7 @@ class GroupAdmin:
             self._reason = str(error)
 
     def commit_offsets(self, group: str, ends: Mapping[tuple[str, int], int], timeout: float) -> str | None:
-        """Commit offsets by topic and partition to a group; return the reason if the commit is refused."""
+        """Commit offsets by topic and partition to a group; return the reason if brokers refuse this."""
         if self._client is None:
             return self._reason
         from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition

@@ -19,13 +19,13 @@ _Starts = Mapping[str, Mapping[str, int]]
 
 
 def find_starts(start: str, landed: OffsetRanges, topics: TopicMonitor) -> str:
-    """Return Spark's ``startingOffsets``: each partition begins after its landed records.
+    """Return Spark's option ``startingOffsets``, by which each partition begins after its landed records.
 
-    A partition without landed records begins at ``start``.
+    A partition without landed records begins at the position ``start``.
 
-    ``start`` is ``earliest``, ``latest``, or offsets as JSON. If a partition is missing in this JSON, it is
-    read from the earliest offset. Raises `PipelineFailed` if ``start`` contains partitions or offsets that
-    the topics do not have.
+    ``start`` is ``earliest``, ``latest``, or offsets as JSON. If the JSON does not contain a partition, the
+    partition is read from the earliest offset. Raises `PipelineFailed` if the JSON in ``start`` contains
+    partitions or offsets that the topics do not have.
     """
     has_landed = any(landed.values())
     if start in _SYMBOLS and not has_landed:

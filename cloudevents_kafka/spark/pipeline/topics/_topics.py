@@ -2,16 +2,16 @@
 
 If a topic is created again, its offsets restart at 0, so the landed offsets belong to records of the deleted
 topic. A topic that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares the
-topics' ids with the ids in the manifests. The monitor also compares the end of each partition with the landed
-offsets of the partition. If the brokers do not report ids, the monitor compares only the ends. Without ids,
-the monitor detects a topic that was created again only while this topic has fewer records than have landed
-from the deleted topic.
+topics' ids with the ids in the manifests. The monitor also compares the end offset of each partition with the
+landed offsets of the partition. If the brokers do not report ids of topics, the monitor compares only the end
+offsets. Without ids, the monitor can detect that a topic was created again only while the new topic has fewer
+records than have landed from the deleted topic.
 
 The pipeline checks the topics at its start. For each batch, the pipeline checks the topics twice: before it
-reads the batch, and before the batch lands. Kafka never uses an id for a second topic. So if both checks find
-the same id, the records of the batch belong to the topic with this id. One risk remains if there are several
-brokers: the broker that describes a new topic may learn of the topic some milliseconds later than the broker
-that serves the topic's records.
+reads the batch, and before the batch lands. Kafka never uses the id of a topic for a second topic. So if both
+checks of a batch find the same id of a topic, the records of the batch belong to the topic with this id. One
+risk remains if there are several brokers: the broker that describes a new topic may learn of the topic some
+milliseconds later than the broker that serves the topic's records.
 """
 
 from __future__ import annotations
@@ -52,15 +52,16 @@ class TopicChanged(PipelineError):
 
 
 class TopicNotDescribed(Exception):
-    """The brokers do not describe a topic; the text of the error is the reason."""
+    """The brokers do not describe a topic; the text of this error contains the reason."""
 
 
 class TopicState(NamedTuple):
     """The id of a topic and the end offsets of its partitions.
 
-    If the brokers do not report the id, ``id`` is None, and ``no_id_reason`` is the reason. ``ends`` maps
-    each partition (as text) to the offset after its last record, and is None if the ends are unknown.
-    ``partitions`` is the number of partitions, or 0 if this number is unknown.
+    If the brokers do not report the id of the topic, ``id`` is None, and ``no_id_reason`` is the reason.
+    ``ends`` maps each partition (as text) to the offset after the partition's last record, and is None if the
+    end offsets are unknown. ``partitions`` is the number of partitions of the topic, or 0 if the number is
+    unknown.
     """
 
     id: str | None
@@ -88,7 +89,7 @@ class TopicAdmin(Protocol):
 
 
 class TopicMonitor:
-    """Compares the topics of a pipeline with the topics whose records are in ``folder``."""
+    """Compares a pipeline's topics with the topics whose records have landed in ``folder``."""
 
     def __init__(
         self,
@@ -117,8 +118,9 @@ class TopicMonitor:
     ) -> dict[str, str]:
         """Return the topics' ids; raise `TopicChanged` if a topic with landed records was created again.
 
-        ``ids`` contains the ids that are known so far. ``planned`` contains the offsets of Spark's last plan.
-        If the brokers do not report end offsets, the ends in this plan are compared instead.
+        ``ids`` maps the names of topics to the ids that are known so far. ``planned`` contains the offsets of
+        Spark's last plan. If the brokers do not report end offsets, the end offsets in Spark's plan are
+        compared with the landed offsets.
         """
         if self._pattern is not None:
             self._find_names(self._pattern, ids, timeout)
@@ -134,9 +136,9 @@ class TopicMonitor:
         return {name: state.id for name, state in found.items() if state.id is not None}
 
     def check_ids(self, ids: TopicIds, topics: Iterable[str]) -> None:
-        """Raise `TopicChanged` if one of the topics does not exist, or if its id is not the id in ``ids``.
+        """Raise `TopicChanged` if one of the topics does not exist, or has another id than in ``ids``.
 
-        The pipeline need not read these topics any more.
+        ``topics`` may include topics that the pipeline no longer reads.
         """
         for name, state in self._admin.describe(topics, {}, _TIMEOUT).items():
             self._check_id(name, state, ids.get(name))
@@ -153,7 +155,7 @@ class TopicMonitor:
             raise TopicChanged(f"no topic has a name that matches {pattern}: check it, or create a topic")
 
     def ends(self, topic: str, partitions: Iterable[str]) -> Mapping[str, int]:
-        """Return the end offsets of those partitions for which the brokers report an end offset."""
+        """Return the end offsets of the partitions for which the brokers report an end offset."""
         asked = {topic: dict.fromkeys(partitions, OffsetRange(0, 0))}
         state = self._admin.describe([topic], asked, _TIMEOUT)[topic]
         return {} if state is None else state.ends or {}
@@ -163,7 +165,8 @@ class TopicMonitor:
     ) -> Mapping[str, TopicState | None]:
         """Return the states of the topics.
 
-        If a known topic is missing, try again for a while, because someone may be creating the topic again.
+        If a known topic is missing, ask the brokers again for a while, because someone may be creating the
+        topic again.
         """
         deadline = time.monotonic() + _RECREATION_SECONDS
         while True:
@@ -198,14 +201,15 @@ class TopicMonitor:
 def _planned_ends(topic: str, landed: OffsetRanges, planned: OffsetRanges) -> dict[str, int]:
     """Return the end offset of each partition of a topic, from Spark's plan.
 
-    If the plan does not contain a partition, return the offset after the last landed record of the partition.
+    If Spark's plan does not contain a partition, return the offset after the last landed record of the
+    partition.
     """
     ranges = {**landed.get(topic, {}), **planned.get(topic, {})}
     return {partition: offsets.end for partition, offsets in ranges.items()}
 
 
 def _check_ends(topic: str, ends: Mapping[str, int], landed: OffsetRanges, folder: str) -> None:
-    """Raise `TopicChanged` if a partition ends before its landed offsets end."""
+    """Raise `TopicChanged` if the end offset of a partition is lower than the end of its landed offsets."""
     for partition, offsets in landed.get(topic, {}).items():
         if ends.get(partition, 0) < offsets.end:
             raise TopicChanged(
@@ -219,7 +223,7 @@ def call_java(call: Callable[[], Any]) -> Any:
     """Return the result of a Java call, or None if the topic or partition does not exist.
 
     Raises `TopicNotDescribed` if this process is not allowed to describe a topic, or if the brokers are too
-    old to describe it. For other errors, raises `PipelineFailed` with advice.
+    old to describe it. Other errors of the Java call become a `PipelineFailed` with advice.
     """
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
 

@@ -1,4 +1,4 @@
-"""The metrics of a running pipeline, thresholds for these metrics, and the summary of a run."""
+"""The metrics of a running pipeline, the thresholds of these metrics, and the summary of a run."""
 
 from cloudevents_kafka.spark.pipeline.watching._figures import FIGURES, PREFIX, Lags
 from cloudevents_kafka.spark.pipeline.watching._metrics import Metrics, split_address

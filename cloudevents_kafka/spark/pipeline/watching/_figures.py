@@ -1,7 +1,8 @@
 """The names of all metrics of a pipeline, and their values for one batch.
 
-JSON lines, Prometheus and the documentation all use the names in `FIGURES`. In Prometheus, a counter contains
-the sum since the start of the run. In a JSON line, a counter contains only the number for the batch.
+JSON lines, Prometheus and the documentation all use the names in `FIGURES`. In Prometheus, the value of a
+counter is the sum since the start of the run. In a JSON line, the value of a counter is only the number for
+one batch.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Values = dict[str, dict[Labels, float]]
 
 
 class Figure(NamedTuple):
-    """A metric: its name without `PREFIX`, the names of its labels, and a description."""
+    """A metric: its name without `PREFIX`, the names of its Prometheus labels, and its description."""
 
     name: str
     labels: tuple[str, ...]
@@ -62,7 +63,7 @@ FIGURES: Final = (
 
 
 class Lags:
-    """How far the pipeline is behind in each partition, in offsets and in seconds.
+    """How far the pipeline is behind the end of each partition, in offsets and in seconds.
 
     If a wrong clock has set the timestamp of a record to a time in the future, the age of the record is
     counted from the time at which the record landed.
@@ -73,7 +74,7 @@ class Lags:
         self._newest: dict[Labels, float] = {}
 
     def see(self, counts: BatchCounts) -> None:
-        """Remember the times of the newest records."""
+        """Remember the times of the newest records, by partition."""
         now = time.time()
         for topic, parts in counts.offsets.items():
             for number, part in parts.items():
@@ -81,7 +82,7 @@ class Lags:
                 self._newest[topic, number] = max(newest, self._newest.get((topic, number), 0))
 
     def add(self, batch: BatchProgress) -> None:
-        """Remember the lags after a batch, if Spark has reported them."""
+        """Remember the lags after a batch, if Spark has reported lags."""
         self.see(batch.counts)
         if batch.behind is not None:
             names = ((name[:-1].rpartition("["), lag) for name, lag in batch.lags.items())
@@ -94,7 +95,7 @@ class Lags:
 
 
 def batch_values(batch: BatchProgress) -> Values:
-    """Return the values of all metrics for one batch, except the lags."""
+    """Return the values of all metrics for one batch, except the metrics of the lag."""
     counts = batch.counts
     quarantined: Counter[Labels] = Counter()
     for verdict, reasons in counts.by_reason.items():

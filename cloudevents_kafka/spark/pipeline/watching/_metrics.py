@@ -1,10 +1,10 @@
 """`Metrics` writes the metrics of a run to a file, and serves them to Prometheus.
 
-A pipeline adds its own batches, and `MetricsListener` adds the batches of any query. If the file or the port
-cannot be opened at the start, an error is raised. Later, the first failure to write causes a warning, and no
-failure ends the run. Types of events are untrusted input, so a metric has at most `MOST_LABELS` sets of
-labels. The sets of labels that occur first are counted separately. All other sets are counted together, in
-one set.
+A pipeline adds its own batches, and `MetricsListener` adds the batches of any query. If the metrics file or
+the port cannot be opened at the start, an error is raised. Later, the first failure to write metrics causes a
+warning, and no failure ends the run. Types of events are untrusted input, so a metric has at most
+`MOST_LABELS` combinations of label values. The combinations of label values that occur first are counted
+separately. All other combinations of label values are counted together, as one combination.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LAG_SECONDS: Final = 1.0  # after this time, the lags are computed again
 
 
 class Metrics:
-    """The metrics of a run; call `close` at the end."""
+    """The metrics of a run; the caller must call `close` at the end."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Metrics:
         port: int | str | None = None,
         warn: Callable[[str], object] = warnings.warn,
     ) -> None:
-        """Open the file and the port; raise `PipelineFailed` if one of them cannot be used."""
+        """Open the metrics file and the port; raise `PipelineFailed` if one of the two cannot be used."""
         self.lags = Lags()
         self.stopped: set[str] = set()
         self.url: str | None = None
@@ -89,26 +89,26 @@ class Metrics:
         self.url = f"http://{name}:{self._server.server_port}/metrics"
 
     def add(self, batch: BatchProgress) -> None:
-        """Add a batch that has landed, and write its metrics."""
+        """Add a batch that has landed, and write the metrics of this batch."""
         self.lags.add(batch)
         found = {name: self._bounded(name, values) for name, values in batch_values(batch).items()}
         self._write_line(batch.number, found)
 
     def add_report(self, report: Mapping[str, Any]) -> None:
-        """Add a batch of any query; only Spark's report about this batch is known."""
+        """Add a batch of any Spark query; only Spark's report about this batch is known."""
         self.add(batch_progress(report, BatchCounts(read=report["numInputRows"] or 0), time.time()))
 
     def look(self) -> None:
-        """Compute the lags again; after a minute without a batch, also write them to the file."""
+        """Compute the lags again; after a minute without a batch, also write the lags to the metrics file."""
         if time.monotonic() > self._line_at + _IDLE_SECONDS:
             self._write_line(None, {})
         elif self._shown and time.monotonic() > self._lags_at + _LAG_SECONDS:
             self._show(self._gauges())
 
     def _bounded(self, name: str, values: dict[Labels, float]) -> dict[Labels, float]:
-        """Return the values with at most `MOST_LABELS` sets of labels.
+        """Return the values of a metric with at most `MOST_LABELS` combinations of label values.
 
-        The values of all further sets of labels are added up under `OTHERS`.
+        The values of all further combinations are added up under the label value `OTHERS`.
         """
         known, found = self._labels[name], dict[Labels, float]()
         for labels, value in sorted(values.items(), key=lambda item: -item[1]):
@@ -172,7 +172,7 @@ class Metrics:
 
 
 def split_address(port: int | str) -> tuple[str, int]:
-    """Return the host and the port in ``PORT`` or ``HOST:PORT``; the default host is 127.0.0.1."""
+    """Return the host and the port in a text ``PORT`` or ``HOST:PORT``; the default host is 127.0.0.1."""
     host, _, number = str(port).rpartition(":")
     if not number.isdecimal() or int(number) > 65535:
         raise ValueError(f"metrics_port must be PORT or HOST:PORT, with a port up to 65535, got {port!r}")

@@ -24,15 +24,16 @@ _STEPS: Final = {
 
 
 class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch that has landed: its counts, its duration, and how far it is from the ends of the topics.
+    """A batch that has landed: its counts, its duration, and its distance from the ends of the topics.
 
-    ``lags`` maps each partition, such as ``orders[0]``, to the number of offsets between the end of the batch
-    and the end of the partition that Spark saw last. ``behind`` is the sum of the numbers in ``lags``.
-    ``behind``, ``lags`` and ``seconds`` are None or empty if the pipeline was stopped before Spark reported
-    the batch. ``age`` is the age of the newest record, in seconds, at the time of the report. ``steps`` maps
-    each step to its duration in seconds. The steps are Spark's "plan", the "check" of the topics, "write"
-    (which includes reading), the "commit" of the tables, and Spark's "checkpoint". ``rows`` maps each table
-    to the number of rows in its committed files, if this number is known.
+    ``lags`` maps each partition, such as ``orders[0]``, to the number of offsets from the end of the batch to
+    the newest end offset of the partition that Spark knows. ``behind`` is the sum of the numbers in ``lags``.
+    If the pipeline was stopped before Spark reported the batch, ``behind`` and ``seconds`` are None, and
+    ``lags`` is empty. ``age`` is the age of the newest landed record, in seconds, at the time of the report.
+    ``steps`` maps the name of each step of a batch to the step's duration in seconds. The steps of a batch
+    are Spark's "plan", the "check" of the topics, "write" (which includes reading), the "commit" to the
+    tables, and Spark's "checkpoint". ``rows`` maps each table to the number of rows in the files that were
+    committed to it, if this number is known.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -73,9 +74,9 @@ def stopped_text(topic: str, reason: str) -> str:
 
 
 def lag_text(lags: Mapping[str, int]) -> str:
-    """Return a text with the sum of the lags.
+    """Return a text with the sum of the lags of all partitions.
 
-    If there are several partitions, the text also contains the highest lag.
+    If the batch has several partitions, the text also contains the highest lag.
     """
     text = f"{sum(lags.values()):,} behind"
     if len(lags) > 1 and any(lags.values()):
@@ -95,7 +96,7 @@ def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str,
 
 
 def batch_progress(progress: Mapping[str, Any], counts: BatchCounts, now: float) -> BatchProgress:
-    """Return the progress of a batch from Spark's report and the counts; ``now`` is in seconds since 1970."""
+    """Return a batch's progress from Spark's report and the counts; ``now`` is in seconds since 1970."""
     lags, durations = find_lags(progress), progress["durationMs"]
     return BatchProgress(
         number=progress["batchId"],
@@ -109,7 +110,7 @@ def batch_progress(progress: Mapping[str, Any], counts: BatchCounts, now: float)
 
 
 def find_lags(progress: Mapping[str, Any]) -> dict[str, int]:
-    """Return the lag of each partition, in offsets, from Spark's report."""
+    """Return the lag of each partition, in offsets, from Spark's report about a batch."""
     lags: dict[str, int] = {}
     for source in progress["sources"]:
         end = _offsets(source.get("endOffset"))
@@ -119,9 +120,9 @@ def find_lags(progress: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _offsets(value: Any) -> dict[tuple[str, str], int]:
-    """Return offsets by topic and partition, from JSON or values in Spark's report.
+    """Return offsets by topic and partition, from JSON or from values in Spark's report.
 
-    The result is empty before Spark knows any offsets.
+    The result is empty if Spark does not know any offsets yet.
     """
     try:
         if isinstance(value, str):
@@ -135,18 +136,19 @@ def _offsets(value: Any) -> dict[tuple[str, str], int]:
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a run: ``counts`` is for this run, and ``total`` is for all batches in the folder.
+    """The result of a run of the pipeline.
 
-    ``batches`` is the number of batches that this run has landed. If this run has finished a batch of an
-    earlier run, ``recovered`` is the number of that batch; otherwise, ``recovered`` is None. ``complete``
-    says whether the run has read all records; a run that was stopped is not complete. ``skipped`` counts the
+    ``counts`` contains the counts of this run, and ``total`` contains the counts of all batches in the
+    folder. ``batches`` is the number of batches that this run has landed. ``recovered`` is the number of the
+    batch of an earlier run that this run has finished, or None if there was no such batch. ``complete`` says
+    whether the run has read all records; a run that was stopped is not complete. ``skipped`` counts the
     offsets without a record, by topic, then by partition. An offset without a record belongs to a transaction
     marker, or to a record that has expired, was compacted, or is part of an aborted transaction.
     ``isolation_level`` is ``read_uncommitted`` if the run also reads records of aborted transactions.
-    ``tables`` maps the names in ``counts.by_table``, and the name of the quarantine, to the names or URLs of
-    the tables. If a threshold has stopped topics, ``stopped`` maps each of these topics to the reason. For a
-    run with the option ``backfill``, ``backfill`` contains `GapCounts` by topic and partition. In JSON, the
-    name of ``counts`` is ``tally``.
+    ``tables`` maps the names in ``counts.by_table``, and the name of the quarantine, to the tables' full
+    names or URLs. If a threshold has stopped topics, ``stopped`` maps each of these topics to the reason. For
+    a run with the option ``backfill``, ``backfill`` contains `GapCounts` by topic and partition. In the JSON
+    of the summary, the name of ``counts`` is ``tally``.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -175,7 +177,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """The number of records per second."""
+        """The number of records that the run has read per second."""
         return self.counts.read / self.seconds if self.seconds else 0.0
 
     def to_json(self) -> str:
@@ -217,7 +219,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return "\n\n".join(parts)
 
     def quarantine_text(self, label: str) -> str:
-        """Return a table of quarantined records by verdict and reason; ``label`` is the first heading."""
+        """Return quarantined records by verdict and reason as a text table; ``label`` is a heading."""
         rows = [
             [verdict, reason, f"{number:,}"]
             for verdict, reasons in sorted(self.counts.by_reason.items())
@@ -226,7 +228,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return format_table([label, "reason", "records"], [*rows, ["", "", f"{self.counts.quarantined:,}"]])
 
     def folders_text(self) -> str:
-        """Return a table of the folders that the run has written to, as text."""
+        """Return a table of the folders to which the run has written, as text."""
         folders = {
             "events": self.events_table,
             **self.tables,

@@ -1,18 +1,20 @@
-"""Thresholds of a pipeline: limits for a topic's lag, and for its share of records in the quarantine.
+"""Thresholds of a pipeline: limits for a topic's lag and for a topic's share of quarantined records.
 
 Thresholds follow these rules, which ``tests/spark/pipeline/watching/test_thresholds.py`` tests with random
 sequences of batches:
 
-1. Each topic is checked separately, and each threshold is checked separately.
-2. The share of records in the quarantine is computed for the records in a window. A window of ``seconds``
-   contains the batches that were reported in the last ``seconds`` seconds. A window of ``records`` contains
-   only as many of the newest batches as are necessary to have at least ``records`` records. If all batches
-   together have fewer records, the share is 0. Batches are counted in groups; each group covers about one
-   hundredth of the window. So a window has few groups, and the records of a group leave the window together.
-3. A threshold fires if the value is above the threshold, and was not above the threshold at the previous
-   check. So a threshold does not fire again while the value stays above the threshold.
-4. A new run begins with empty windows and without crossed thresholds. So in a new run, a threshold fires
-   again if the value is still above the threshold.
+1. Each threshold is checked for each topic, independently of other thresholds and topics.
+2. The share of records in the quarantine is computed for the newest records of a topic, which are called the
+   window. A window with a length in seconds contains the batches that were reported in the last ``seconds``
+   seconds. A window with a length in records contains only as many of the newest batches as are necessary to
+   have at least ``records`` records. If all batches of the run together have fewer than ``records`` records,
+   the share is
+   0. The batches in a window are counted in groups; each group covers about one hundredth of the window. So a
+   window has few groups, and all records of a group leave the window at the same time.
+3. A threshold is crossed if the value is above the limit, and was not above the limit at the previous check.
+   So a threshold is not crossed again while the value stays above the limit.
+4. A new run begins with empty windows and without crossed thresholds. So in a new run, a threshold is crossed
+   again if the value is still above the limit.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _TEXT: Final = re.compile(
 
 
 class ThresholdCrossed(PipelineError):
-    """A threshold has ended the run.
+    """The action of a threshold has ended the run.
 
     All batches of the run have landed, and the next run continues after these batches.
 
@@ -60,14 +62,15 @@ class ThresholdCrossed(PipelineError):
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit for each topic, and the action if a value exceeds it; raises `ValueError` for a wrong limit.
+    """A limit for each topic, and the action if a topic exceeds it; raises `ValueError` for a wrong limit.
 
-    ``figure`` is "quarantine", "lag_records" or "lag_seconds". "quarantine" is the share of the records in a
-    window that are not events. The window contains the last ``seconds`` seconds, or the last ``records``
-    records. "lag_records" is the number of offsets that a topic is behind. "lag_seconds" is the age of the
-    newest landed record of a partition that has more records to read. ``action`` is executed each time the
-    value rises above the limit: "warn" issues a warning, "end" ends the run with `ThresholdCrossed`, and
-    "stop" continues the run without the topic.
+    ``figure`` is the name of the value: "quarantine", "lag_records" or "lag_seconds". "quarantine" is the
+    share of a window's records that are not events. The window contains the last ``seconds`` seconds, or the
+    last ``records`` records. "lag_records" is the number of offsets from the landed records of a topic to the
+    topic's end. "lag_seconds" is the age of the newest landed record in a partition, if the partition has
+    more records to read. ``action`` is executed each time the value rises above the limit of the threshold:
+    "warn" issues a warning, "end" ends the run with `ThresholdCrossed`, and "stop" continues the run without
+    the topic.
 
     Examples:
         >>> from cloudevents_kafka.spark import Threshold
@@ -134,7 +137,7 @@ class Crossing(NamedTuple):
 
 
 class _Window:
-    """Counts the newest records of a topic, in groups of batches.
+    """Counts the newest records of a topic; batches are counted in groups.
 
     Each group has the time of its first batch, the number of its records, and the number of records that are
     not events.
@@ -173,7 +176,7 @@ class _Window:
 
 
 class Thresholds:
-    """The thresholds of a run, and the set of thresholds whose limits are exceeded now."""
+    """The thresholds of a run, and the set of those thresholds whose limits are exceeded now."""
 
     def __init__(self, thresholds: Iterable[Threshold]) -> None:
         self._thresholds = tuple(thresholds)
@@ -183,7 +186,7 @@ class Thresholds:
         self._crossed: set[tuple[str, Threshold]] = set()
 
     def add(self, counts: BatchCounts, now: float) -> None:
-        """Add the counts of a batch; ``now`` is the time at which the batch is reported, in seconds."""
+        """Add the counts of a batch; ``now`` is the time of the batch's report, in seconds."""
         for topic, parts in counts.offsets.items():
             read = sum(part.records for part in parts.values())
             for threshold, windows in self._windows.items() if read else ():
@@ -204,7 +207,7 @@ class Thresholds:
         return found
 
     def _values(self, of: Threshold, lags: Lags, now: float) -> dict[str, float]:
-        """Return, for each topic, the value to compare with a threshold."""
+        """Return, for each topic, the value that is compared with a threshold's limit."""
         if of.figure == "quarantine":
             return {topic: window.share(now) for topic, window in self._windows[of].items()}
         values: dict[str, float] = {}
