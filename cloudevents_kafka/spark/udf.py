@@ -1,9 +1,9 @@
-"""The functions that Spark's Python workers run; they call the library's own converters.
+"""The functions that Spark's Python workers run; the functions call the library's own converters.
 
-A row arrives as one JSON text, and its result is returned as one JSON text. Both texts are null for a row
-that does not need Python. Spark can send a text column of nulls to Python and back at almost no cost. In a
-struct column, each null would cost as much as all fields of the struct. This module imports neither PySpark
-nor a Kafka client.
+A row arrives at the worker as one JSON text, and the result for the row is returned as one JSON text. Both
+JSON texts are null for a row that does not need Python. Spark can send a text column of nulls to Python and
+back at almost no cost. In a struct column, each null would cost as much as all fields of the struct. This
+module imports neither PySpark nor a Kafka client.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ class Header(msgspec.Struct):
 
 
 class PackedRecord(msgspec.Struct):
-    """A Kafka record; in its JSON, bytes are written in base64."""
+    """A Kafka record; in the JSON of the record, bytes are written in base64."""
 
     value: bytes | None = None
     headers: list[Header | None] | None = None
 
 
 def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
-    """Decode records in JSON of `PackedRecord`, and return events in JSON; a null stays null."""
+    """Decode records in JSON of `PackedRecord`, and return events in JSON; the result for null is null."""
     return records.map(decode_packed, na_action="ignore")
 
 
 def decode_batch_leniently(records: pd.Series) -> pd.Series:
-    """Return the results of `decode_batch`, but accept deviations of known producers."""
+    """Return the same results as `decode_batch`, but accept deviations of known producers."""
     return records.map(functools.partial(decode_packed, lenient=True), na_action="ignore")
 
 
@@ -71,7 +71,7 @@ def decode_packed(packed: str, *, lenient: bool = False) -> str:
 
 
 def result_fields(record: PackedRecord, *, lenient: bool = False) -> dict[str, Any]:
-    """Return the fields of `event_schema` that are not null. ``time`` is in microseconds since the epoch."""
+    """Return the fields of `event_schema` that are not null; ``time`` is in microseconds since the epoch."""
     # In Kafka, a header is never null and always has a name.
     headers = [(pair.key, pair.value) for pair in record.headers or () if pair and pair.key is not None]
     decoded = decode(Record(value=record.value, headers=headers), lenient=lenient)
@@ -109,7 +109,7 @@ def event_fields(event: Event) -> dict[str, Any]:
 
 
 def _extension_types(event: Event) -> dict[str, str]:
-    """Return the types of extensions whose texts would otherwise be read as values of another type."""
+    """Return the types of those extensions whose texts would be read as values of another type."""
     attributes, _ = raw_parts(event)
     typed = {name: native_type(value) for name, value in attributes.items() if type(value) is not str}
     return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
@@ -131,7 +131,7 @@ Mend = Callable[[Record], Record | None]
 
 
 def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], pd.Series]:
-    """Return a function that receives JSON of quarantined records, and returns JSON of the new outcomes."""
+    """Return a function that receives quarantined records in JSON, and returns their new outcomes in JSON."""
 
     def reread(records: pd.Series) -> pd.Series:
         return records.map(functools.partial(reread_packed, mend=mend, lenient=lenient), na_action="ignore")
@@ -140,12 +140,13 @@ def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], p
 
 
 def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
-    """Repair a record with ``mend``, read the repaired record, and return the result as JSON.
+    """Repair a record with the function ``mend``, read the repaired record, and return the result as JSON.
 
-    The JSON contains the outcome, and the event or the error. For an event, the JSON also contains the
-    ``key`` and the ``headers`` of the repaired record. The outcome is ``landed`` for an event, ``refused`` if
-    the record is still not an event, ``unmended`` if the function ``mend`` returned None, and ``failed`` if
-    ``mend`` raised an error. If the outcome is ``failed``, the reason is the text of that error.
+    The JSON result contains the outcome, and the event or the error. For an event, the JSON result also
+    contains the ``key`` and the ``headers`` of the repaired record. The outcome is ``landed`` for an event,
+    ``refused`` if the record is still not an event, ``unmended`` if the function ``mend`` returned None, and
+    ``failed`` if ``mend`` raised an error. If the outcome is ``failed``, the reason in the result is the text
+    of the error that ``mend`` raised.
     """
     row = msgspec.json.decode(packed, type=_QuarantinedRecord)
     headers = [(pair.key, pair.value) for pair in row.headers or () if pair and pair.key is not None]
@@ -197,9 +198,10 @@ class Row(msgspec.Struct):
 
 
 class PackedRow(Row):
-    """A row with the format of its record.
+    """A row, with the event format in which its record is written.
 
-    ``format`` is None for binary mode. In the JSON of a `PackedRow`, the data is in base64.
+    ``format`` is None if the record is written in binary mode. In the JSON of a `PackedRow`, the data of the
+    event is in base64.
     """
 
     format: str | None = None
@@ -207,7 +209,7 @@ class PackedRow(Row):
 
 
 def encode_batch(rows: pd.Series) -> pd.Series:
-    """Encode rows in JSON of `PackedRow`, and return records in JSON; a null stays null."""
+    """Encode rows in JSON of `PackedRow`, and return records in JSON; the result for null is null."""
     return rows.map(encode_packed, na_action="ignore")
 
 
@@ -221,7 +223,7 @@ def encode_packed(packed: str) -> str:
 
 
 def encode_row(row: Row, format_name: str | None) -> dict[str, Any]:
-    """Return the ``value`` and ``headers`` of a row's record, or an ``error``."""
+    """Return the ``value`` and ``headers`` of the record for a row, or an ``error``."""
     try:
         event = _event_of(row, structured=format_name is not None)
         record = to_record(event, mode="structured" if format_name else "binary", format=format_name)
@@ -251,7 +253,7 @@ def _event_of(row: Row, *, structured: bool) -> Event:
 
 
 def _attributes(extensions: list[Extension]) -> dict[str, Any]:
-    """Return the extensions by their names, converted to their types."""
+    """Return the extensions in a row by their names, converted to their types."""
     attributes: dict[str, Any] = {}
     for extension in extensions:
         name, value, kind = extension.key, extension.value, extension.type
@@ -275,7 +277,7 @@ def _typed(name: str, value: Any, kind: str) -> Any:
 
 
 def _check_kind(payload: bytes, kind: DataKind, content_type: str | None) -> None:
-    """Raise `EncodeError` if a payload is not data of the kind in ``data_kind``."""
+    """Raise `EncodeError` if the data of an event is not of the kind in ``data_kind``."""
     described = "no datacontenttype" if content_type is None else f"datacontenttype {content_type}"
     if kind is DataKind.PROTO:
         if not is_any(payload):

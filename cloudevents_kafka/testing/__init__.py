@@ -1,7 +1,7 @@
 """Tools for tests: a real local Kafka broker, fakes of confluent-kafka's clients, and pytest fixtures.
 
-`LocalBroker` runs Apache Kafka (folder `local`). The fakes are clients that read and write a log in memory
-(folder `fakes`). pytest finds the fixtures `kafka_broker` and `kafka_topic` automatically (see
+`LocalBroker` runs Apache Kafka on this machine (folder `local`). The fakes are clients that read and write a
+log in memory (folder `fakes`). pytest finds the fixtures `kafka_broker` and `kafka_topic` automatically (see
 `pytest_plugin`).
 """
 

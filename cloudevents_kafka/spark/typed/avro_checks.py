@@ -1,8 +1,8 @@
-"""Checks an Avro datum in Python, to find the value that does not fit the schema.
+"""Checks an Avro datum in Python, to find the value in the datum that does not fit the schema.
 
 Python checks the payloads that the Java function (``java/AvroShape.java``) does not accept. Python and Java
-check by the same rules, and limit the work for a datum by the same budget. A schema is compiled once into
-functions; each function returns the index after a value.
+check an Avro datum by the same rules, and with the same limit for the work. A schema is compiled once into
+functions; each function returns the index of the byte after a value.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date
 
 
 class Datum:
-    """The bytes of one datum, and its budget of work.
+    """The bytes of one Avro datum, and the work that its check may still need.
 
     ``where`` is the path of the last value whose check has started.
     """
@@ -47,7 +47,7 @@ class Datum:
     __slots__ = ("budget", "raw", "where")
 
     def __init__(self, raw: bytes, size: int | None = None) -> None:
-        """Create a datum with a budget for ``size`` bytes; by default, the size is the length of ``raw``."""
+        """Create a datum; the limit for its check depends on ``size``, by default the length of ``raw``."""
         self.raw, self.where = raw, None
         self.budget = Budget(len(raw) if size is None else size)
 
@@ -64,10 +64,10 @@ _Read = Callable[[bytes, int, Where], int]
 
 
 class Compiled(NamedTuple):
-    """The function that checks a value, and returns the index after the value.
+    """The function that checks a value of an Avro datum, and returns the index after the value.
 
-    If the value has 0 bytes, ``empties`` is the number of values in it, including the value itself.
-    Otherwise, ``empties`` is 0.
+    If the value has 0 bytes, ``empties`` is the number of values inside the value, including the value
+    itself. Otherwise, ``empties`` is 0.
     """
 
     step: Step
@@ -80,9 +80,9 @@ def named_schemas(schema: Any) -> Mapping[str, Any]:
 
 
 def find_schema(schema: Any, named: Mapping[str, Any]) -> Any:
-    """Return the schema to which a name refers, the schema in the key ``type``, or ``schema`` itself.
+    """Return the schema to which a name refers, the schema in the key ``type``, or the passed schema itself.
 
-    ``named`` contains the named schemas.
+    ``named`` contains the named schemas by their names.
     """
     while True:
         kind = schema["type"] if isinstance(schema, Mapping) else schema
@@ -100,7 +100,7 @@ def kind_of(schema: Any) -> str:
 
 
 def run_checked(datum: Datum, read: Callable[[Datum], tuple[Any, int]]) -> Any:
-    """Return the result of ``read``, which must read the whole datum; raise `Misfit` for wrong bytes."""
+    """Return the result of ``read``, which must read the whole datum; raise `Misfit` for invalid bytes."""
     try:
         return read_datum(datum.raw, lambda _: read(datum))
     except BeyondBudget as error:
@@ -111,12 +111,12 @@ def run_checked(datum: Datum, read: Callable[[Datum], tuple[Any, int]]) -> Any:
 
 
 class AvroChecks:
-    """Checks whether data fits a schema."""
+    """Checks whether Avro data fits a schema."""
 
     def __init__(self, schema: Any, named: Mapping[str, Any] | None = None, *, by_type: bool = True) -> None:
         """Compile a schema that fastavro has parsed.
 
-        If ``by_type`` is true, each value must also be in the range of its logical type.
+        If ``by_type`` is true, each value must also be in the range of numbers of its logical type.
         """
         self._named = dict(named_schemas(schema) if named is None else named)
         self._records: dict[str, Compiled] = {}
@@ -124,9 +124,10 @@ class AvroChecks:
         self._root = self.compile(schema).step
 
     def check(self, payload: bytes | None, size: int | None = None) -> Checked:
-        """Return the payload if it is exactly one valid datum, or else the reason why the payload is invalid.
+        """Return the payload if it is exactly one valid datum, or else the reason why it is invalid.
 
-        The budget of work is for ``size`` bytes; the default of ``size`` is the length of the payload.
+        The check may do as much work as ``size`` bytes allow; by default, ``size`` is the length of the
+        payload.
         """
         if payload is None:
             return Checked(None, Misfit("", "must be one datum of Avro", "no data").reason())
@@ -137,7 +138,7 @@ class AvroChecks:
         return Checked(payload)
 
     def compile(self, schema: Any) -> Compiled:
-        """Return the function that checks a value of ``schema``, which is the whole schema or a part."""
+        """Return the function that checks a value of ``schema``, the whole schema or a part of it."""
         schema = find_schema(schema, self._named)
         if isinstance(schema, list):
             return Compiled(_union([self.compile(branch) for branch in schema]))
@@ -152,7 +153,7 @@ class AvroChecks:
         return Compiled(_begun(_scalar(schema, schema.get("logicalType", "") if self._by_type else "")))
 
     def _record(self, schema: Mapping[str, Any]) -> Compiled:
-        """Return the function that checks a record.
+        """Return the function that checks an Avro record.
 
         The function is compiled only once for each record type, because the work could otherwise double at
         each level of the schema.
@@ -181,9 +182,9 @@ def _empty(values: int) -> Compiled:
 
 
 def _begun(read: _Read) -> Step:
-    """Return a function that checks a scalar.
+    """Return a function that checks a scalar value.
 
-    ``read`` returns the index after the scalar, which may be beyond the end of the datum.
+    The function ``read`` returns the index after the scalar; this index may be beyond the end of the datum.
     """
 
     def scalar(datum: Datum, at: int, where: Where) -> int:
@@ -241,7 +242,7 @@ def _blocks(item: Compiled, *, named: bool) -> Step:
 
 
 def _key(datum: Datum, at: int, where: Where, names: set[str]) -> int:
-    """Return the index after a key of a map."""
+    """Return the index after a key of an Avro map."""
     name, at = read_text(datum.raw, at)
     if name in names:
         raise Misfit(place(where), "must have each key once", "one of them twice")
@@ -290,9 +291,9 @@ def _number(kind: str, logical: str) -> _Read:
 
 @cache
 def _range(kind: str, logical: str) -> tuple[int, int]:
-    """Return the least and the largest number of a type.
+    """Return the least and the largest number that a type allows.
 
-    Dates and times must lie in the years 1 to 9999, as in Python.
+    Dates and times must be in the years 1 to 9999, as in Python.
     """
     half = 1 << _BITS[kind] - 1
     unit = _UNITS.get(logical, 0)

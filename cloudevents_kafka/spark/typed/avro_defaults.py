@@ -15,14 +15,14 @@ _FORMS: Final = {"float": "<f", "double": "<d", "boolean": "?"}
 
 
 class NoDefault(ValueError):
-    """A default does not fit its schema."""
+    """The default value of a field does not fit the field's schema."""
 
 
 def encode_default(schema: Any, default: Any, named: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a default; raise `NoDefault` if the default does not fit its schema.
+    """Return the bytes of a default value; raise `NoDefault` if the value does not fit its schema.
 
-    A default of type bytes is a text with characters U+0000 to U+00FF. The default of a union may fit any
-    branch of the union.
+    The default value of a field of type bytes is a text with the characters U+0000 to U+00FF. The default
+    value of a field whose type is a union may fit any branch of the union.
     """
     schema = find_schema(schema, named)
     if isinstance(schema, list):

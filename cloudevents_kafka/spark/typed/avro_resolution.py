@@ -1,10 +1,11 @@
 """Avro's schema resolution: converts a datum from the writer's schema to the reader's schema.
 
-The rules are in Avro's specification, "Schema Resolution". Types are resolved by their encoding, and logical
-types do not change the encoding. So the bytes of a value are copied, with two exceptions. First, the
-specification promotes some types to other types. Second, both schemas may have a time or a decimal, but in
-different units. Then the value is converted if the conversion is exact; if the conversion is not exact, the
-data does not fit. Data does not fit if one of its values cannot be resolved.
+The rules are in Avro's specification, "Schema Resolution". Avro resolves types by their encoding, and logical
+types do not change the encoding. So the bytes of a value are copied from the writer's datum to the reader's
+datum, with two exceptions. First, Avro's specification promotes some types to other types, such as int to
+long. Second, both schemas may have a time or a decimal for the same value, but in different units. In this
+case, the value is converted if the conversion is exact; if the conversion is not exact, the data does not
+fit. Data does not fit the reader's schema if one of its values cannot be resolved.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ class Resolution:
     """The resolution of data from a writer's schema to a reader's schema, both parsed by fastavro."""
 
     def __init__(self, writer: Any, named: Mapping[str, Any], reader: Any) -> None:
-        """Compile the resolution; ``named`` contains the named schemas of the writer."""
+        """Compile the resolution; ``named`` contains the named schemas of the writer by their names."""
         self._writers, self._readers = named, named_schemas(reader)
         self._skip = AvroChecks(writer, named, by_type=False)
         self._records: dict[tuple[str, str], Resolve] = {}
         self._root = self._resolve(writer, reader)
 
     def read(self, datum: bytes) -> bytes:
-        """Return the datum in the reader's schema; raise `Misfit` if the data does not fit."""
+        """Return the datum in the form of the reader's schema; raise `Misfit` if the data does not fit."""
         found: bytes = run_checked(Datum(datum), lambda each: self._root(each, 0, None))
         return found
 
@@ -125,7 +126,7 @@ class Resolution:
         return self._records[key]
 
     def _default(self, field: Mapping[str, Any]) -> bytes | None:
-        """Return the default of a reader's field, or None if the default is missing or has a wrong type."""
+        """Return the default value of a reader's field, or None if there is no default of the right type."""
         try:
             return encode_default(field["type"], field["default"], self._readers)
         except (NoDefault, KeyError):
@@ -133,9 +134,9 @@ class Resolution:
 
 
 def _described(schema: Any, *, inside: bool = True) -> str:
-    """Return a short text about a schema.
+    """Return a short text that describes a schema.
 
-    For an array or a map, the text also contains the type of the items.
+    For an array or a map, the text also describes the type of the items.
     """
     if isinstance(schema, list):
         return "a union"
@@ -147,10 +148,10 @@ def _described(schema: Any, *, inside: bool = True) -> str:
 
 
 def _has_name(writer: Mapping[str, Any], reader: Mapping[str, Any]) -> bool:
-    """Return whether the name in the writer's schema matches the name in the reader's schema.
+    """Return whether a name in the writer's schema matches a name in the reader's schema.
 
-    The names match if the names without their namespaces are equal, or if the reader's schema has the
-    writer's name as an alias.
+    The names match if they are equal without their namespaces, or if the reader's schema has the writer's
+    name as an alias.
     """
     name, unqualified = writer["name"], writer["name"].rpartition(".")[2]
     if unqualified == reader["name"].rpartition(".")[2]:
@@ -230,7 +231,7 @@ def _of_record(steps: list[Any], defaults: list[bytes], missing: str | None) -> 
 def _constant(resolve: Resolve, empties: int) -> Resolve:
     """Resolve a value of 0 bytes only once, because all values of this schema are equal.
 
-    If each value were resolved separately, the work could double at each level of a schema.
+    If each value of 0 bytes were resolved separately, the work could double at each level of a schema.
     """
     known: list[bytes] = []
 

@@ -1,8 +1,8 @@
 """Converts numbers of an Avro logical type to another unit, and refuses inexact conversions.
 
-The schema resolution of Avro's specification ignores logical types. For example, 5 milliseconds would become
-5 microseconds, and 1.50 with a scale of 2 would become 0.150 with a scale of 3. After a conversion with this
-module, the time or the number is still the same.
+The schema resolution of Avro's specification ignores logical types, such as timestamp-millis. By this rule, 5
+milliseconds would become 5 microseconds, and 1.50 with a scale of 2 would become 0.150 with a scale of 3.
+After a conversion with this module, the time or the number is still equal to the original.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ describes the value."""
 
 
 def scaling(writer: Any, reader: Any) -> Convert | None:
-    """Return a function that converts a scalar from the writer's schema to the reader's schema.
+    """Return a function that converts a scalar value from the writer's schema to the reader's schema.
 
-    Return None if the scalar can be copied.
+    Return None if the bytes of the scalar value can be copied.
     """
     one, other = _logical(writer), _logical(reader)
     if one == other == "decimal":

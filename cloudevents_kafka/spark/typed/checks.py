@@ -1,7 +1,7 @@
-"""Uses a `Shape` to read a JSON payload in Python, or finds the reason why the payload does not fit.
+"""Uses a `Shape`, the type of a JSON value, to read a JSON payload in Python, or finds why it does not fit.
 
-Python reads payloads that the Java function does not accept. If a payload fits, it is written again in a form
-that Spark can read. Members that the schema does not have are left out.
+Python reads the JSON payloads that the Java function does not accept. If a payload fits, it is written again
+in a form that Spark can read. Members of an object that the schema does not have are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_PLACE: Final = 200  # characters
 
 
 class Checked(NamedTuple):
-    """A payload that Spark can read completely, or the reason why the payload does not fit."""
+    """A payload that Spark can read completely, or the reason why the payload does not fit its schema."""
 
     payload: bytes | None
     reason: str | None = None
@@ -34,7 +34,8 @@ class Checked(NamedTuple):
 class Misfit(Exception):
     """A value does not fit its schema.
 
-    ``rule`` contains no data of the payload, and ``got`` describes the value.
+    ``rule`` describes what the schema requires, and contains no data of the payload; ``got`` describes the
+    value.
     """
 
     def __init__(self, where: str, rule: str, got: str) -> None:
@@ -42,10 +43,10 @@ class Misfit(Exception):
         self.where, self.rule, self.got = where, rule, got
 
     def reason(self, root: Shape | None = None) -> str:
-        """Return the reason as text.
+        """Return the reason why a value does not fit, as text.
 
-        The JSON pointer in front of the rule contains ``*`` instead of indexes of arrays and keys of maps, so
-        that there are few different rules.
+        The JSON pointer at the beginning of the reason contains ``*`` for indexes of arrays and for keys of
+        maps, so that the number of different reasons stays small.
         """
         place = self.where if root is None else _known_place(root, self.where)
         at = "" if place == self.where else f" at {_shown(self.where)}"
@@ -55,23 +56,24 @@ class Misfit(Exception):
 def _shown(where: str) -> str:
     """Return a JSON pointer as text.
 
-    The pointer may be long or not printable, because it contains keys of the payload.
+    The JSON pointer may be long or not printable, because it contains keys of the payload.
     """
     return where if len(where) <= _MAX_PLACE and where.isprintable() else preview(where, _MAX_PLACE)
 
 
 class _Repeated(dict[str, Any]):
-    """An object with repeated members; ``twice`` contains the names that occur more than once."""
+    """A JSON object with repeated members; ``twice`` contains the names that occur more than once."""
 
     twice: frozenset[str]
 
 
 class _Payload:
-    """A payload that is being read: its budget of work, and the members that are rescued.
+    """A payload that is being read: the work that its check may still need, and its rescued members.
 
-    The number of members is limited, because a few bytes could stand for many absent members, and each absent
-    member has a field in Spark's row. The length of all pointers of rescued members is limited, because each
-    pointer contains all keys around its member, and a long key could be repeated in many pointers.
+    The number of members, with absent members, is limited, because a few bytes could stand for many absent
+    members, and each absent member has a field in Spark's row. The length of all pointers of rescued members
+    is limited, because each pointer contains all keys around its member, and a long key could be repeated in
+    many pointers.
     """
 
     __slots__ = ("_characters", "_members", "_size", "rescued")
@@ -81,7 +83,7 @@ class _Payload:
         self._members = self._characters = 0
 
     def spend_members(self, count: int) -> None:
-        """Count the members of an object's schema; raise `Misfit` if the payload has too many members."""
+        """Count the members of one object's schema; raise `Misfit` if the payload has too many members."""
         self._members += count
         most = FREE_STEPS + STEPS_PER_BYTE * self._size
         if self._members > most:
@@ -89,7 +91,7 @@ class _Payload:
             raise Misfit("", rule, "more")
 
     def rescue(self, where: Where, value: Any) -> None:
-        """Add a rescued member; raise `Misfit` if the pointers of all rescued members are too long."""
+        """Add a rescued member; raise `Misfit` if the pointers to all rescued members are too long."""
         name = place(where)
         self._characters += len(name)
         most = FREE_BYTES + STEPS_PER_BYTE * self._size
@@ -102,13 +104,13 @@ class _Payload:
 def check_json(
     payload: bytes | None, root: Shape, content_type: str | None = None, *, rescue: bool = False
 ) -> Checked:
-    """Return JSON that Spark can read completely, or the reason why the payload does not fit.
+    """Return JSON that Spark can read completely, or the reason why the payload does not fit its schema.
 
-    The payload is in the charset of its content type.
+    The payload is encoded in the charset of its content type.
 
-    With ``rescue``, the member `RESCUED` contains the members that do not fit, and the members that the shape
-    does not have. The value of `RESCUED` is one JSON text, whose names are the JSON pointers of the rescued
-    members.
+    If ``rescue`` is true, the member `RESCUED` contains the members that do not fit, and the members that the
+    shape does not have. The value of the member `RESCUED` is one JSON text: an object whose names are the
+    JSON pointers of the rescued members.
     """
     rescued: dict[str, Any] | None = {} if rescue else None
     try:
@@ -203,10 +205,10 @@ def _object(value: Any, shape: Shape, where: Where, read: _Payload) -> dict[str,
 
 
 def _member(value: Any, shape: Shape, where: Where, read: _Payload) -> Any:
-    """Return the value of a member.
+    """Return the value of a member of an object.
 
-    With ``rescue``, a member whose value does not fit is rescued, and the function returns None for this
-    member.
+    If ``rescue`` is true, a member whose value does not fit is rescued, and the function returns None for
+    this member.
     """
     if read.rescued is None:
         return _value(value, shape, where, read)

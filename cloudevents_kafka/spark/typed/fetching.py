@@ -1,9 +1,9 @@
-"""`SchemaFetcher` fetches the schemas whose ids or GUIDs are in the frames of payloads.
+"""`SchemaFetcher` fetches the schemas of a registry whose ids or GUIDs are in the frames of payloads.
 
 `SchemaFetcher` runs on the driver, with confluent-kafka's client.
 
-The id or GUID is the name of a schema. For each batch, `SchemaFetcher` fetches the schemas of the most
-frequent new names, up to a limited number.
+In this module, the id or GUID of a schema is called the name of the schema. For each batch, `SchemaFetcher`
+fetches the schemas of the most frequent new names, up to a limited number.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MOST_ID: Final = 2**31 - 1  # for a larger id, a registry may answer as if its 
 class RegistryFailed(CloudEventsKafkaError):
     """A schema registry has not answered, or has rejected a request.
 
-    ``final`` is true if another attempt would also fail.
+    ``final`` is true if a second attempt would fail in the same way.
     """
 
     def __init__(self, text: str, *, final: bool) -> None:
@@ -52,10 +52,10 @@ class SchemaFetcher:
     """Fetches schemas from a registry, and caches these schemas."""
 
     def __init__(self, registry: Any, schemas: Mapping[str, DataSchema], most: int = MOST_NEW) -> None:
-        """Create a fetcher; ``schemas`` maps patterns of types to the schemas of readers.
+        """Create a fetcher; ``schemas`` maps patterns of event types to the schemas of readers.
 
         ``registry`` is a client, the settings of a client, or the URL of the registry. Raises `ValueError`
-        for wrong settings, and for a schema with which framed data cannot be read.
+        for wrong settings, and for a reader's schema with which framed data cannot be read.
         """
         settings = {"url": registry} if isinstance(registry, str) else registry
         is_made = isinstance(settings, Mapping)
@@ -91,7 +91,8 @@ class SchemaFetcher:
     def end(self) -> None:
         """Make a waiting `fetch` raise `RegistryFailed`, and close the client that this fetcher has created.
 
-        If the caller has passed a client, this client stays open. Any thread may call this method.
+        If the caller has passed a client to this fetcher, this client stays open. Any thread may call this
+        method.
         """
         self._patience.end()
         if self._is_made:

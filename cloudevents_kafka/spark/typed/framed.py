@@ -1,13 +1,13 @@
-"""Framed payloads: payloads that come with the name of their writer's schema.
+"""Framed payloads: payloads with a frame that contains the name of the writer's schema.
 
-Serializers of a schema registry write framed payloads. A framed payload is read with the schema of this name,
-and converted to the reader's schema. If the payload cannot be read or converted, the payload does not fit,
-and the reason contains the name of the schema. The name of a schema is an id, or a GUID in hexadecimal
-digits. The name is in front of the data or in the header `HEADER`. In a registry, the schema that a name
-stands for never changes, but new names may be added at any time. So the schemas for one batch (`Writers`) are
-fetched only once, and are stored in the folder ``OUT/_batches``. If the batch is read again, the stored
-schemas are used. Python reads all framed payloads, and writes them again with the reader's schema, so that
-Spark can read them.
+Serializers of a schema registry write framed payloads. A framed payload is read with the schema that the
+frame names, and converted to the reader's schema. If a framed payload cannot be read or converted, the
+payload does not fit, and the reason contains the name of the schema. The name of a schema is its id in the
+registry, or its GUID in hexadecimal digits. The name of the schema is in front of the data, or in the header
+`HEADER` of the record. In a registry, the schema that a name stands for never changes, but new names may be
+added at any time. So the registry's schemas for one batch (`Writers`) are fetched only once, and are stored
+in the folder ``OUT/_batches``. If the batch is read again, the stored schemas are used. Python reads all
+framed payloads, and writes them again with the reader's schema, so that Spark can read them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
     texts: tuple[str, ...] = ()
 
     def read(self, datum: bytes | None, reader: DataSchema) -> Checked:
-        """Return an Avro datum in the reader's schema, or the reason why the datum does not fit."""
+        """Return an Avro datum in the reader's schema, or the reason why the datum does not fit it."""
         if datum is None or reader.refused:
             return reader.check(datum)
         resolution = self._resolution(reader)
@@ -53,9 +53,9 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
         return reader.avro_checks.check(resolved, len(datum))
 
     def _resolution(self, reader: DataSchema) -> Resolution | Checked:
-        """Return the resolution to the schema of a reader, or the reason why the writer's schema is invalid.
+        """Return the resolution to a reader's schema, or the reason why the writer's schema is invalid.
 
-        Each resolution is compiled once.
+        The resolution for each reader's schema is compiled only once.
         """
         if reader not in self._resolutions:
             try:
@@ -129,16 +129,16 @@ def _not_read(name: str, schema: DataSchema, writer: Writer | None) -> Checked:
 
 
 def header_sql(columns: list[str]) -> str:
-    """Return SQL for the value of the first header `HEADER`, or for null if the rows have no headers."""
+    """Return SQL for the value of the first header `HEADER` of a record, or for null without headers."""
     if "headers" not in columns:
         return "CAST(NULL AS BINARY)"
     return f"get(filter(`headers`, header -> header.key = '{HEADER}'), 0).value"
 
 
 def name_sql(data: str, header: str) -> str:
-    """Return SQL for the name of the schema in a payload's frame, or null if there is no frame.
+    """Return SQL for the name of the schema in a payload's frame, or for null if the payload has no frame.
 
-    `check_payload` finds the same name in Python.
+    `check_payload` finds the same name of the schema in Python.
     """
     frame = f"coalesce({header}, {data})"
     return (

@@ -32,24 +32,25 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     """Return the events with two more columns: ``value`` (the data as a struct) and ``data_error``.
 
     ``events`` is a batch or a stream that `decode_events` has returned. ``schema`` is DDL, a `StructType`, a
-    dataclass, a msgspec Struct, a pydantic model, or a schema in JSON Schema or Avro (a text, a dict, or the
-    path of a file). Avro needs a session with ``spark-avro``: see `configure_session`.
+    dataclass, a msgspec Struct, a pydantic model, or a schema in JSON Schema or Avro (as a text, a dict, or
+    the path of a file). A schema in Avro needs a session with ``spark-avro``: see `configure_session`.
 
-    If the data does not fit the schema, ``value`` is null, and ``data_error`` says why and where. Data does
-    not fit if it has a wrong type, a required member is missing, a member occurs twice, bytes follow the
-    value, or a number does not fit its type. Both columns are null for rows that are not events. Members that
-    the schema does not have are dropped. With ``rescue``, the text ``value._rescued`` contains the members
-    that the schema does not have, and the members whose values do not fit. This text is a JSON object, whose
+    If the data does not fit the schema, ``value`` is null, and ``data_error`` says why the data does not fit,
+    and in which part. Data does not fit if it has a wrong type, a required member is missing, a member occurs
+    twice, bytes follow the value, or a number does not fit its type. Both columns ``value`` and
+    ``data_error`` are null for rows that are not events. Members of the data that the schema does not have
+    are dropped. If ``rescue`` is true, the text ``value._rescued`` contains the members that the schema does
+    not have, and the members whose values do not fit. The text ``value._rescued`` is a JSON object, whose
     names are the JSON pointers of the members. Avro data has no members to rescue, so ``value`` has no field
     ``_rescued`` for Avro.
 
-    ``registry`` is for JSON or Avro data that serializers of a schema registry have framed. The id of the
-    schema is in front of framed data or in a header. ``registry`` is the client of the registry
-    (confluent-kafka's ``SchemaRegistryClient``), the settings of such a client, or the URL of the registry.
-    The schemas of all ids are fetched during this call. Data is read with the schema of its writer, and
-    converted to ``schema``. If the ids of schemas are GUIDs in headers, the column ``headers`` is needed: add
-    ``headers`` to ``keep`` of `decode_events`. For framed data in a stream, use a pipeline or
-    ``foreachBatch``.
+    ``registry`` is for JSON or Avro data that serializers of a schema registry have framed (written with the
+    id of the schema). The id of the schema is in front of the framed data, or in a header of the record.
+    ``registry`` is the client of the registry (confluent-kafka's ``SchemaRegistryClient``), the settings of
+    such a client, or the URL of the registry. The registry's schemas for all ids in ``events`` are fetched
+    during this call. Framed data is read with the schema of its writer, and converted to ``schema``. If the
+    ids of schemas are GUIDs in headers, the column ``headers`` is needed: add ``headers`` to ``keep`` of
+    `decode_events`. For framed data in a stream, use a pipeline or ``foreachBatch``.
 
     Raises `ValueError` if a part of the schema has no type in Spark; the error names this part.
 
@@ -75,9 +76,10 @@ def data_by_type(
     """Return the events with the columns of `data_as`; the type of an event selects the schema of the data.
 
     ``schemas`` maps patterns of types to schemas; in a pattern, ``*`` stands for any text. The first pattern
-    that matches a type selects the schema of this type. ``value`` is a struct with one field for each
-    pattern. The name of the field is the pattern, and at most one field is not null. If no pattern matches,
-    the data is not read, and both columns are null.
+    that matches the type of an event selects the schema of the event's data. The column ``value`` is a struct
+    with one field for each pattern. The name of such a field is the pattern, and at most one field of the
+    struct is not null. If no pattern matches the type of an event, the data is not read, and both columns
+    ``value`` and ``data_error`` are null.
 
     Examples:
         >>> from cloudevents_kafka.spark import data_by_type
@@ -147,8 +149,8 @@ def refuse_misfits(
 ) -> DataFrame:
     """Return the rows of ``decoded`` with the values of their data, or with an error if data does not fit.
 
-    ``unread`` is an SQL condition. If the condition is true for an event, the data of the event is not read,
-    even if there is a schema for its type.
+    ``unread`` is an SQL condition. If this condition is true for an event, the data of the event is not read,
+    even if there is a schema for the event's type.
     """
     if not schemas:
         return decoded
@@ -172,9 +174,9 @@ def refuse_misfits(
 def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
     """Return SQL for the columns ``data``, ``data_kind`` and `VALUE` of events that may have a value.
 
-    The rows must have the columns of `value_names`. If there are several schemas, each schema has a separate
-    column instead of `VALUE`, and `rows_of_table` selects one of these columns. The column ``data`` is null
-    for events whose data was read.
+    The rows must have the columns of `value_names`. If the pipeline has several schemas, each schema has a
+    separate column instead of `VALUE`, and `rows_of_table` selects one of these columns. The column ``data``
+    is null for events whose data was read.
     """
     names = value_names(schemas)
     if not schemas:
@@ -185,7 +187,7 @@ def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
 
 
 def rows_of_table(rows: DataFrame, table: str, schemas: Schemas, routes: Mapping[str, str]) -> DataFrame:
-    """Return the events of a table.
+    """Return the events that belong to a table.
 
     If the table has a schema, the result contains the column of values for this schema.
     """
@@ -198,8 +200,8 @@ def rows_of_table(rows: DataFrame, table: str, schemas: Schemas, routes: Mapping
 
 
 def _table_name(name: str, schemas: Schemas) -> str:
-    """Return the name that the column of values has in the tables.
+    """Return the name that the column of values has in the tables of the pipeline.
 
-    If there is only one schema, this name is `VALUE`.
+    If the pipeline has only one schema, the name of this column is `VALUE`.
     """
     return VALUE if len(value_names(schemas)) == 1 else name

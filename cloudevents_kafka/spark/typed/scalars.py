@@ -1,7 +1,8 @@
-"""Scalars in JSON: each function checks a value with a `Shape`, and returns a value that Spark can read.
+"""Scalars in JSON: each function uses a `Shape` to check a value, and returns a value that Spark can read.
 
-A function raises `ValueError` with a text that describes the value, or `TypeError` if the value has a wrong
-type. Numbers are texts (`msgspec.Raw`), so that they are not rounded before they are checked.
+Each function raises `ValueError` with a text that describes the value, or `TypeError` if the value has a
+wrong type. Numbers are texts (`msgspec.Raw`), because parsing a number before the check could round the
+number.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def raw_number(text: str) -> msgspec.Raw:
 
 
 def check_type(value: Any, type_: type) -> Any:
-    """Return the value if it has the type; otherwise, raise `TypeError`."""
+    """Return the value if it has the type; raise `TypeError` if it has another type."""
     if not isinstance(value, type_):
         raise TypeError
     return value

@@ -1,7 +1,7 @@
-"""`DataSchema` is a payload's schema, which may be of any kind that `data_as` and a pipeline accept.
+"""`DataSchema` is the schema of a payload, of any kind that `data_as` and a pipeline accept.
 
-A schema contains the shape for the Java function, SQL for Spark, and the check in Python. A pipeline stores
-its schemas in the folder ``OUT/_batches``.
+A `DataSchema` contains the shape (the expected type) for the Java function, SQL for Spark, and the check in
+Python. A pipeline stores its schemas in the folder ``OUT/_batches``.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     """
 
     def fit(self, types: Mapping[tuple[str, ...], DataType], column: DataType) -> DataSchema:
-        """Return a schema that accepts only data with the types of a table.
+        """Return a schema that accepts only data with the types of a table's columns.
 
-        ``types`` maps paths to the types of the table. ``column`` is the type of the whole column in the
-        table.
+        ``types`` maps paths of fields to their types in the table. ``column`` is the type of the whole column
+        of values in the table.
         """
         if self.shape is not None:
             shape = self.shape
@@ -99,8 +99,8 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     def words(self, *, rescue: bool = False) -> str:
         """Return the text that describes this schema to the Java function.
 
-        With ``rescue``, the Java function does not accept payloads with members that the schema does not
-        have.
+        If ``rescue`` is true, the Java function does not accept payloads with members that the schema does
+        not have.
         """
         if self.shape is None:
             return f"avro\n{self.avro}"
@@ -118,9 +118,9 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         return f"from_json(CAST({payload} AS STRING), {ddl}, {_JSON_OPTIONS})"
 
     def whole_sql(self, parsed: str, *, rescue: bool = False) -> str:
-        """Return SQL for the value in a column of `parsed_sql`.
+        """Return SQL for the value in a column with results of `parsed_sql`.
 
-        The value is null if the parser has not read the whole payload.
+        The value is null if the parser has not read the payload completely.
         """
         if self.refused:
             return parsed
@@ -135,7 +135,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     ) -> Checked:
         """Return a payload that Spark can read completely, or the reason why the payload does not fit.
 
-        JSON is in the charset of its content type.
+        A JSON payload is encoded in the charset of its content type.
         """
         if self.refused:
             return Checked(None, self.refused[0])
@@ -145,7 +145,7 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def parsed(self) -> Any:
-        """The Avro schema, as fastavro parses it."""
+        """The Avro schema in the form that fastavro returns."""
         import fastavro
 
         # The notes of earlier versions may contain invalid logical types.
@@ -160,10 +160,10 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
 def data_schema(source: Any) -> DataSchema:
     """Return the schema that a source describes.
 
-    A source is a text in DDL, JSON Schema or Avro, or the path of a file with such a text. It can also be a
-    dict of JSON Schema or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. To read
-    DDL, Spark needs a session. Raises `ValueError` if a part of the schema has no type in Spark; the error
-    names this part.
+    A source is a text in DDL, JSON Schema or Avro, or the path of a file with such a text. A source can also
+    be a dict with JSON Schema or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. To
+    read DDL, Spark needs a session. Raises `ValueError` if a part of the schema has no type in Spark; the
+    error names this part.
     """
     if isinstance(source, DataSchema):
         return source
@@ -190,7 +190,7 @@ def _read_schema(source: Any) -> DataSchema:
 
 
 def read_schemas(sources: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schemas for patterns of types; raise `ValueError` for a wrong schema.
+    """Return the schemas for patterns of event types; raise `ValueError` for a wrong schema.
 
     A text in DDL stays a text, because Spark needs a session to read DDL.
     """
@@ -308,7 +308,7 @@ def _of_object(schema: Any) -> DataSchema:
 def _check_size(schema: Any) -> None:
     """Raise `ValueError` if Spark's type for an Avro schema would have too many nested types.
 
-    The number of nested types can double at each level of a schema.
+    The number of nested types in Spark's type can double at each level of an Avro schema.
     """
     sizes: dict[str, int] = {}
 
@@ -336,7 +336,7 @@ def _check_size(schema: Any) -> None:
 def _check_parts(schema: Any, where: str = "") -> None:
     """Raise `ValueError` if an Avro schema has an array of doubles, a record without fields, or wrong names.
 
-    Spark rounds the doubles of an array to 32 bits, and cannot write a record without fields.
+    Spark rounds the doubles of an array in Avro data to 32 bits, and cannot write a record without fields.
     """
     if isinstance(schema, list):
         for each in schema:
@@ -384,7 +384,7 @@ def _struct_of(type_: StructType, where: str, *, nullable: bool = False) -> Shap
 
 
 def _with_type(shape: Shape, path: tuple[str, ...], type_: DataType, where: str) -> Shape:
-    """Return a shape with a new type at a path; the path consists of names of Spark's fields."""
+    """Return a shape with a new type at a path; the path consists of names of fields in Spark."""
     if not path:
         return _shape_of_type(type_, where, nullable=shape.nullable)
     name, rest = path[0], path[1:]

@@ -1,7 +1,7 @@
 """`Shape` is the type of a JSON value that Spark can represent; `TYPES` is the table of all types.
 
-A shape can be written in three forms: DDL for Spark, words for the Java function, and JSON for the files that
-a pipeline writes to ``OUT/_batches``.
+A `Shape` can be written in three forms: DDL for Spark, words for the Java function, and JSON for the files
+that a pipeline writes to ``OUT/_batches``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 class TypeRow(NamedTuple):
     """A type of Spark, and the corresponding types in JSON Schema, Avro and Python.
 
-    ``json`` contains the type in JSON Schema, and its format or encoding.
+    ``json`` contains the name of the type in JSON Schema, and its format or encoding.
     """
 
     spark: str
@@ -73,11 +73,11 @@ RESERVED: Final = (RESCUED, "__ce_corrupt")
 
 
 class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The type of a value. ``spark`` is one of `TYPES`, such as ``BIGINT`` or ``DECIMAL(10,2)``.
+    """The type of a JSON value. ``spark`` is a name in `TYPES`, such as ``BIGINT`` or ``DECIMAL(10,2)``.
 
-    ``item`` is the shape of the items of an array or the values of a map. If only some texts are allowed,
-    ``values`` contains these texts. If ``closed`` is true, the object must not have members other than
-    ``members``.
+    ``item`` is the shape of the items of an array or the values of a map. If only some texts are allowed as
+    values, ``values`` contains these texts. If ``closed`` is true, the object must not have members that are
+    not in ``members``.
     """
 
     spark: str
@@ -89,7 +89,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def must_be(self) -> str:
-        """The rule for a value, as text."""
+        """The rule that a value of this type must fulfill, as text."""
         if self.values:
             return "one of the texts of the schema"
         name = self.spark.partition("(")[0]
@@ -105,8 +105,8 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     def ddl(self, *, rescue: bool = False, more: tuple[str, ...] = ()) -> str:
         """Return Spark's type as DDL.
 
-        With ``rescue``, a struct has a field for rescued members. For each name in ``more``, a struct has a
-        further field of type STRING.
+        If ``rescue`` is true, a struct has a field for rescued members. For each name in ``more``, a struct
+        has an additional field of type STRING.
         """
         if self.item is not None:
             key = "STRING, " if self.spark == "MAP" else ""
@@ -121,7 +121,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     def words(self, *, closed: bool = False) -> Iterator[str]:
         """Yield the lines that describe this shape to ``java/JsonShape.java``.
 
-        With ``closed``, objects must not have members that the shape does not have.
+        If ``closed`` is true, objects must not have members that the shape does not have.
         """
         flags = ("?" if self.nullable else "") + ("!" if closed or self.closed else "")
         if self.values:
@@ -142,10 +142,10 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A member of an object.
+    """A member of a JSON object.
 
-    If ``required`` is true, the member must be present. The value of the member can be null if ``shape``
-    allows null.
+    If ``required`` is true, the member must be present in the object. The value of the member can be null if
+    ``shape`` allows null.
     """
 
     name: str
@@ -154,7 +154,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def struct(members: tuple[Member, ...], where: str, *, nullable: bool = False, closed: bool = False) -> Shape:
-    """Return the shape of an object; raise `ValueError` for names that Spark does not allow for fields.
+    """Return the shape (the type) of an object; raise `ValueError` for names that Spark's fields cannot have.
 
     ``where`` is the JSON pointer of the object in the schema.
     """
@@ -194,7 +194,7 @@ Most paths are never converted to a text.
 
 
 def place(where: Where) -> str:
-    """Return a path as a JSON pointer."""
+    """Return a path of names and indexes as a JSON pointer."""
     names = []
     while where is not None:
         where, name = where

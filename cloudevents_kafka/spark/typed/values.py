@@ -1,13 +1,13 @@
-"""Uses schemas to read values from payloads: Spark reads most payloads, and Python reads all others.
+"""Uses schemas to read payloads (events' data): Spark reads most payloads, and Python reads all others.
 
 Each row contains either the whole value of the payload, or a reason why the payload does not fit its schema.
 A payload never makes a job fail, and never silently becomes null. First, the Java function finds payloads
-that Spark's parsers would read wrongly or only in part. Then Spark's parsers read the other payloads, and
+that Spark's parsers would read wrongly or only in part. Then Spark's parsers read all other payloads, and
 report whether they have read the whole payload. Python checks all payloads that Spark has not read; if such a
 payload fits, Python writes it in a form that Spark can read.
 
-Each schema has its own column of values; `value_names` returns the name of this column. The column of a
-schema is null for events of types without this schema, and for payloads that Python must check.
+Each schema has its own column of values, and `value_names` returns the name of this column. This column is
+null for events of types that do not use the schema, and for payloads that Python must check.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def value_names(schemas: Schemas) -> dict[DataSchema, str]:
 
 
 def by_type(type_: str, values: Mapping[str, str], otherwise: str = "NULL") -> str:
-    """Return SQL that selects the value of the first pattern that matches a type."""
+    """Return SQL that selects the value that belongs to the first pattern that matches a type."""
     cases = (f"WHEN {matches_sql(type_, pattern)} THEN {value}" for pattern, value in values.items())
     return f"CASE {' '.join(cases)} ELSE {otherwise} END"
 
@@ -69,9 +69,9 @@ def read_values(
 ) -> DataFrame:
     """Return rows with the values that Spark reads completely, and with the number of each row's schema.
 
-    ``event`` is the prefix of the columns of an event. Spark does not read framed payloads, which Python
-    reads later. ``unread`` is an SQL condition. If the condition is true for an event, the data of the event
-    is not read, as if there were no schema for its type.
+    ``event`` is the prefix of the names of an event's columns. Spark does not read framed payloads, which
+    Python reads later. ``unread`` is an SQL condition. If the condition is true for an event, the data of the
+    event is not read, as if there were no schema for its type.
     """
     data = f"{event}`data`"
     # JSON never begins with the bytes of a frame, but Avro data may.
@@ -87,10 +87,10 @@ def read_values(
 
 
 def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool, unread: str | None = None) -> DataFrame:
-    """Return rows with the values of their payloads.
+    """Return rows with the values of the rows' payloads.
 
-    Spark can read all payloads in the rows, because Spark has already read the same payload, or Python has
-    written the payload for Spark.
+    Spark can read all payloads in the rows, because Spark has read the payloads before, or Python has
+    rewritten them for Spark.
     """
     payloads = dict.fromkeys(value_names(schemas), "`data`")
     rows = _with_number(rows, schemas, "`type`", unread)
@@ -111,7 +111,7 @@ def decide_values(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return the rows with their values and the column `FOUND`; the rows must have ``type`` and ``data``."""
+    """Return the rows with their values and the column `FOUND`; rows must have ``type`` and ``data``."""
     rows = read_values(rows, schemas, "", writers, rescue=rescue, unread=unread)
     rows = _with_decisions(rows, schemas, writers, rescue=rescue)
     payloads = dict.fromkeys(value_names(schemas), f"{FOUND}.payload")
@@ -123,7 +123,7 @@ def decide_values(
 
 
 def _in_utf8_sql(rows: DataFrame, event: str) -> str:
-    """Return SQL that is false if the content type of an event may name a charset other than UTF-8."""
+    """Return SQL that is false if the content type of an event may name another charset than UTF-8."""
     if not event and _CONTENT_TYPE not in rows.columns:
         return "true"
     type_ = f"lower({event}`{_CONTENT_TYPE}`)"
@@ -146,7 +146,7 @@ def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, 
 def _read(
     rows: DataFrame, schemas: Schemas, payloads: Mapping[DataSchema, str], *, rescue: bool
 ) -> DataFrame:
-    """Add the values that Spark's parsers read completely to the rows that have no values yet."""
+    """Add the values that Spark's parsers read completely to those rows that have no value yet."""
     raw, values = [], {}
     for n, (schema, name) in enumerate(value_names(schemas).items()):
         parsed = schema.parsed_sql(payloads[schema], rescue=rescue)
@@ -161,7 +161,7 @@ def _read(
 
 
 def _with_number(rows: DataFrame, schemas: Schemas, type_: str, unread: str | None) -> DataFrame:
-    """Add the number of each row's schema, or null if there is no schema for the row."""
+    """Add the number of each row's schema, or null if no schema belongs to the row."""
     distinct = list(value_names(schemas))
     numbers = {pattern: str(distinct.index(schema)) for pattern, schema in schemas.items()}
     number = by_type(type_, numbers)

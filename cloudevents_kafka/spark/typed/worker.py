@@ -1,6 +1,6 @@
-"""The function with which Spark's Python workers check payloads; this module does not import PySpark.
+"""The function with which Spark's Python workers check payloads; its module does not import PySpark.
 
-A row is one JSON text, and its result is also one JSON text, as in `cloudevents_kafka.spark.udf`.
+A row is one JSON text, and the result for the row is also one JSON text, as in `cloudevents_kafka.spark.udf`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 
 class _Suspect(msgspec.Struct):
-    """A payload to check, the number of its schema, its content type, and the header with its frame.
+    """A payload that Python must check, the number of its schema, its content type, and the frame's header.
 
     In the JSON of a `_Suspect`, bytes are written in base64.
     """
@@ -29,7 +29,7 @@ class _Suspect(msgspec.Struct):
 def payload_checker(
     schemas: Sequence[DataSchema], writers: Writers | None, *, rescue: bool
 ) -> Callable[[pd.Series], pd.Series]:
-    """Return a function that checks payloads: it converts JSON of `_Suspect` to JSON of `Checked`.
+    """Return a function that checks payloads, and converts JSON of a `_Suspect` to JSON of a `Checked`.
 
     If the JSON of a row is null, the result for this row is null.
     """

@@ -31,7 +31,7 @@ def is_topic(name: str) -> bool:
 
 
 def check_seconds(seconds: float) -> None:
-    """Raise `TypeError` unless a timeout is a number."""
+    """Raise `TypeError` unless the timeout is a number."""
     if not isinstance(seconds, float | int):
         raise TypeError(f"must be real number, not {type(seconds).__name__}")
 
@@ -82,14 +82,14 @@ def check_subscription(topics: Sequence[str], **callbacks: object) -> None:
 
 
 def check_place(place: object) -> None:
-    """Raise `TypeError` unless an object is a ``TopicPartition``."""
+    """Raise `TypeError` if an object is not a ``TopicPartition``."""
     # The class is not compared, because importing its module takes 120 ms.
     if not (isinstance(getattr(place, "topic", None), str) and hasattr(place, "partition")):
         raise TypeError("expected cimpl.TopicPartition")
 
 
 def check_places(places: Iterable[TopicPartition] | None) -> None:
-    """Raise `TypeError` unless an object is a list of ``TopicPartition``."""
+    """Raise `TypeError` if an object is not a list of ``TopicPartition``."""
     if not isinstance(places, list):
         raise TypeError("requires list of TopicPartition")
     for place in places:
@@ -97,7 +97,7 @@ def check_places(places: Iterable[TopicPartition] | None) -> None:
 
 
 def check_message(message: Any) -> None:
-    """Raise `TypeError` unless an object is a message; if the message contains an error, raise this error."""
+    """Raise `TypeError` if an object is not a message; if the message contains an error, raise this error."""
     if not callable(getattr(message, "error", None)):
         raise TypeError("expected confluent_kafka.cimpl.Message")
     if (error := message.error()) is not None:

@@ -34,7 +34,7 @@ RebalanceCallback = Callable[[Any, list["TopicPartition"]], object]
 
 
 class _Offset(int):
-    """A committed offset with its metadata, which may be None."""
+    """A committed offset, with the metadata of the commit, which may be None."""
 
     metadata: str | None
 
@@ -48,11 +48,12 @@ class _Offset(int):
 class FakeConsumer(Closing):
     """A fake of `confluent_kafka.Consumer` that reads from a `FakeLog`, or reads the messages passed to it.
 
-    The fake never waits: if no message is left, `poll` returns None, and `consume` returns a shorter list.
-    When the fake subscribes to topics, it joins its group. All partitions of the topics are assigned to the
-    fake, except partitions without messages. The fake refuses the same calls and arguments as the real
-    client. ``offsets`` maps a topic and partition to the group's committed offset; pass ``offsets`` to the
-    next consumer to simulate a restart. The method `fail_next` makes the next reads return errors.
+    The fake never waits: if no message is left to read, `poll` returns None, and `consume` returns a shorter
+    list. When the fake subscribes to topics, the fake joins its consumer group. All partitions of the topics
+    are assigned to the fake, except partitions without messages. The fake consumer refuses the same calls and
+    arguments as the real client. ``offsets`` maps a topic and partition to the group's committed offset; to
+    simulate a restart, pass ``offsets`` to the next consumer. The method `fail_next` makes the next reads
+    return errors.
 
     Examples:
         >>> from cloudevents_kafka.testing import FakeConsumer, FakeMessage
@@ -131,8 +132,8 @@ class FakeConsumer(Closing):
     def rebalance(self, *, lost: bool = False) -> None:
         """Revoke all partitions, as if another member joined; the next read assigns the partitions again.
 
-        First, ``on_revoke`` is called; if ``lost`` is True, ``on_lost`` is called instead. After the
-        rebalance, reading continues at the committed offsets.
+        First, the callback ``on_revoke`` is called; if ``lost`` is true, the callback ``on_lost`` is called
+        instead of ``on_revoke``. After the rebalance, reading continues at the committed offsets.
         """
         self._check_open()
         callback = self._on_lost if lost else self._on_revoke
@@ -142,7 +143,7 @@ class FakeConsumer(Closing):
         self._clear(commit=self._auto_commit and not lost)
 
     def assign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Read exactly these partitions, each from its offset."""
+        """Read exactly these partitions, each from the offset that is passed with it."""
         self._check_open()
         check_places(partitions)
         keys = set(map(_to_key, partitions))
@@ -152,7 +153,7 @@ class FakeConsumer(Closing):
         self._assign(partitions)
 
     def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Read these partitions too, each from its offset."""
+        """Read these partitions additionally, each from the offset that is passed with it."""
         self._check_open()
         check_places(partitions)
         new: set[PartitionId] = set()
@@ -185,7 +186,7 @@ class FakeConsumer(Closing):
         self._clear(commit=self._auto_commit)
 
     def assignment(self) -> list[TopicPartition]:
-        """Return the assigned partitions, with their positions."""
+        """Return the assigned partitions, with the position of the consumer in each partition."""
         self._check_open()
         return [_to_topic_partition(tp, offset) for tp, offset in self._positions.items()]
 
@@ -228,7 +229,7 @@ class FakeConsumer(Closing):
     def commit(
         self, message: Any = None, offsets: Sequence[TopicPartition] | None = None, asynchronous: bool = True
     ) -> list[TopicPartition] | None:
-        """Commit ``offsets``, or the offset after ``message``, or by default the stored offsets.
+        """Commit the passed offsets, or the offset after the passed message; by default, the stored offsets.
 
         Return the committed offsets, or None if the commit is asynchronous.
         """
@@ -269,7 +270,7 @@ class FakeConsumer(Closing):
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Return the offset after the last message that was read from each partition.
 
-        The offset is -1001 if no message was read since the assignment, or since the last seek.
+        The returned offset is -1001 if no message was read since the assignment, or since the last seek.
         """
         self._check_open()
         check_places(partitions)
@@ -278,7 +279,7 @@ class FakeConsumer(Closing):
     def consumer_group_metadata(self) -> FakeGroup:
         """Return the metadata with which a transaction may commit the group's offsets.
 
-        The metadata is valid until the next rebalance.
+        This metadata is valid until the next rebalance of the group.
         """
         self._check_open()
         return FakeGroup(self.offsets, self.log, lambda: self._generation)
@@ -348,7 +349,7 @@ class FakeConsumer(Closing):
         self._known.update(part.topic for part in partitions)
 
     def _clear(self, *, commit: bool, only: set[PartitionId] | None = None) -> None:
-        """Remove the positions of all partitions, or of the partitions in ``only``.
+        """Forget the consumer's positions in all partitions, or in the partitions in ``only``.
 
         Paused partitions stay paused.
         """
@@ -400,10 +401,11 @@ class FakeConsumer(Closing):
         return any(re.match(name, topic) if name.startswith("^") else name == topic for name in self._topics)
 
     def _start_offset(self, part: TopicPartition) -> int:
-        """Return the first offset to read in a partition.
+        """Return the offset at which the consumer begins to read a partition.
 
-        The result is the offset in the assignment. If the assignment does not contain an offset, the result
-        is the committed offset. If no offset is committed, ``auto_offset_reset`` determines the result.
+        This offset is the offset in the assignment of the partition. If the assignment does not contain an
+        offset, reading begins at the committed offset. If no offset is committed, the setting
+        ``auto_offset_reset`` determines where reading begins.
         """
         tp = _to_key(part)
         if part.offset >= 0:

@@ -8,7 +8,7 @@ from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId
 
 
 class FakeGroup:
-    """The committed offsets of a group, and the group's generation when this object was created."""
+    """The committed offsets of a group, and the generation of the group when this object was created."""
 
     def __init__(
         self, offsets: dict[PartitionId, int], log: FakeLog, current_generation: Callable[[], int]

@@ -18,7 +18,7 @@ TransactionState = Literal["open", "committed", "aborted"]
 
 @dataclass(slots=True)
 class LogEntry:
-    """A message in a partition, and the state of the transaction that wrote it."""
+    """A message in a partition, and the state of the transaction that has written the message."""
 
     message: FakeMessage
     state: TransactionState = "committed"
@@ -46,7 +46,7 @@ class FakeLog:
             self.append(message)
 
     def append(self, message: FakeMessage, state: TransactionState = "committed") -> LogEntry:
-        """Append a message to its partition, and return its entry."""
+        """Append a message to its partition, and return the new entry of the log."""
         topic_partition = (message.topic() or "", message.partition() or 0)
         entry = LogEntry(message, state)
         with self._lock:  # several producers may write to one log
@@ -56,7 +56,7 @@ class FakeLog:
         return entry
 
     def topic_partitions(self) -> list[PartitionId]:
-        """Return the partitions that contain messages, sorted."""
+        """Return the sorted list of the partitions that contain messages."""
         return sorted(self._entries)
 
     def has_topic(self, topic: str) -> bool:
@@ -67,8 +67,8 @@ class FakeLog:
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic.
 
-        The result is greater than the option ``partitions`` if a partition with a higher number contains
-        messages.
+        The returned number is greater than the option ``partitions`` if a partition with a higher number
+        contains messages.
         """
         with self._lock:  # another thread may append
             used = [number + 1 for name, number in self._entries if name == topic]
@@ -82,8 +82,8 @@ class FakeLog:
     def offset_at(self, topic_partition: PartitionId, timestamp: int) -> int:
         """Return the offset of a partition's first message at or after a time.
 
-        The time is in milliseconds since the epoch. The result is -1 if all messages are earlier than the
-        time.
+        The time is in milliseconds since the epoch. The returned offset is -1 if all messages of the
+        partition are earlier than the time.
         """
         entries = self._entries.get(topic_partition, ())
         found = (n for n, entry in enumerate(entries) if entry.message.timestamp()[1] >= timestamp)
@@ -111,7 +111,7 @@ class FakeLog:
 
 
 def kafka_error(code: str, reason: str | None = None, **flags: bool) -> KafkaError:
-    """Return the `KafkaError` of a name such as ``_MSG_TIMED_OUT``; pass ``flags`` to the constructor."""
+    """Return the `KafkaError` with a name such as ``_MSG_TIMED_OUT``, constructed with ``flags``."""
     from confluent_kafka import KafkaError  # takes 120 ms, needed only for errors
 
     number = getattr(KafkaError, code)
@@ -119,7 +119,7 @@ def kafka_error(code: str, reason: str | None = None, **flags: bool) -> KafkaErr
 
 
 def kafka_exception(code: str, reason: str | None = None, **flags: bool) -> KafkaException:
-    """Return a `KafkaException` that contains the result of `kafka_error`."""
+    """Return a `KafkaException` that contains the `KafkaError` of `kafka_error`."""
     from confluent_kafka import KafkaException
 
     return KafkaException(kafka_error(code, reason, **flags))

@@ -13,7 +13,7 @@ TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME = 0, 1
 
 
 class FakeMessage:
-    """A fake of `confluent_kafka.Message`, for a `FakeConsumer` to read.
+    """A fake of `confluent_kafka.Message`, which a `FakeConsumer` can read.
 
     A text becomes UTF-8 bytes, and empty headers become None, as in a real message. ``timestamp`` is in
     milliseconds since the epoch, or None for a message without a timestamp. The name of a header may contain
@@ -57,7 +57,7 @@ class FakeMessage:
         return self._partition
 
     def offset(self) -> int | None:
-        """Return the offset, or None before delivery."""
+        """Return the offset of the message, or None before its delivery."""
         return self._offset
 
     def key(self) -> bytes | None:
@@ -65,14 +65,14 @@ class FakeMessage:
         return self._key
 
     def value(self) -> bytes | None:
-        """Return the value or, for an error, the text of the error."""
+        """Return the value of the message or, if the message is an error, the text of the error."""
         return self._value
 
     def headers(self) -> list[tuple[str, bytes | None]] | None:
-        """Return the headers in a new list, or None if there are no headers.
+        """Return the headers of the message in a new list, or None if the message has no headers.
 
-        Raises `SystemError`, as the real client does, if a name contains surrogate escapes, which stand for
-        bytes that are not UTF-8.
+        Raises `SystemError`, as the real client does, if a header's name contains surrogate escapes, which
+        stand for bytes that are not UTF-8.
         """
         try:
             for name, _ in self._headers or ():
@@ -88,11 +88,11 @@ class FakeMessage:
         return TIMESTAMP_CREATE_TIME, self._timestamp
 
     def error(self) -> KafkaError | None:
-        """Return the error, or None for a record."""
+        """Return the error of the message, or None if the message is a record."""
         return self._error
 
     def latency(self) -> float | None:
-        """Return None, because the latency is unknown."""
+        """Return None, because the latency of the message is unknown."""
         return None
 
     def leader_epoch(self) -> int | None:
@@ -121,7 +121,7 @@ class FakeMessage:
 
 
 def to_bytes(value: Any) -> bytes | None:
-    """Return a key or value as bytes; raise `TypeError` if the real client refuses its type."""
+    """Return a key or value as bytes; raise `TypeError` if the real client refuses the type of the object."""
     if value is None:
         return None
     if isinstance(value, str):

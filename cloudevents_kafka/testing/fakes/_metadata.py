@@ -14,7 +14,7 @@ _BROKER = 1
 
 
 def cluster_metadata(log: FakeLog, topic: str | None, timeout: float) -> ClusterMetadata:
-    """Return the metadata of a topic, or of all topics that contain messages."""
+    """Return the metadata of a topic, or of all topics in the log that contain messages."""
     # The import takes long, and few tests need it.
     from confluent_kafka.admin._metadata import BrokerMetadata, ClusterMetadata
 

@@ -40,7 +40,7 @@ DeliveryCallback = Callable[["KafkaError | None", Any], object]
 
 @dataclass(slots=True)
 class _Pending:
-    """A produced message that is not reported yet."""
+    """A message that was produced, and whose delivery is not reported yet."""
 
     message: FakeMessage
     on_delivery: DeliveryCallback | None
@@ -50,12 +50,12 @@ class _Pending:
 class FakeProducer(Closing):
     """A fake of `confluent_kafka.Producer` that writes to a `FakeLog`.
 
-    The methods `poll` and `flush` deliver messages and call the delivery callbacks, in order. Failures can be
-    tested in three ways: ``queue_limit`` makes `produce` raise BufferError, `fail_next` makes deliveries
-    fail, and ``hold`` leaves messages in the queue. ``transactional=True`` allows transactions, as the
-    setting ``transactional.id`` does. After a failed delivery, a transaction can only be aborted. The method
-    `fail_transaction` makes the next transaction fail. Like a real producer, a `FakeProducer` may be shared
-    by several threads.
+    The methods `poll` and `flush` deliver messages in order, and call the delivery callback of each message.
+    Three parameters and methods simulate failures: ``queue_limit`` makes `produce` raise BufferError,
+    `fail_next` makes deliveries fail, and ``hold`` leaves messages in the queue. ``transactional=True``
+    allows transactions, as the setting ``transactional.id`` does. After a failed delivery, the transaction of
+    the producer can only be aborted. The method `fail_transaction` makes the next transaction fail. Like a
+    real producer, a `FakeProducer` may be shared by several threads.
 
     The fake refuses the same calls and arguments as the real producer: arguments of wrong types, messages of
     more than ``max_bytes`` (``message.max.bytes``), and topics and partitions that cannot exist. If a topic
@@ -113,10 +113,10 @@ class FakeProducer(Closing):
         self._failures.extend(codes)
 
     def fail_transaction(self, code: str, *, fatal: bool = False) -> None:
-        """Make the next `send_offsets_to_transaction` or `commit_transaction` fail.
+        """Make the next call of `send_offsets_to_transaction` or `commit_transaction` fail.
 
-        After this failure, the transaction must be aborted. After a ``fatal`` error, `produce` and all
-        transaction methods fail.
+        After this failure, the producer must abort the transaction. After a failure with ``fatal``, `produce`
+        and all transaction methods fail.
         """
         self._planned = {"code": code, "fatal": fatal, "txn_requires_abort": not fatal}
 
@@ -133,9 +133,9 @@ class FakeProducer(Closing):
     ) -> None:
         """Queue a message; raise the real client's errors, such as `BufferError` if the queue is full.
 
-        If no partition is passed, the CRC-32 of the key determines the partition, as in the real client by
-        default. A message without a key and partition is sent to partition 0. A header name with surrogates
-        raises `SystemError`, because such a name crashes the real client.
+        If the caller passes no partition, the CRC-32 of the key determines the partition, as in the real
+        client by default. A message without a key and partition is sent to partition 0. A header name with
+        surrogates raises `SystemError`, because such a name crashes the real client.
         """
         self._check_open()
         check_produced(topic, partition, timestamp)
@@ -176,7 +176,7 @@ class FakeProducer(Closing):
             self._in_callback.discard(get_ident())
 
     def flush(self, timeout: float = -1) -> int:
-        """Deliver the queued messages; return the number of messages left: 0 unless ``hold`` is set."""
+        """Deliver the queued messages; return how many are still in the queue: 0 unless ``hold`` is set."""
         self.poll(timeout)
         return len(self)
 
@@ -196,7 +196,7 @@ class FakeProducer(Closing):
         return cluster
 
     def init_transactions(self, timeout: float = -1) -> None:
-        """Prepare the producer for transactions."""
+        """Prepare the producer for transactions, before its first transaction."""
         self._change_state("Init", "Ready")
 
     def begin_transaction(self) -> None:
@@ -206,7 +206,7 @@ class FakeProducer(Closing):
     def send_offsets_to_transaction(
         self, positions: Sequence[TopicPartition], group_metadata: FakeGroup, timeout: float = -1
     ) -> None:
-        """Commit the offsets of a consumer group with the transaction.
+        """Commit the offsets of a consumer group together with the transaction.
 
         ``group_metadata`` is the result of the consumer's `consumer_group_metadata`; after a rebalance, this
         metadata is refused.
@@ -249,7 +249,7 @@ class FakeProducer(Closing):
         self._end_transaction("aborted")
 
     def close(self) -> bool:
-        """Flush, and refuse further calls; return True, as the real client does."""
+        """Deliver the queued messages, and refuse further calls; return True, as the real client does."""
         if not self._closed:
             self.flush()
         self._closed = True
@@ -290,7 +290,7 @@ class FakeProducer(Closing):
         return crc32(key) % self.log.partitions if key else 0
 
     def _deliver_next(self) -> _Pending | None:
-        """Deliver the next message, or make its delivery fail; return the message or None.
+        """Deliver the next queued message, or make its delivery fail; return this message or None.
 
         The result is None if the queue is empty, or if ``hold`` is set and the next message has no error.
         """
@@ -329,7 +329,7 @@ class FakeProducer(Closing):
             raise kafka_exception("_STATE", f"Operation not valid in state {self._state}")
 
     def _check_transaction(self) -> None:
-        """Raise the error of the transaction, if the transaction has failed."""
+        """Raise the error of the transaction if the transaction has failed."""
         self._check_state("InTransaction")
         if self._planned is not None:
             self._broken, self._planned = self._planned, None

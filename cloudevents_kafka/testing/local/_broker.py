@@ -31,7 +31,7 @@ _Value = TypeVar("_Value")
 
 
 class LocalBroker:
-    """A single-node Apache Kafka (KRaft) on 127.0.0.1; a context manager.
+    """A single-node Apache Kafka (KRaft) on 127.0.0.1, as a context manager.
 
     ::
 
@@ -39,14 +39,14 @@ class LocalBroker:
             broker.create_topic("orders", partitions=3)
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-    The broker is ready when the block begins. At the end of the block, after Ctrl-C, or if this process is
-    killed, the broker is stopped and its data is removed. When a machine uses `LocalBroker` for the first
-    time, Kafka (45 MB) is downloaded into the cache.
+    The broker is ready when the block of the ``with`` statement begins. At the end of the block, after
+    Ctrl-C, or if this process is killed, the broker is stopped and the broker's data is removed. When a
+    machine uses `LocalBroker` for the first time, Kafka (45 MB) is downloaded into the cache.
 
     `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the broker's
     data; this folder is not removed. `port` is a fixed port for clients. `jvm_options` are Java options, such
-    as ``-Xmx1g``. `start_seconds` is the longest time that a start may take. `version` is the version of
-    Kafka, 3.9.1 or later.
+    as ``-Xmx1g``. `start_seconds` is the longest time in seconds that the start of the broker may take.
+    `version` is the version of Kafka, 3.9.1 or later.
 
     Examples:
         >>> from confluent_kafka import Producer
@@ -88,7 +88,7 @@ class LocalBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The broker's ``host:port``; it stays the same after a restart."""
+        """The address ``host:port`` of the broker; the address stays the same after a restart."""
         return f"{HOST}:{self.port}"
 
     @property
@@ -117,9 +117,9 @@ class LocalBroker:
         return self.folder / "broker.log"
 
     def start(self) -> Self:
-        """Start the broker, wait until it is ready, and return self.
+        """Start the broker, wait until the broker is ready, and return this `LocalBroker`.
 
-        After `kill`, the broker starts with the same data and port.
+        After a call of `kill`, `start` starts the broker with the same data and port.
 
         Raises `NoJava`, `NoJars` or `BrokerFailed`; a `BrokerFailed` contains the end of the broker's log.
         """

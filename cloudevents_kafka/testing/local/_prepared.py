@@ -1,11 +1,11 @@
 """Prepared data with which a broker starts fast; the data is created once and stored in the cache.
 
 Without this data, each broker would need an additional start of Java, which formats the data folder. The
-first consumer of each broker would wait three seconds until the internal topics are created. Without an
-archive of classes, Java would load the classes for most of a broker's start time. To avoid these delays, one
-broker is started in advance, used as in a test, and shut down. The cache then contains a formatted data
-folder, a data folder with the internal topics, and an archive of the loaded classes (AppCDS). Java ignores an
-archive that does not match the Java installation or the jars.
+first consumer of each broker would wait three seconds until the broker has created the internal topics.
+Without an archive of Java classes, a broker would spend most of its start time on loading classes. To avoid
+these delays, one broker is started in advance, used as tests use brokers, and shut down. The cache then
+contains a formatted data folder, a data folder with the internal topics, and an archive of the loaded classes
+(AppCDS). Java ignores an archive that does not match the Java installation or the jars.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ _KEPT: Final = frozenset({"meta.properties", "bootstrap.checkpoint", "__cluster_
 
 @dataclass(frozen=True, slots=True)
 class PreparedBroker:
-    """The Java installation, Kafka's jars, and the folder of the prepared data for a broker."""
+    """The Java installation, Kafka's jars, and the folder of the prepared data with which a broker starts."""
 
     java: Java
     jars: tuple[Path, ...]
     folder: Path
 
     def command(self, properties: Path, options: Sequence[str] = ()) -> list[str]:
-        """Return the command line of a broker; `options` are Java options, which replace the defaults."""
+        """Return the command line of a broker; the Java options in `options` replace the defaults."""
         archive = f"-XX:SharedArchiveFile={self.folder / _ARCHIVE}"
         return java_command(self.java, self.jars, [archive, *options], "kafka.Kafka", str(properties))
 
     def create_data(self, data: Path, *, internal_topics: bool) -> None:
-        """Create a data folder with or without the internal topics."""
+        """Create a data folder for a broker, with or without the internal topics."""
         _copy_data(self.folder / (_WARM if internal_topics else _FORMATTED), data)
 
 
 def prepare(version: str = KAFKA_VERSION) -> PreparedBroker:
     """Return a `PreparedBroker` for a version of Kafka, from the cache if the cache contains its data.
 
-    If the cache does not contain the data, Kafka is downloaded and the data is prepared, in about a minute.
-    Raises `NoJava`, `NoJars`, or `BrokerFailed` if the broker does not run.
+    If the cache does not contain the prepared data, Kafka is downloaded and the data is prepared, in about a
+    minute. Raises `NoJava`, `NoJars`, or `BrokerFailed` if the broker cannot run.
     """
     java = find_java()
     jars = tuple(resolve(kafka_coordinates(version)))

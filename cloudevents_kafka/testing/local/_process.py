@@ -1,4 +1,4 @@
-"""Run a program with a log file; a watchdog ends the program when this process ends."""
+"""Run a program with a log file; a watchdog process ends the program when this process ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAIL_LINES: Final = 25
 
 
 class BrokerFailed(CloudEventsKafkaError):
-    """A local broker did not start, or ended. `log` contains the last lines of the file `log_file`.
+    """A local broker did not start, or its process has ended. `log` contains the last lines of the file `log_file`.
 
     Examples:
         >>> from cloudevents_kafka.testing import BrokerFailed, LocalBroker
@@ -72,7 +72,7 @@ class Process:
         return code
 
     def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
-        """Wait until `is_ready` returns True; raise `BrokerFailed` if the program ends first.
+        """Wait until the function `is_ready` returns True; raise `BrokerFailed` if the program ends before.
 
         Also raises `BrokerFailed` if the wait takes longer than `seconds`.
         """

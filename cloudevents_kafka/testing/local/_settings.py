@@ -54,14 +54,14 @@ _DEFAULTS: Final[dict[str, object]] = {
 
 
 class Ports(NamedTuple):
-    """The ports of the listeners for clients and for the controller."""
+    """The port numbers of the broker's listeners for clients and for the controller."""
 
     client: int
     controller: int
 
 
 def is_free(port: int) -> bool:
-    """Return whether a server can listen on `port`."""
+    """Return whether a server can listen on the port `port`."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -83,7 +83,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def write_server_properties(path: Path, ports: Ports, data: Path, overrides: Mapping[str, object]) -> None:
-    """Write all settings of a broker to a file; `overrides` replace the default settings."""
+    """Write all settings of a broker to a file; the settings in `overrides` replace the default settings."""
     settings = {
         **_DEFAULTS,
         "controller.quorum.voters": f"1@{HOST}:{ports.controller}",

@@ -1,10 +1,10 @@
 """Supervise one program, so that the program never outlives the process that started this watchdog.
 
 This file is run as ``python -I -S _watchdog.py REMOVE LOG PROGRAM ARG...`` in a new session, which Ctrl-C
-does not reach. The watchdog prints the pid of the program to stdout. Each byte on stdin is a command: ``T``
-terminates the program, and ``K`` kills the program. The end of stdin means that the parent process has ended.
-The watchdog then ends the program, and deletes the folder REMOVE unless this argument is empty. The watchdog
-exits with the exit code of the program.
+does not reach. The watchdog prints the pid of the program to stdout. Each byte on the watchdog's stdin is a
+command: ``T`` terminates the program, and ``K`` kills the program. The end of the watchdog's stdin means that
+the parent process has ended. The watchdog then ends the program, and deletes the folder REMOVE unless this
+argument is empty. The watchdog exits with the exit code of the program.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def die_with_parent() -> None:
 
 
 def run_commands(program: subprocess.Popen[bytes], remove: str, orphaned: threading.Event) -> None:
-    """Run the commands from stdin until the parent process has ended, then end the program."""
+    """Run the commands from stdin until the parent process has ended, and then end the program."""
     parent = os.getppid()
     while True:
         # A fork of the parent may keep the pipe open, so the parent is checked too.

@@ -26,7 +26,7 @@ from cloudevents_kafka.testing.local._settings import as_texts
 
 
 def wait_until_ready(process: Process, bootstrap_servers: str, seconds: float) -> None:
-    """Wait until a broker is ready.
+    """Wait until a local broker is ready.
 
     Raises `BrokerFailed` if the broker ends, or if the broker is not ready after ``seconds``.
     """
@@ -37,7 +37,7 @@ def wait_until_ready(process: Process, bootstrap_servers: str, seconds: float) -
 def create_topic(bootstrap_servers: str, name: str, partitions: int, config: Mapping[str, object]) -> None:
     """Create a topic with one replica, and wait until the broker shows leaders of its partitions.
 
-    Raises KafkaException if the broker refuses the topic.
+    Raises KafkaException if the broker refuses to create the topic.
     """
     topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=as_texts(config))
     client = _admin_client(bootstrap_servers)
@@ -57,7 +57,7 @@ def delete_topic(bootstrap_servers: str, name: str) -> None:
 
 
 def warm_up(bootstrap_servers: str) -> None:
-    """Use a broker as tests use it, so that the broker loads its classes and creates the internal topics."""
+    """Use a broker as tests use a broker, so that it loads its classes and creates the internal topics."""
     topic, common = "warm-up", {"bootstrap.servers": bootstrap_servers, "log_level": 0}
     create_topic(bootstrap_servers, topic, 2, {"cleanup.policy": "compact"})
     producer = Producer({**common, "transactional.id": "warm-up", "compression.type": "lz4"})
@@ -85,7 +85,7 @@ def _admin_client(bootstrap_servers: str) -> AdminClient:
 
 
 def _is_ready(client: AdminClient) -> bool:
-    """Return whether a broker answers and every partition has a leader."""
+    """Return whether a broker responds, and every partition has a leader."""
     try:
         cluster = client.list_topics(timeout=0.25)
     except KafkaException:

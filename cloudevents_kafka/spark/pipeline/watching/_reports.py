@@ -219,7 +219,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return "\n\n".join(parts)
 
     def quarantine_text(self, label: str) -> str:
-        """Return quarantined records by verdict and reason as a text table; ``label`` is a heading."""
+        """Return a table of quarantined records by verdict and reason, with the first heading ``label``."""
         rows = [
             [verdict, reason, f"{number:,}"]
             for verdict, reasons in sorted(self.counts.by_reason.items())
