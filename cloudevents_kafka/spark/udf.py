@@ -159,7 +159,7 @@ def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
         if mended is None:
             return '{"outcome":"unmended"}'
         if not isinstance(mended, Record):
-            raise TypeError(f"the function must return a Record or None, got {type(mended).__name__}")  # noqa: TRY301  # one place handles all errors
+            raise TypeError(f"the function mend must return a Record or None, got {type(mended).__name__}")  # noqa: TRY301  # one place handles all errors
         return _reread(with_bytes_headers(mended), lenient=lenient)
     except Exception as error:  # noqa: BLE001  # of the user's function, for this record only
         text = f"{type(error).__name__}: {error}"[:_LONGEST_REASON].encode(errors="replace").decode()

@@ -87,7 +87,7 @@ class _Payload:
         self._members += count
         most = FREE_STEPS + STEPS_PER_BYTE * self._size
         if self._members > most:
-            rule = f"must have at most {most} members, with those that are absent, for its {self._size} bytes"
+            rule = f"must have at most {most} members, including absent members, for its {self._size} bytes"
             raise Misfit("", rule, "more")
 
     def rescue(self, where: Where, value: Any) -> None:

@@ -109,8 +109,8 @@ class SchemaFetcher:
                 return Writer()
             text = mask_text(f"{type(error).__name__}: {preview(str(error))}")
             raise RegistryFailed(
-                f"the schema registry must answer for the schema {name}, got {text}; nothing of the batch "
-                "has landed: check the registry and its settings, and start again",
+                f"the schema registry must return the schema {name}, got {text}; no record of the batch has "
+                "landed: check the registry and its settings, and start again",
                 final=find_passing(error) is None,
             ) from error
 

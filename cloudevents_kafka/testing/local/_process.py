@@ -17,7 +17,7 @@ _TAIL_LINES: Final = 25
 
 
 class BrokerFailed(CloudEventsKafkaError):
-    """A local broker did not start, or its process has ended. `log` contains the last lines of the file `log_file`.
+    """A local broker did not start, or has ended. `log` contains the last lines of the file `log_file`.
 
     Examples:
         >>> from cloudevents_kafka.testing import BrokerFailed, LocalBroker

@@ -24,7 +24,7 @@ GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"
         ({"max_records": 0}, "max_records"),
         ({"start": "yesterday"}, "earliest, latest"),
         ({"start": "[]"}, "earliest, latest"),
-        ({"kafka_options": {"subscribe": "x"}}, "sets subscribe itself"),
+        ({"kafka_options": {"subscribe": "x"}}, "must not contain subscribe: the pipeline sets"),
         ({"topics": ("e9-.*",)}, r"got 'e9-\.\*'; for a regular expression, use .*--topic-pattern"),
         ({"topic_pattern": "e9-.*"}, "topics must be empty with topic_pattern"),
         ({"topics": (), "topic_pattern": "e9-("}, "topic_pattern must be a regular expression"),

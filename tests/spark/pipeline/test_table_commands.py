@@ -98,7 +98,7 @@ def test_each_table_is_sorted_by_what_it_has(
     events, payments, quarantine = _optimize(tables, ("Type", "time", "record_date", "offset"))
     assert (events.left_out, payments.left_out) == ((), ())
     assert str(quarantine).endswith(
-        "/quarantine: 4 files before, 2 after; not sorted by Type, time, which it does not have"
+        "/quarantine: 4 files before, 2 after; not sorted by Type, time, which the table does not have"
     )
     assert (events.files_after, payments.files_after) == (2, 2)
     for table in tables:
@@ -129,7 +129,7 @@ def test_sorting_a_lake(session: SparkSession, tmp_path: Path, table_format: Tab
         ).splitlines()
         assert events.endswith(f"/events: {before} files before, 2 after")
         assert payments.endswith(f"/payments: {before} files before, 2 after")
-        assert quarantine.endswith(" 2 after; not sorted by type, time, which it does not have")
+        assert quarantine.endswith(" 2 after; not sorted by type, time, which the table does not have")
     argv = [sys.executable, "-m", "cloudevents_kafka", "table", "optimize", *QUICK]
     done = subprocess.run(
         [*argv, "--out=out", "--sort-by=such"], capture_output=True, text=True, check=False, cwd=tmp_path

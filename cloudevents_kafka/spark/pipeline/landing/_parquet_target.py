@@ -125,8 +125,8 @@ class ParquetTarget(Target):
             if found := two_cases(self._names[table]):
                 raise WrongTable(
                     f"the column {found[1]} must be written as in {self.table_name(table)}, which has "
-                    f"{found[0]}: for most readers, these are the same name. Use the name in the table, or "
-                    "choose another name"
+                    f"{found[0]}: for most readers, which ignore case, both are the same name. Use the name "
+                    "in the table, or choose another name"
                 )
 
     def _names_of(
@@ -242,7 +242,7 @@ class ParquetTarget(Target):
         return notes.WrongCheckpoint(
             f"{self._store.url(path)} belongs to a batch that has no manifest in {notes.BATCHES}: "
             "the records of this batch would land twice. Restore the manifests, or use a fresh folder and "
-            "checkpoint; or adopt the files (--adopt): all records land next to them"
+            "checkpoint; or adopt the files (--adopt): then the files stay, and all records land again"
         )
 
     def _rename(self, manifest: notes.BatchManifest) -> int | None:
@@ -263,9 +263,8 @@ class ParquetTarget(Target):
             more = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
             raise notes.WrongCheckpoint(
                 f"{self._store.url(missing[0])}{more} must exist, because batch {manifest.number} with "
-                f"{notes.format_ranges(manifest.offsets)} has landed, but the files were removed, or "
-                f"staged in {manifest.staging}, which was removed. Restore the files, or use a fresh folder "
-                "and checkpoint"
+                f"{notes.format_ranges(manifest.offsets)} has landed, but the files, or the staged files in "
+                f"{manifest.staging}, were removed. Restore the files, or use a fresh folder and checkpoint"
             )
         self._store.remove(manifest.staging)
         return manifest.number if staged else None

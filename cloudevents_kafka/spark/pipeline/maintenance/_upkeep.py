@@ -60,8 +60,8 @@ class Maintenance(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         """Return the numbers of files before and after the call as one line of text."""
         files = f"{pluralize(self.files_before, 'file')} before, {self.files_after:,} after"
-        names = f"; not sorted by {', '.join(self.left_out)}, which it does not have" if self.left_out else ""
-        return f"{self.table}: {files}{names}"
+        names = f"; not sorted by {', '.join(self.left_out)}, which the table does not have"
+        return f"{self.table}: {files}{names if self.left_out else ''}"
 
 
 def optimize_tables(

@@ -191,7 +191,7 @@ def _left(
             )
         if common.start > start:
             raise WrongTable(
-                f"pipeline {entry.pipeline} has landed {text} before, in the middle of this batch: the "
+                f"pipeline {entry.pipeline} has already landed {text}, in the middle of this batch: the "
                 "checkpoint was set back, or began at earlier offsets. Use a fresh checkpoint, which "
                 "continues after the landed offsets"
             )

@@ -163,7 +163,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     out: Annotated[
         str,
         Option(
-            "The folder of tables, notes and checkpoint: a path, or a URL for Spark.",
+            "The folder for the tables and the checkpoint: a path, or a URL that Spark can write to.",
             flags="-o --out",
             metavar="DIR",
             check=rules.check_location,
@@ -181,7 +181,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     tables: Annotated[
         Mapping[str, str],
         Option(
-            "The table of the types that match, such as 'com.example.order.*=orders'. "
+            "The table for events whose type matches, such as 'com.example.order.*=orders'. "
             "The first pattern that matches decides.",
             flags="--route",
             metavar="TYPES=TABLE",
@@ -194,7 +194,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     deduplicate: Annotated[
         str | None,
         Option(
-            "Leave out an event if a row has its source and id, and a timestamp within this span: 1h, 7d.",
+            "Leave out an event if a row has the same source and id, and a timestamp within a span: 1h, 7d.",
             metavar="SPAN",
             check=rules.check_span,
         ),
@@ -219,7 +219,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
             check=rules.check_location,
         ),
     ] = None
-    once: Annotated[bool, Option("Stop at the current end of the topics, not at Ctrl-C.")] = False
+    once: Annotated[bool, Option("Read the topics to their current end, and stop.")] = False
     interval: Annotated[float, Option("The time from one batch to the next.", metavar="SECONDS", least=0)] = (
         10.0
     )
@@ -235,7 +235,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         int | None, Option("The largest number of records in a batch.", metavar="N", least=1)
     ] = 200_000
     lenient: Annotated[
-        bool, Option("Accept deviations of known producers; the column tolerated lists them.")
+        bool, Option("Accept deviations of known producers, and list the deviations in the column tolerated.")
     ] = False
     allow_data_loss: Annotated[bool, Option("Continue if records expired before they were read.")] = False
     forget_topics: Annotated[
@@ -259,7 +259,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     metrics_file: Annotated[
         str | None,
         Option(
-            "Write the figures of each batch: as JSON lines, or for Prometheus if FILE ends in .prom.",
+            "Write the metrics of each batch: as JSON lines, or for Prometheus if FILE ends in .prom.",
             metavar="FILE",
             path="writes",
         ),
@@ -267,7 +267,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     metrics_port: Annotated[
         int | str | None,
         Option(
-            "Serve the figures to Prometheus: PORT, 0 for a free port, or HOST:PORT.  "
+            "Serve the metrics to Prometheus: PORT, 0 for a free port, or HOST:PORT.  "
             "[default host: 127.0.0.1]",
             metavar="PORT",
             check=rules.check_port,
@@ -291,7 +291,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
             parse=Threshold.parse,
         ),
     ] = ()
-    adopt: Annotated[bool, Option("Land in tables that have rows, but no rows of a pipeline.")] = False
+    adopt: Annotated[bool, Option("Land in tables whose rows no pipeline has written.")] = False
     master: Annotated[
         str | None, Option("The Spark master.  [default: local[*]]", check=rules.check_master)
     ] = None

@@ -20,7 +20,7 @@ Schemas = Annotated[
         path="reads",
     ),
 ]
-Rescue = Annotated[bool, Option("Land data with members that do not fit; value._rescued has them.")]
+Rescue = Annotated[bool, Option("Land data with members that do not fit; value._rescued contains them.")]
 SchemaRegistry = Annotated[
     Any,
     Option(

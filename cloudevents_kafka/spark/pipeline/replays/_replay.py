@@ -67,7 +67,7 @@ class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
         >>> counts = {"broken-event": {"id: is required": {"landed": 2, "refused": 1}}}
         >>> outcomes = {"landed": 2, "refused": 1}
         >>> print(ReplaySummary(outcomes=outcomes, counts=counts).to_text())
-        3 records chosen: 2 would land, 1 would be refused; nothing was changed (--apply lands them)
+        3 records chosen: 2 would land, 1 would be refused; nothing was changed (--apply lands the events)
         ...
     """
 
@@ -88,7 +88,7 @@ class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
         chosen = pluralize(sum(self.outcomes.values()), "record")
         lines = [f"{chosen} chosen{': ' if sums else ''}{', '.join(sums)}"]
         if dry:
-            lines[0] += "; nothing was changed (--apply lands them)" if sums else ""
+            lines[0] += "; nothing was changed (--apply lands the events)" if sums else ""
         else:
             lines[0] += f" (replay {self.number}; outcomes in {self.outcomes_table})"
         if self.finished is not None:

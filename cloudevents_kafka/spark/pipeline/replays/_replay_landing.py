@@ -48,9 +48,9 @@ class TablesReplay:
             if (found := table.ledger().replays) > outcomes:
                 raise WrongTable(
                     f"the table {table.name} has replay {found}, but the outcomes in "
-                    f"{self._open(notes.OUTCOMES).name} end with replay {outcomes}: notes of replays, or "
-                    "rows of the outcomes, were removed. Restore them, because otherwise records could land "
-                    "twice"
+                    f"{self._open(notes.OUTCOMES).name} end with replay {outcomes}: files in _replays, or "
+                    "rows of the outcomes, were removed. Restore these files or rows, because otherwise "
+                    "records could land twice"
                 )
         return max(last, outcomes) + 1
 

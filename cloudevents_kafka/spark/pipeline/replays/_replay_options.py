@@ -88,13 +88,13 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     where: Annotated[
         str | None,
-        Option("Only rows of the quarantine for which this is true.", metavar="SQL"),
+        Option("Only rows of the quarantine for which this condition is true.", metavar="SQL"),
     ] = None
     lenient: Annotated[bool, Option("Accept deviations of known producers.")] = False
     schemas: Schemas = {}
     rescue: Rescue = False
     schema_registry: SchemaRegistry = None
-    apply: Annotated[bool, Option("Land the events. Without it, only count what would land.")] = False
+    apply: Annotated[bool, Option("Land the events. Without --apply, only count what would land.")] = False
     master: Annotated[str | None, Option("The Spark master.  [default: local[*]]")] = None
     conf: Annotated[Mapping[str, str], Option(of_settings=True)] = {}
 

@@ -242,7 +242,7 @@ class Table(ABC):
         if names := two_cases(names_in(schema)):
             raise WrongTable(
                 f"the columns of the table {self.name} must have names that differ in more than their case, "
-                f"got {' and '.join(names)}: for Spark, these are the same name. Choose another name"
+                f"got {' and '.join(names)}: for Spark, both are the same name. Choose another name"
             )
         self._check_names(schema, exists=existing is not None)
         if existing is None:
@@ -261,7 +261,7 @@ class Table(ABC):
                 known = ".".join((*change.path[:-1], change.known))
                 raise WrongTable(
                     f"the column {name} must be written as in the table {self.name}, which has {known}: for "
-                    f"Spark, these are the same name. Write {change.known} in the schema, or choose another "
+                    f"Spark, both are the same name. Write {change.known} in the schema, or choose another "
                     "name"
                 )
             if change.kind == "new" and is_column and not self._is_of_pipelines():

@@ -55,7 +55,7 @@ class GroupOffsets:
             self._warn(
                 f"landed offsets were not committed to the group {self._group}: {reason}. The run continues, "
                 "because the tables decide what has landed. "
-                "No consumer must be in the group, and this login needs the right READ on the group"
+                "The group must have no consumers, and this login needs the right READ on the group"
             )
 
 

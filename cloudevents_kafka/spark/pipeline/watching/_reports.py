@@ -250,7 +250,7 @@ def _type_rows(counts: BatchCounts) -> list[list[str]]:
 # Names are untrusted, so they were removed from these rules. The texts here replace the incomplete rules.
 _WHAT: Final = {
     "was read as": "a name was read as another name",
-    "was ignored:": "was ignored, because another one is present",
+    "was ignored:": "a header was ignored, because another header is present",
 }
 
 

@@ -105,7 +105,7 @@ def test_framed_data(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch, *, in
     records = send(lake, registry)
     options: dict[str, Any] = {"to": to, "schemas": {"order": READER}, "schema_registry": registry}
     registry.error = SchemaRegistryError(503, 50301, "later")
-    with pytest.raises(PipelineFailed, match="the schema registry must answer for the schema") as caught:
+    with pytest.raises(PipelineFailed, match="the schema registry must return the schema") as caught:
         lake.run(**options)
     assert not caught.value.final
     registry.error = None
@@ -124,7 +124,7 @@ def test_a_registry_that_holds_its_answer(lake: Lake, *, drips: bool) -> None:
     with slow_registry(drips=drips) as slow:
         settings = {"url": slow.url, "timeout": "2", "max.retries": "0"}
         with pytest.raises(
-            PipelineFailed, match=r"must answer for the schema \d+, got .*; nothing"
+            PipelineFailed, match=r"must return the schema \d+, got .*; no record"
         ) as caught:
             lake.run(schema_registry=settings, **options)
         assert slow.asked.is_set()
