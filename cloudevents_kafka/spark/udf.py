@@ -214,7 +214,7 @@ def encode_batch(rows: pd.Series) -> pd.Series:
 
 
 def encode_packed(packed: str) -> str:
-    """Encode the event in the JSON of a `PackedRow`, and return JSON of a `record_schema`."""
+    """Encode the event in the JSON of a `PackedRow`, and return the record as JSON of a `record_schema`."""
     row = msgspec.json.decode(packed, type=PackedRow)
     if row.has_invalid_utf8:
         reason = "a text of the row is not valid UTF-8 (core: Type System)"

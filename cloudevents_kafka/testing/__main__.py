@@ -1,6 +1,6 @@
 """Download Kafka's jars, and prepare data for local brokers, so that the brokers start fast.
 
-The command prints the folder of the prepared data.
+The command prints the path of the folder with the prepared data.
 """
 
 import sys

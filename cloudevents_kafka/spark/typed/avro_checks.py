@@ -39,7 +39,7 @@ _FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date
 
 
 class Datum:
-    """The bytes of one Avro datum, and the work that its check may still need.
+    """The bytes of one Avro datum, and the work that its check may still do.
 
     ``where`` is the path of the last value whose check has started.
     """
@@ -155,8 +155,8 @@ class AvroChecks:
     def _record(self, schema: Mapping[str, Any]) -> Compiled:
         """Return the function that checks an Avro record.
 
-        The function is compiled only once for each record type, because the work could otherwise double at
-        each level of the schema.
+        The function for each record type is compiled only once; if each use were compiled, the work could
+        double at each level of the schema.
         """
         name = schema["name"]
         if name not in self._records:

@@ -54,7 +54,7 @@ class Misfit(Exception):
 
 
 def _shown(where: str) -> str:
-    """Return a JSON pointer as text.
+    """Return a JSON pointer as printable text of limited length.
 
     The JSON pointer may be long or not printable, because it contains keys of the payload.
     """
@@ -68,7 +68,7 @@ class _Repeated(dict[str, Any]):
 
 
 class _Payload:
-    """A payload that is being read: the work that its check may still need, and its rescued members.
+    """A payload that is being read: the work that its check may still do, and its rescued members.
 
     The number of members, with absent members, is limited, because a few bytes could stand for many absent
     members, and each absent member has a field in Spark's row. The length of all pointers of rescued members

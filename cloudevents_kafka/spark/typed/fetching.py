@@ -3,7 +3,7 @@
 `SchemaFetcher` runs on the driver, with confluent-kafka's client.
 
 In this module, the id or GUID of a schema is called the name of the schema. For each batch, `SchemaFetcher`
-fetches the schemas of the most frequent new names, up to a limited number.
+fetches the schemas of the most frequent names that it does not know yet, up to a limit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_ID: Final = 2**31 - 1  # for a larger id, a registry may answer as if its 
 
 
 class RegistryFailed(CloudEventsKafkaError):
-    """A schema registry has not answered, or has rejected a request.
+    """The schema registry has not answered, or has rejected a request.
 
     ``final`` is true if a second attempt would fail in the same way.
     """
@@ -68,7 +68,7 @@ class SchemaFetcher:
         self._known: dict[str, Writer] = {}
 
     def fetch(self, events: DataFrame) -> Writers:
-        """Return the registry's schemas whose names occur in decoded events.
+        """Return the registry's schemas whose names occur in the frames of decoded events.
 
         Raises `RegistryFailed` if the registry does not answer.
         """

@@ -4,10 +4,10 @@ Serializers of a schema registry write framed payloads. A framed payload is read
 frame names, and converted to the reader's schema. If a framed payload cannot be read or converted, the
 payload does not fit, and the reason contains the name of the schema. The name of a schema is its id in the
 registry, or its GUID in hexadecimal digits. The name of the schema is in front of the data, or in the header
-`HEADER` of the record. In a registry, the schema that a name stands for never changes, but new names may be
-added at any time. So the registry's schemas for one batch (`Writers`) are fetched only once, and are stored
-in the folder ``OUT/_batches``. If the batch is read again, the stored schemas are used. Python reads all
-framed payloads, and writes them again with the reader's schema, so that Spark can read them.
+`HEADER` of the record. In a registry, the schema with a certain name never changes, but schemas with new
+names may be added at any time. So the registry's schemas for one batch (`Writers`) are fetched only once, and
+are stored in the folder ``OUT/_batches``. If the batch is read again, the stored schemas are used. Python
+reads all framed payloads, and writes them again with the reader's schema, so that Spark can read them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _LENGTHS: Final = {0: 5, 1: 17}  # the length of a frame, by its first byte
 class Writer(msgspec.Struct, frozen=True, dict=True):
     """A registry's schema with which a payload was written.
 
-    ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has no such schema. For Avro, the last of the
-    ``texts`` is the schema, and the texts before it are the schemas to which this schema refers.
+    ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has no such schema. For Avro, the last item
+    of ``texts`` is the schema, and the items before it are the schemas to which this schema refers.
     """
 
     kind: str = ""

@@ -49,8 +49,8 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     ``registry`` is the client of the registry (confluent-kafka's ``SchemaRegistryClient``), the settings of
     such a client, or the URL of the registry. The registry's schemas for all ids in ``events`` are fetched
     during this call. Framed data is read with the schema of its writer, and converted to ``schema``. If the
-    ids of schemas are GUIDs in headers, the column ``headers`` is needed: add ``headers`` to ``keep`` of
-    `decode_events`. For framed data in a stream, use a pipeline or ``foreachBatch``.
+    ids of schemas are GUIDs in headers, the DataFrame needs the column ``headers``: add ``headers`` to
+    ``keep`` of `decode_events`. For framed data in a stream, use a pipeline or ``foreachBatch``.
 
     Raises `ValueError` if a part of the schema has no type in Spark; the error names this part.
 

@@ -98,7 +98,7 @@ def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool, unread: str
 
 
 def is_read_sql(schemas: Schemas) -> str:
-    """Return SQL that is true if Spark has read the value of a row, or if the row has no schema."""
+    """Return SQL that is true if Spark has read the value of a row, or if no schema belongs to the row."""
     cases = (f"WHEN {n} THEN {name} IS NOT NULL" for n, name in enumerate(value_names(schemas).values()))
     return f"CASE {_NUMBER} {' '.join(cases)} ELSE true END"
 

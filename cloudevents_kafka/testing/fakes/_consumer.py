@@ -49,11 +49,11 @@ class FakeConsumer(Closing):
     """A fake of `confluent_kafka.Consumer` that reads from a `FakeLog`, or reads the messages passed to it.
 
     The fake never waits: if no message is left to read, `poll` returns None, and `consume` returns a shorter
-    list. When the fake subscribes to topics, the fake joins its consumer group. All partitions of the topics
-    are assigned to the fake, except partitions without messages. The fake consumer refuses the same calls and
-    arguments as the real client. ``offsets`` maps a topic and partition to the group's committed offset; to
-    simulate a restart, pass ``offsets`` to the next consumer. The method `fail_next` makes the next reads
-    return errors.
+    list. When the fake subscribes to topics, the fake joins its consumer group. All partitions of the
+    subscribed topics are assigned to the fake, except partitions without messages. The fake consumer refuses
+    the same calls and arguments as the real client. ``offsets`` maps a topic and partition to the group's
+    committed offset; to simulate a restart, pass ``offsets`` to the next consumer. The method `fail_next`
+    makes the next reads return errors.
 
     Examples:
         >>> from cloudevents_kafka.testing import FakeConsumer, FakeMessage
@@ -133,7 +133,8 @@ class FakeConsumer(Closing):
         """Revoke all partitions, as if another member joined; the next read assigns the partitions again.
 
         First, the callback ``on_revoke`` is called; if ``lost`` is true, the callback ``on_lost`` is called
-        instead of ``on_revoke``. After the rebalance, reading continues at the committed offsets.
+        instead of ``on_revoke``. After the rebalance, the consumer continues to read at the committed
+        offsets.
         """
         self._check_open()
         callback = self._on_lost if lost else self._on_revoke
@@ -268,7 +269,7 @@ class FakeConsumer(Closing):
         return _offsets_of(self.offsets, map(_to_key, partitions))
 
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offset after the last message that was read from each partition.
+        """Return the consumer's position in each partition: the offset after the last message that was read.
 
         The returned offset is -1001 if no message was read since the assignment, or since the last seek.
         """
@@ -285,7 +286,7 @@ class FakeConsumer(Closing):
         return FakeGroup(self.offsets, self.log, lambda: self._generation)
 
     def memberid(self) -> str | None:
-        """Return an empty member id, or None if the consumer has never subscribed."""
+        """Return an empty text as the member id, or None if the consumer has never subscribed."""
         self._check_open()
         return self._member
 

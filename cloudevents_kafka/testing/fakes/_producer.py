@@ -57,10 +57,10 @@ class FakeProducer(Closing):
     the producer can only be aborted. The method `fail_transaction` makes the next transaction fail. Like a
     real producer, a `FakeProducer` may be shared by several threads.
 
-    The fake refuses the same calls and arguments as the real producer: arguments of wrong types, messages of
-    more than ``max_bytes`` (``message.max.bytes``), and topics and partitions that cannot exist. If a topic
-    or partition cannot exist, the delivery of its first message fails, and later calls of `produce` fail, as
-    in the real producer.
+    The fake producer refuses the same calls and arguments as the real producer: arguments of wrong types,
+    messages of more than ``max_bytes`` (``message.max.bytes``), and topics and partitions that cannot exist.
+    If a topic or partition cannot exist, the delivery of its first message fails, and later calls of
+    `produce` fail, as in the real producer.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, from_record
@@ -208,8 +208,8 @@ class FakeProducer(Closing):
     ) -> None:
         """Commit the offsets of a consumer group together with the transaction.
 
-        ``group_metadata`` is the result of the consumer's `consumer_group_metadata`; after a rebalance, this
-        metadata is refused.
+        ``group_metadata`` is the result of the consumer's method `consumer_group_metadata`; after a
+        rebalance, this metadata is refused.
         """
         check_places(positions)
         if not isinstance(group_metadata, FakeGroup):
@@ -266,7 +266,7 @@ class FakeProducer(Closing):
             raise RuntimeError(refusal)
 
     def _check_not_in_callback(self) -> None:
-        """Raise `RuntimeError` in a delivery callback, where the real client would end the process."""
+        """Raise `RuntimeError` in a delivery callback: there, the real client would end the process."""
         if get_ident() in self._in_callback:
             raise RuntimeError(
                 "a delivery callback must not call poll or flush, not even through another method, because "
@@ -292,7 +292,7 @@ class FakeProducer(Closing):
     def _deliver_next(self) -> _Pending | None:
         """Deliver the next queued message, or make its delivery fail; return this message or None.
 
-        The result is None if the queue is empty, or if ``hold`` is set and the next message has no error.
+        The result is None if the queue is empty, or if ``hold`` is set and the next message must not fail.
         """
         with self._lock:
             if not self._pending or (self.hold and self._pending[0].error is None):

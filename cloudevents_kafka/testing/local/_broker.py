@@ -44,9 +44,9 @@ class LocalBroker:
     machine uses `LocalBroker` for the first time, Kafka (45 MB) is downloaded into the cache.
 
     `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the broker's
-    data; this folder is not removed. `port` is a fixed port for clients. `jvm_options` are Java options, such
-    as ``-Xmx1g``. `start_seconds` is the longest time in seconds that the start of the broker may take.
-    `version` is the version of Kafka, 3.9.1 or later.
+    data; this folder stays when the broker is stopped. `port` is a fixed port for clients. `jvm_options` are
+    Java options, such as ``-Xmx1g``. `start_seconds` is the longest time in seconds that the start of the
+    broker may take. `version` is the version of Kafka, 3.9.1 or later.
 
     Examples:
         >>> from confluent_kafka import Producer
@@ -121,7 +121,8 @@ class LocalBroker:
 
         After a call of `kill`, `start` starts the broker with the same data and port.
 
-        Raises `NoJava`, `NoJars` or `BrokerFailed`; a `BrokerFailed` contains the end of the broker's log.
+        Raises `NoJava`, `NoJars` or `BrokerFailed`; the text of a `BrokerFailed` contains the last lines of
+        the broker's log.
         """
         if self.running:
             return self

@@ -1,6 +1,6 @@
 """Prepared data with which a broker starts fast; the data is created once and stored in the cache.
 
-Without this data, each broker would need an additional start of Java, which formats the data folder. The
+Without prepared data, each broker would need an additional start of Java, which formats the data folder. The
 first consumer of each broker would wait three seconds until the broker has created the internal topics.
 Without an archive of Java classes, a broker would spend most of its start time on loading classes. To avoid
 these delays, one broker is started in advance, used as tests use brokers, and shut down. The cache then

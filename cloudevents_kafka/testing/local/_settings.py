@@ -72,7 +72,7 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct free ports; another program may use one of these ports before the caller uses it."""
+    """Return different free ports; another program may use one of these ports before the caller uses it."""
     # Random, so that brokers that start at once choose different ports.
     candidates = random.sample(_PORTS, len(_PORTS))
     ports = list(itertools.islice(filter(is_free, candidates), count))
@@ -111,5 +111,5 @@ def as_texts(settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def can_use_internal_topics(overrides: Mapping[str, object]) -> bool:
-    """Return whether a broker with these settings can use the prepared internal topics."""
+    """Return whether the internal topics in the prepared data fit a broker with these settings."""
     return not any(name.startswith(_INTERNAL_TOPIC_PREFIXES) for name in overrides)

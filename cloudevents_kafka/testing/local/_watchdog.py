@@ -3,8 +3,8 @@
 This file is run as ``python -I -S _watchdog.py REMOVE LOG PROGRAM ARG...`` in a new session, which Ctrl-C
 does not reach. The watchdog prints the pid of the program to stdout. Each byte on the watchdog's stdin is a
 command: ``T`` terminates the program, and ``K`` kills the program. The end of the watchdog's stdin means that
-the parent process has ended. The watchdog then ends the program, and deletes the folder REMOVE unless this
-argument is empty. The watchdog exits with the exit code of the program.
+the parent process has ended. At the end of the parent process, the watchdog ends the program, and deletes the
+folder REMOVE unless this argument is empty. The watchdog exits with the exit code of the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOT_STARTED = 127  # the shell's exit code for a missing program
 
 
 def main(remove: str, log: str, argv: list[str]) -> int:
-    """Run the program to its end; return its exit code, or 128 + the number of the signal that ended it."""
+    """Run the program to its end; return its exit code, or 128 + n if signal n has ended the program."""
     try:
         program = start_program(log, argv)
     except OSError as error:

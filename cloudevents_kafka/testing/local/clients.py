@@ -35,7 +35,7 @@ def wait_until_ready(process: Process, bootstrap_servers: str, seconds: float) -
 
 
 def create_topic(bootstrap_servers: str, name: str, partitions: int, config: Mapping[str, object]) -> None:
-    """Create a topic with one replica, and wait until the broker shows leaders of its partitions.
+    """Create a topic with one replica, and wait until the broker shows a leader of each partition.
 
     Raises KafkaException if the broker refuses to create the topic.
     """

@@ -2,8 +2,8 @@
 
 1. `BatchLander.land` receives the records from Spark's query, and reads the offsets of these records from the
    checkpoint.
-2. `TopicMonitor` checks that the ids of the topics are the same as at the start, because a topic may have
-   been deleted and created again.
+2. `TopicMonitor` checks that the topics have the same ids as at the start of the run, because a topic may
+   have been deleted and created again.
 3. `Landed.plan` uses the ledger (the record of all landed offsets) to find offsets of the batch that have not
    landed.
 4. If the options of the pipeline contain a schema registry, the schemas of the records' data are fetched from
@@ -13,8 +13,8 @@
 6. `BatchWriter` asks Spark to decode and count the records. If `Target.appends` returns a function, this
    function stages the rows of the batch while Spark counts the records. If `Target.appends` returns None,
    Spark stores the rows, and `BatchWriter` passes the rows to `Target.compare` and `Target.take`.
-7. After Spark has read the records, `TopicMonitor` checks the ids of the topics again. Then `Target.commit`
-   commits the staged rows of the batch.
+7. After Spark has read the records of the batch, `TopicMonitor` checks the ids of the topics again. Then
+   `Target.commit` commits the staged rows of the batch.
 8. `Landed.complete` creates the manifest (the file of a landed batch), and `Target.finish` does work that
    must follow the manifest, such as renaming files.
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class BatchLander:
-    """Lands the batches of one query, or of one backfill, in a target, with the settings of this run."""
+    """Lands the batches of one query or of one backfill; a target receives the rows of the batches."""
 
     _options: PipelineOptions
     _landed: Landed
@@ -66,7 +66,7 @@ class BatchLander:
     def recover(self) -> int | None:
         """Read the manifests in the folder ``_batches``, and finish the last landed batch if necessary.
 
-        Return the number of the batch that had to be finished, or None.
+        Return the number of the batch that was finished, or None if no batch had to be finished.
         """
         self._landed.recover()
         return self._target.recover()
@@ -120,14 +120,14 @@ class BatchLander:
         return self._topics.check(known, self._landed.landed, plan.ranges if plan else None, **timeout)
 
     def finish_begun(self, spark: SparkSession) -> int | None:
-        """Land the unfinished batch of an earlier run, if there is one; return its number, or None."""
+        """If an earlier run left an unfinished batch, land it and return its number; if not, return None."""
         batch = self._landed.begun()
         return None if batch is None else self.finish(spark, batch).number
 
     def land(self, records: DataFrame, batch: int, query_id: str) -> notes.BatchManifest | None:
         """Land a batch that Spark has planned, and return its manifest.
 
-        Return None if all records of the batch have landed already.
+        Return None if all records of the batch have landed before.
         """
         began = time.monotonic()
         plan = self._checkpoint.plan(batch)
@@ -230,9 +230,9 @@ class BatchLander:
             self._fetcher.end()
 
     def _find_writers(self, records: DataFrame, offsets: notes.OffsetRanges) -> Writers | None:
-        """Fetch the schemas with which framed data in the records was written, and return these schemas.
+        """Fetch the schemas with which serializers have written the records' data; return these schemas.
 
-        Raises `PipelineFailed` if the registry does not answer.
+        Raises `PipelineFailed` if the schema registry does not answer.
         """
         from cloudevents_kafka.spark.pipeline.batches import is_out_of_range
 

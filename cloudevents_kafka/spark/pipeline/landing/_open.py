@@ -1,4 +1,4 @@
-"""`open_landing` opens the target that the options describe, and checks that the file system supports it.
+"""`open_landing` opens the target that the options describe, and checks its file system.
 
 Parquet files, and Iceberg tables in a folder without a catalog, require a file system that renames a file in
 one step. To rename a file in an object store, Hadoop's client copies the file and then deletes the original.
@@ -149,8 +149,8 @@ def open_lander(
 ) -> BatchLander:
     """Return the object that writes the batches of a query, or of a backfill, to the target.
 
-    The caller must call the method `BatchLander.recover` before all other methods of this object. ``tasks``
-    is the number of tasks that Spark can run at the same time.
+    The caller must call the method `BatchLander.recover` before all other methods of the returned object.
+    ``tasks`` is the number of tasks that Spark can run at the same time.
     """
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 

@@ -8,10 +8,10 @@ The folder of a pipeline contains these files, next to ``_batches``::
 
 Events of some types may go to separate tables, in folders next to ``events``. Without schemas of data, Spark
 writes all tables of events in one pass. After such a pass, the folder ``__ce_table=orders`` in the staging
-folder contains the files of the table ``orders``.
+folder of the batch contains the files of the table ``orders``.
 
 A batch has landed as soon as its manifest exists. If a run ends before all files of a landed batch are
-renamed, the next start first renames the remaining files.
+renamed, the next run first renames the remaining files.
 """
 
 from __future__ import annotations
@@ -229,8 +229,8 @@ class ParquetTarget(Target):
         """Raise `WrongCheckpoint` if the tables have files of an earlier batch with this batch's number.
 
         Files of an earlier batch with the same number exist only if the manifest of the earlier batch was
-        removed. The earlier batch and this batch begin with the same records, so at least one folder contains
-        files of both batches.
+        removed. The earlier batch and the new batch begin with the same records, so at least one folder
+        contains files of both batches.
         """
         for path in {final_path(file[: file.rindex("/") + 1], number) for file in files}:
             folder, _, prefix = path.rpartition("/")

@@ -86,7 +86,7 @@ class TablesTarget(Target):
     def is_decided(self, batch: notes.BegunBatch) -> bool:
         """Return whether any table already has rows of an unfinished batch.
 
-        The routes in ``batch`` determine which tables are checked.
+        The field ``routes`` of the batch determines which tables are checked.
         """
         self._batch, self._ledgers = batch, {}
         return any(self._left(table) != batch.offsets for table in notes.table_names(batch.routes))
@@ -166,7 +166,7 @@ class TablesTarget(Target):
         return [self._open(table).ledger(adopt=self._adopt) for table in others]
 
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:  # noqa: ARG002
-        """Discard rows that were staged for another batch.
+        """Discard rows that an earlier run has staged for another batch.
 
         If the batch was compared with the table and committed, and only the manifest of the batch is missing,
         return the counts of the batch. Otherwise, return None.
@@ -318,7 +318,7 @@ class TablesTarget(Target):
     def _left(self, table: str) -> notes.OffsetRanges:
         """Return those offsets of the batch whose rows are missing in a table.
 
-        Raises `WrongTable` if another pipeline has landed some of the offsets.
+        Raises `WrongTable` if another pipeline has landed some of the batch's offsets.
         """
         if table not in self._ledgers:
             self._ledgers[table] = self._open(table).ledger(adopt=self._adopt)

@@ -1,4 +1,4 @@
-"""`Target` is where the rows of batches go: to files, to tables, or to a function of the user.
+"""A `Target` receives the rows of batches: it writes files or tables, or calls a user's function.
 
 For each batch, `BatchLander` first calls the methods `Target.start` and `Target.appends`. If `Target.appends`
 returns a function, this function receives rows of the batch while Spark computes the rows. If
@@ -55,7 +55,7 @@ class Target(ABC):
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:
         """Start a batch, and discard rows that an earlier run has staged for another batch.
 
-        If the counts of the batch are known and all of its rows have landed, return the counts; otherwise
+        If all rows of the batch have landed and the counts of the batch are known, return the counts; if not,
         return None.
         """
 

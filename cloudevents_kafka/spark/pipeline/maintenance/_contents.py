@@ -1,7 +1,7 @@
 """`read_contents` counts the rows in tables of events and of other records, with Spark.
 
 Spark groups the rows by a label, such as the type of the event, and by time, and returns the sizes of the
-largest groups. As samples, Spark also returns a few whole rows.
+largest groups. As samples, Spark also returns a few rows with all of their columns.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def read_contents(
     """Return the contents of the tables in ``folder``, and of the tables in catalogs that ``names`` lists.
 
     The folder may be a table itself. Tables in the folder must be in Parquet or in one of ``formats``. A
-    table without the column ``type`` and without the column ``error`` is ignored. Raises `WrongTable` if no
+    table that has neither the column ``type`` nor the column ``error`` is ignored. Raises `WrongTable` if no
     table has the column ``type`` or ``error``, `PipelineFailed` if Spark fails, and the errors of
     `local_session`.
     """

@@ -84,7 +84,7 @@ def optimize_tables(
     fails.
 
     Raises `WrongTable` if neither ``folder`` nor ``names`` contains a Delta or Iceberg table. Also raises
-    `WrongTable`, before any table is changed, if a column of ``sort_by`` is missing in all tables. Raises
+    `WrongTable`, before any table is changed, if no table has one of the columns in ``sort_by``. Raises
     `ValueError` for an invalid table name, `PipelineFailed` if Spark fails, and the errors of
     `local_session`.
 
@@ -109,7 +109,8 @@ def vacuum_tables(
     """Return an iterator that deletes files that no recent version of a table needs, and yields the results.
 
     Versions of a table that were current in the last ``keep_hours`` hours stay readable. If there are more
-    than 1,000 such versions, only the newest 1,000 versions and the versions of the last hour stay readable.
+    than 1,000 such versions of a table, only the newest 1,000 versions and the versions of the last hour stay
+    readable.
 
     If ``keep_hours`` is less than a day, no pipeline, backfill or replay may write to the tables while they
     are vacuumed. The files of a batch do not belong to any version until the batch is committed, so
@@ -189,7 +190,7 @@ def _maintain(
 
 
 def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableFormat, ...]:
-    """Return the table formats that the tables in ``folder`` and the tables ``names`` may have.
+    """Return the formats that the tables in ``folder`` and the tables named in ``names`` may have.
 
     If the folder is local and ``names`` is empty, return the formats of the tables in the folder, or raise
     `WrongTable` if the folder has no table. If the folder is not local or ``names`` is not empty, return both

@@ -1,9 +1,9 @@
 """Spark's checkpoint: the id of its query, and the offsets of each batch.
 
-Before Spark runs a batch, it writes the end offsets of the batch to ``offsets/<batch>``. If Spark is killed,
-it runs this batch again at the next start. A batch begins at the offsets at which the previous batch ends.
-The first batch begins at the offsets in ``sources/0/0``. A partition that was added to a topic after the
-start of the query begins at its offset 0.
+Before Spark runs a batch, Spark writes the end offsets of the batch to the file ``offsets/<batch>``. If Spark
+is killed during a batch, Spark runs this batch again at its next start. A batch begins at the offsets at
+which the previous batch ends. The first batch begins at the offsets in the file ``sources/0/0``. A partition
+that was added to a topic after the start of the query begins at its offset 0.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BatchPlan(msgspec.Struct, frozen=True):
 
 
 class WrongCheckpoint(PipelineError):
-    """A checkpoint and a folder do not belong together, or one of their files is damaged.
+    """A checkpoint does not belong to the pipeline's folder, or one of their files is damaged.
 
     Examples:
         >>> from msgspec.structs import replace
@@ -76,7 +76,7 @@ class Checkpoint:
         return bool(self._numbers(_OFFSETS)) or self._store.exists(_FIRST_OFFSETS)
 
     def query_id(self) -> str | None:
-        """Return the id of the checkpoint's query, or None before the first run.
+        """Return the id of the checkpoint's query, or None if the query has not run yet.
 
         Raises `WrongCheckpoint` if a file of the checkpoint is damaged, so that Spark cannot continue.
         """
@@ -109,7 +109,7 @@ class Checkpoint:
     def repeats(self) -> bool:
         """Return whether Spark has planned a batch that it has not committed.
 
-        At its next start, Spark first repeats this batch.
+        Spark first repeats a batch that it has planned but not committed when it starts again.
         """
         return max(self._numbers(_OFFSETS), default=-1) > max(self._numbers(_COMMITS), default=-1)
 
@@ -121,8 +121,8 @@ class Checkpoint:
     def _numbers(self, folder: str) -> list[int]:
         """Return the numbers of the batches that have a file in a folder of the checkpoint.
 
-        The name of such a file is the number of the batch. Files with other names than numbers are ignored,
-        as in Spark. Raises `WrongCheckpoint` if Spark would misread the name of a file.
+        The name of a batch's file is the number of the batch. Files with other names than numbers are
+        ignored, as in Spark. Raises `WrongCheckpoint` if Spark would misread the name of a file.
         """
         numbers = []
         for name in self._store.list_names(folder):

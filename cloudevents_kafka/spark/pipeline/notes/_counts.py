@@ -72,9 +72,9 @@ class GapCounts(msgspec.Struct, frozen=True):
     """Numbers of offsets in one partition, for the range of a backfill.
 
     ``gaps`` counts offsets that no pipeline had landed and whose records could be read. ``landed`` counts
-    offsets that had landed already. ``expired`` counts offsets that had not landed, and whose records had
-    expired. ``ahead`` counts offsets that the pipeline had not reached yet; the backfill does not read these
-    offsets, because the pipeline will read them.
+    offsets in the range that had landed already. ``expired`` counts offsets that had not landed, but whose
+    records had expired. ``ahead`` counts offsets that the pipeline had not reached yet; the backfill does not
+    read these offsets, because the pipeline will read them.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import GapCounts
@@ -92,12 +92,13 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of records that were read, that landed as events, or that went to the quarantine.
 
     ``tolerated`` is the number of events with accepted deviations. ``by_type`` counts events by their type,
-    then by their mode. ``by_reason`` counts quarantined records by the verdict in the column ``error``, then
-    by the reason. ``by_tolerated`` counts events by the clause of a specification, then by the rule from
-    which the events deviate; an event may deviate from several rules. ``offsets`` contains `PartitionCounts`
-    by topic, then by partition (as text). ``quarantined_by_topic`` counts quarantined records by topic.
-    ``routed`` counts the events in each table of the option ``tables``; all other events are in the common
-    table. ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
+    then by their content mode. ``by_reason`` counts quarantined records by the verdict in the column
+    ``error``, then by the reason. ``by_tolerated`` counts events by the clause of a specification, then by
+    the rule from which the events deviate; an event may deviate from several rules. ``offsets`` contains
+    `PartitionCounts` by topic, then by partition (as text). ``quarantined_by_topic`` counts quarantined
+    records by topic. ``routed`` counts the events in each table of the option ``tables``; all other events
+    are in the common table. ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or
+    None.
 
     ``duplicates`` counts events that did not land because the table has them already; see the option
     ``deduplicate``. With the option ``upsert``, ``changes`` counts records by what they do to a row: a record
@@ -157,7 +158,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def check(self) -> Self:
-        """Return these counts; raise `CountMismatch` if they contradict each other."""
+        """Return these counts; raise `CountMismatch` if the counts contradict each other."""
         records = (part.records for parts in self.offsets.values() for part in parts.values())
         labelled = (sum(inner.values()) for by in (self.by_type, self.by_reason) for inner in by.values())
         others = self.duplicates + self.tombstones
@@ -199,7 +200,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_table(self) -> dict[str, int]:
-        """The number of events in each table; the first table is the common table, `EVENTS`."""
+        """The number of events in each table of events; the first table is the common table, `EVENTS`."""
         return {EVENTS: self.events - sum(self.routed.values()), **self.routed}
 
     @property

@@ -1,9 +1,9 @@
 """`Ledger` lists the ranges of offsets whose records are in a table.
 
-A ledger lists ranges by topic, id of the topic, pipeline and partition. A commit adds rows to a table, and
-the offsets of these rows to the table's ledger, in one step. docs/design.md explains ledgers under "The law
-of landing". If the offset of a row is not in the ledger, a writer other than a pipeline has added the row to
-the table. Such a row does not count as a landed record.
+A ledger lists ranges of offsets by topic, id of the topic, pipeline and partition. A commit adds rows to a
+table, and the offsets of these rows to the table's ledger, in one step. docs/design.md explains ledgers under
+"The law of landing". If the offset of a row is not in the ledger, a writer other than a pipeline has added
+the row to the table. Such a row does not count as a landed record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cloudevents_kafka.spark.pipeline._errors import WrongTable
 
 
 class OffsetRange(msgspec.Struct, frozen=True, array_like=True):
-    """The offsets of one partition from ``start`` to ``end``; ``end`` itself is not included."""
+    """The offsets of one partition from ``start`` to ``end``; the range does not include ``end`` itself."""
 
     start: int
     end: int
@@ -140,7 +140,7 @@ class Ledger(msgspec.Struct, frozen=True):
         """Return the empty ranges of the ledger.
 
         The offset of an empty range is the offset at which a pipeline begins to read a partition. A pipeline
-        with an empty range has not landed any record of the partition.
+        with an empty range in a partition has not landed any record of the partition.
         """
         return [entry for entry in self.entries() if entry.offsets.start == entry.offsets.end]
 
@@ -200,7 +200,7 @@ def _left(
 
 
 def iter_partitions(ranges: OffsetRanges) -> Iterator[tuple[str, str, OffsetRange]]:
-    """Yield the topic, the partition and the offsets of each partition."""
+    """Yield the name of the topic, the number of the partition and the offsets, for each partition."""
     for topic, partitions in ranges.items():
         for partition, offsets in partitions.items():
             yield topic, partition, offsets

@@ -4,10 +4,10 @@ Each batch that has landed has a manifest, which is a file with the counts and o
 ledger in the last manifest lists the landed offsets of all batches, so only the last `_FILES_KEPT` manifests
 are kept.
 
-Earlier versions of this package could also land batches through Spark Connect. These versions used a separate
-folder in ``_batches/connect`` for each type of file. For manifests, these versions used the folders ``0`` to
-``3`` in ``_batches/connect`` by turns. Files in ``_batches/connect`` are still read. If ``_batches`` has
-several files of the same type, the newest of these files is used.
+Earlier versions of this package could also land batches through Spark Connect. For this, these versions used
+a separate folder in ``_batches/connect`` for each type of file. For manifests, these versions used the
+folders ``0`` to ``3`` in ``_batches/connect`` by turns. Files in ``_batches/connect`` are still read. If
+``_batches`` has several files of the same type, the newest of these files is used.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class BegunBatch(ReadSettings, frozen=True, kw_only=True):
     """A batch that is about to be written; see also `PlannedBatch`.
 
     ``number`` is the number of the batch in the pipeline's folder, and ``batch`` is Spark's number of the
-    batch. The two numbers may differ, for example if an older checkpoint was restored. ``in_java`` says
-    whether the Java function reads the records before Python, and ``to`` is the kind of the target, such as
-    ``delta``. If the records of a batch are compared with the rows of the table, ``counted`` contains the
-    counts after this comparison, because these counts cannot be computed again after the commit.
+    batch. The numbers ``number`` and ``batch`` may differ, for example if an older checkpoint was restored.
+    ``in_java`` says whether the Java function reads the records before Python, and ``to`` is the kind of the
+    target, such as ``delta``. If the records of a batch are compared with the rows of the table, ``counted``
+    contains the counts after this comparison, because these counts cannot be computed again after the commit.
     """
 
     version: int = VERSION

@@ -79,5 +79,5 @@ class Upsert(NamedTuple):
 
 
 def attribute_sql(name: str, row: str = "") -> str:
-    """Return SQL for an attribute, or for the key of the Kafka record if ``name`` is ``key``."""
+    """Return SQL for an attribute of an event, or for the key of the Kafka record if ``name`` is ``key``."""
     return f"{row}`{name}`" if name in _COLUMNS else f"{row}`extensions`['{name}']"

@@ -37,7 +37,7 @@ class BackfillRange(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> BackfillRange:
-        """Return the range that a text describes.
+        """Return the `BackfillRange` that a text describes.
 
         Raises `ValueError` if the text is not a valid range; the message of the error contains the grammar of
         ranges.

@@ -62,8 +62,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     is the URL of the registry, or the settings of confluent-kafka's registry client, or an object of this
     client. The pipeline reads data with the schema of its writer, and converts the data to the schema in
     ``schemas``. The schema of each id is fetched once, and at most 1,000 new schemas are fetched for a batch.
-    Events with ids above this limit of 1,000, or with ids that the registry does not know, go to the
-    quarantine. If the registry does not answer, the run ends.
+    If a batch has more new ids, events with the ids that were not fetched go to the quarantine. Events with
+    ids that the registry does not know also go to the quarantine. If the registry does not answer, the run
+    ends.
 
     If ``lenient`` is true, records are read as `decode_events` reads them with ``lenient=True``. For example,
     JSON that Debezium or Dapr has written without the header ``content-type`` is then read as an event. If
@@ -93,7 +94,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``deduplicate``. The summary counts the events that do not land because of ``deduplicate``, as
     ``duplicates``.
 
-    With ``upsert``, the table has one row for each key of a row. ``upsert`` defines the key of a row: "key"
+    With ``upsert``, no two rows of the table have the same key. ``upsert`` defines the key of a row: "key"
     means the key of the Kafka record, and all other values are attributes of the event, such as "subject".
     With ``upsert``, each row contains the last record with its key, in the order of offsets. The column
     ``deleted`` says whether the last record with the key was a deletion. A record without a value is a
@@ -101,9 +102,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     this attribute and value is also a deletion. ``deduplicate`` and ``upsert`` require ``delta`` or
     ``iceberg``, and cannot be combined with ``tables``.
 
-    If ``adopt`` is true, a pipeline may land in tables that have rows but no commit of a pipeline. The
-    existing rows stay in the tables, and do not count as landed records. If ``adopt`` is false, the pipeline
-    does not start with such tables.
+    If ``adopt`` is true, a pipeline may land in tables that have rows but no commit of a pipeline. Rows that
+    the tables already have stay in the tables, and do not count as landed records. If ``adopt`` is false, the
+    pipeline does not start with such tables.
 
     If ``allow_data_loss`` is true, the pipeline continues even if records expired before the pipeline has
     read them. If ``allow_data_loss`` is false, the pipeline fails if records expired before the pipeline has

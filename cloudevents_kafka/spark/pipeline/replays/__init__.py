@@ -7,13 +7,14 @@ The replays of a folder are numbered 1, 2, …, and these five rules hold:
 2. Replay n is decided when a run creates the file of replay n in the folder ``OUT/_replays``. Only one run
    can create the file of replay n. Replay n - 1 is complete before the file of replay n is created.
 3. In each Delta or Iceberg table, one commit adds the staged rows of replay n. After this commit, the ledger
-   of the table counts n replays of the quarantine. The commit succeeds only if the ledger of the table counts
-   fewer than n replays before the commit. The ledger of the table of events must count exactly n - 1 replays
-   before the commit. A replay first commits to the separate tables for some types of events. Then the replay
-   commits to the table of events, and then to the table of outcomes. Tables of Parquet files have no ledger.
-   For Parquet, the file of replay n lists the staged files, and each staged file is renamed once.
-4. A replay chooses only records whose batch has landed. A replay skips records that have landed in an earlier
-   replay; the table of outcomes lists these landed records.
+   of the table counts n replays of the quarantine. The commit of replay n succeeds only if the ledger of the
+   table counts fewer than n replays before the commit. Before the commit, the ledger of the table of events
+   must count exactly n - 1 replays. A replay first commits to the separate tables for some types of events.
+   Then the replay commits to the table of events, and then to the table of outcomes. Tables of Parquet files
+   have no ledger. For Parquet, the file of replay n lists the staged files of all tables, and each staged
+   file is renamed once.
+4. A replay chooses only records of batches that have landed. A replay skips records that have landed in an
+   earlier replay; the table of outcomes lists these landed records.
 5. If a run is killed, the replay of this run may be decided although no Delta or Iceberg table has rows of
    the replay. A run with other options withdraws such a decided replay, and chooses records again. Only a run
    that has locked the folder withdraws a decided replay, because no other run can then add rows of this

@@ -110,9 +110,9 @@ def replay_quarantine(
     """Read records of a pipeline's quarantine again, and land the records that are events now.
 
     A record lands only once: a replay leaves out records that have landed in an earlier replay, but reads
-    refused records again. The table ``quarantine_replays``, next to the quarantine, contains the outcome of
-    each record. Records are read with this version of the library, and with the extensions and event formats
-    that are registered.
+    refused records again. The table ``quarantine_replays``, which is next to the table of the quarantine,
+    contains the outcome of each record. Records are read with the installed version of the library, and with
+    the extensions and event formats that are registered in the process.
 
     The function ``mend`` is called with each `Record` before the record is read. ``mend`` returns the record
     to read, or None to leave the record in the quarantine. An event lands with the topic, partition, offset
@@ -225,7 +225,7 @@ class _Folder:
         self._read = read
 
     def replay(self, mend: Mend | None) -> ReplaySummary:
-        """Run a replay; with the option ``apply``, first finish or withdraw the last replay if necessary."""
+        """Run a replay; if ``apply`` is true, first finish or withdraw the last replay if necessary."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes, read_again
 
         last, apply = self._notes.last(), self._options.apply
@@ -254,10 +254,10 @@ class _Folder:
             kept.unpersist()
 
     def _is_withdrawn(self, note: ReplayNote) -> bool:
-        """Return whether this run must withdraw a replay that was decided with other options.
+        """Return whether this run must withdraw a decided replay that had other options.
 
-        The replay is withdrawn if no table has a row of the replay, and if this run has locked the folder.
-        The lock ensures that no other run adds a row of the replay.
+        The replay is withdrawn if no table has a row of the replay, and this run has locked the folder. The
+        lock ensures that no other run adds a row of the replay to a table.
         """
         read = self._read
         noted = (note.routes, note.schemas, note.rescue, note.lenient)

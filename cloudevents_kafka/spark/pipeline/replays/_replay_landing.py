@@ -62,7 +62,7 @@ class TablesReplay:
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
         """Stage the rows of all tables, and return ``note``.
 
-        If the rows cannot be staged, an error is raised before the replay is decided. If the replay were
+        If the rows cannot be staged, an error is raised before the replay is decided. If a replay were
         decided before its rows are staged, each later run would fail when it tries to finish the replay.
         """
         self._staged = {table: self._open(table).stage(rows(table)) for table in _tables_of(note)}

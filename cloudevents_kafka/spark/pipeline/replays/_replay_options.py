@@ -49,10 +49,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     If ``lenient`` is true, records are read leniently; if ``lenient`` is false, records are read strictly.
     The data of events is read with ``schemas`` and ``rescue``, which mean the same as in `PipelineOptions`.
-    Without ``schemas``, the schemas of the pipeline's last batch are used. Data that serializers of a schema
-    registry have written needs ``schema_registry``. If ``apply`` is true, events land; if ``apply`` is false,
-    events are only counted, and no table changes. ``master`` and ``conf`` are settings of the Spark session
-    that the replay starts.
+    Without ``schemas``, the schemas of the pipeline's last batch are used. To read data that serializers of a
+    schema registry have written, set ``schema_registry``. If ``apply`` is true, events land; if ``apply`` is
+    false, events are only counted, and no table changes. ``master`` and ``conf`` are settings of the Spark
+    session that the replay starts.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplayOptions

@@ -1,6 +1,6 @@
 """Reads records of the quarantine again, and counts the outcomes.
 
-Only `read_again` decides whether a record is an event now, or is refused again.
+Only the function `read_again` decides whether a record is an event now, or is refused again.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """`Backfill` lands, in batches, the records of a range of offsets that no pipeline has landed.
 
-With Delta and Iceberg, the pipeline of the folder may run at the same time. A second backfill may not run at
-the same time, because each backfill locks the folder ``_backfill``. In an object store, which has no locks,
-two backfills can run at the same time.
+With Delta and Iceberg tables, the pipeline of the folder may run while the backfill runs. Two backfills of
+one folder may not run at the same time, because each backfill locks the folder ``_backfill``. In an object
+store, which has no locks, two backfills can run at the same time.
 
 A backfill reads the gaps (offsets that have not landed) in the ledger of the table of events, up to the next
 offset that the pipeline of the folder would read. A batch of a backfill lands in the same way as a batch of
 the pipeline: one conditional commit adds the rows to a table and changes the table's ledger. The ledger
 stores the offsets of a backfill under the id of the folder's pipeline, so adjacent ranges of the pipeline and
-of backfills are joined. If a backfill is killed before the commit to the table of events, other tables may
+of backfills are joined. If a backfill is killed before its commit to the table of events, other tables may
 already have rows of the unfinished batch. The next backfill first finishes this unfinished batch, with the
 offsets and settings in the file in ``_backfill``. If the file in ``_backfill`` is missing, the next backfill
 begins a new batch at the same offset. So each record lands once, even if a backfill is killed at any step. If
@@ -57,7 +57,7 @@ class _BackfillNotes(notes.Manifests):
         self.own.write(note)
 
     def add(self, manifest: notes.BatchManifest) -> None:
-        """Do nothing: the batch needs no manifest, because the ledger of the table contains the batch."""
+        """Do nothing: a backfill's batch needs no manifest, as the table's ledger contains its offsets."""
 
 
 class Backfill:
@@ -105,7 +105,7 @@ class Backfill:
     def _unfinished(self, begun: notes.BegunBatch) -> Iterator[notes.BegunBatch]:
         """Yield those parts of a batch of the backfill that have not landed in the table of events.
 
-        If two backfills run at the same time, each table may already contain some parts of the batch.
+        If two backfills run at the same time, a table may already contain some parts of the batch.
         """
         begun = without_topics(begun, self._options.forget_topics)
         landed, target, _ = self._landing

@@ -52,16 +52,16 @@ class EventPipeline:
     the function returns. If the run is killed before the manifest of the batch is written, the next run calls
     the function again with the same batch number and the same records. If the function raises an error, the
     run ends with `PipelineFailed`, whose ``__cause__`` is the error of the function. The folder ``out``
-    contains the checkpoint, and the pipeline's files in ``_batches``.
+    contains the checkpoint, and the pipeline's files in the folder ``_batches``.
 
-    ``spark`` must be a session in this process: the method `start` raises `NotOnConnect` for a session of
-    Spark Connect.
+    ``spark`` must be a Spark session in this process: the method `start` raises `NotOnConnect` for a session
+    of Spark Connect.
 
     The function ``report`` is called with each batch that has landed, and the function ``warn`` is called
     with each warning. The thread that calls `wait` or `run` calls the functions ``report`` and ``warn``. Most
     programs call only the method `run` of the pipeline. Other programs call the method `start`, then call
-    `wait` until it returns True, and then call `close`. If you use the pipeline as a context manager, it
-    calls `start` and `close`.
+    `wait` until it returns True, and then call `close`. If the pipeline is used as a context manager, the
+    calls of `start` and `close` are automatic.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -181,7 +181,7 @@ class EventPipeline:
         self._running.stop()
 
     def status(self) -> str:
-        """Return a short text about the pipeline: its current work and its lag, or that no broker answers."""
+        """Return a short text: the current work and the lag of the pipeline, or that no broker answers."""
         return self._running.status()
 
     def summary(self) -> Summary:

@@ -2,7 +2,7 @@
 
 In the checkpoint, Spark stores the offsets at which the query began, and the planned offsets of each topic.
 The content of an existing checkpoint cannot be changed. So the functions of this module replace the
-checkpoint with a new checkpoint, which begins after the last record that has landed.
+checkpoint with a new checkpoint, which begins after the landed records.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def use_newest_start(
 def clear_unused(landed: Landed, checkpoint: Checkpoint) -> None:
     """Remove a checkpoint with which Spark must not continue.
 
-    Such a checkpoint is removed in two cases. In the first case, the checkpoint contains no offsets, and no
-    batch of the checkpoint's query has landed: a run was killed before Spark planned a batch. In the second
-    case, `Beginning.follows` is the id of the checkpoint's query: a run was killed before it had removed the
-    checkpoint completely.
+    The function removes a checkpoint in two cases. In the first case, the checkpoint contains no offsets, and
+    no batch of the checkpoint's query has landed: a run was killed before Spark planned a batch. In the
+    second case, `Beginning.follows` is the id of the checkpoint's query: a run was killed before it had
+    removed the checkpoint completely.
     """
     follows, last = landed.beginning.follows, landed.last
     if checkpoint.has_offsets():
@@ -105,7 +105,7 @@ def forget_topics(
 
 
 def without_topics(batch: BegunBatch, names: Collection[str]) -> BegunBatch:
-    """Return a batch without the offsets of some topics."""
+    """Return a copy of a batch without the offsets of some topics."""
     return replace(batch, offsets=_without(batch.offsets, names), planned=_without(batch.planned, names))
 
 

@@ -74,7 +74,7 @@ class Run:
             self.reader.leave_out(left, stopped)
 
     def status(self) -> str:
-        """Return a short text about the current work of the pipeline."""
+        """Return a short text about the pipeline's current work."""
         return self.reader.status()
 
     def stop(self) -> None:

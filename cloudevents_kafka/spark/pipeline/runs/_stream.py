@@ -247,16 +247,16 @@ class Stream:
 
     @property
     def total(self) -> BatchCounts:
-        """The counts of all batches in the folder."""
+        """The counts of all batches in the pipeline's folder."""
         return self._landing.landed.total
 
     @property
     def skipped(self) -> Mapping[str, Mapping[str, int]]:
-        """The number of offsets without a record in this run, by topic and partition."""
+        """The number of offsets without a record that this run has skipped, by topic and partition."""
         return self.total.skipped_since(self._total_before)
 
     def status(self) -> str:
-        """Return a short text about the query: its current work and its lag, or that no broker answers."""
+        """Return a short text: the current work and the lag of the query, or that no broker answers."""
         if self._silent_since is not None:
             seconds = time.monotonic() - self._silent_since
             return f"no broker has answered for {seconds:,.0f} s: the pipeline waits"

@@ -55,8 +55,8 @@ class Watch:
     def report(self, batch: BatchProgress, planned: OffsetRanges | None = None) -> None:
         """Report a batch that has landed.
 
-        For a batch of the pipeline, ``planned`` contains the offsets that Spark has planned. The run
-        continues after the offsets in ``planned``. For a batch of a backfill, ``planned`` is None.
+        For a batch of the pipeline, ``planned`` contains the offsets that Spark has planned for the batch.
+        The run continues after the offsets in ``planned``. For a batch of a backfill, ``planned`` is None.
         """
         self._metrics.add(batch)
         if planned is not None:

@@ -1,8 +1,8 @@
 """`scratch_folder` creates the temporary folder of a local Spark.
 
-If a process is killed, its folder remains. The next process of the same user that starts a local Spark
-deletes the folders of killed processes. Each temporary folder contains a locked file, which shows that a
-process still uses the folder. The operating system unlocks this file when both the Python process and its
+If a process is killed, its temporary folder remains. The next process of the same user that starts a local
+Spark deletes the folders of killed processes. Each temporary folder contains a locked file, which shows that
+a process still uses the folder. The operating system unlocks this file when both the Python process and its
 Java process have ended. So if the file in a folder is not locked, no running process uses the folder.
 """
 
@@ -25,7 +25,7 @@ _LOCK: Final = "_lock"
 def scratch_folder() -> Iterator[tuple[Path, int]]:
     """Yield a new folder and the open file that locks the folder; delete the folder at the end of this block.
 
-    A child process that inherits the file keeps the folder locked. Before `scratch_folder` creates the
+    A child process that inherits the open file keeps the folder locked. Before `scratch_folder` creates the
     folder, it deletes this user's folders of killed processes.
     """
     delete_abandoned(Path(tempfile.gettempdir()))

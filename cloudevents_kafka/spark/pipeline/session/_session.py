@@ -247,8 +247,8 @@ def _stopping(gateway: Any) -> Iterator[None]:
 def _has_died(process: Any, error: Exception) -> bool:
     """Return whether the death of the Java process has caused an error.
 
-    When the Java process dies, py4j may raise almost any type of error. A broken connection becomes a
-    `Py4JError`, an `OSError` or an `EOFError`, and an empty answer becomes an `AttributeError` or a
+    When the Java process dies, py4j may raise almost any type of error. A broken connection to Java becomes a
+    `Py4JError`, an `OSError` or an `EOFError`, and an empty answer of Java becomes an `AttributeError` or a
     `TypeError`. The connection to Java breaks before the Java process has ended. If the Java process must
     free much memory, it ends several seconds after the connection breaks.
     """

@@ -5,9 +5,9 @@ the end offset of the range. Another transaction identifier counts the commits t
 version of the Delta table contains the newest version of each transaction identifier. OPTIMIZE, VACUUM, a
 clean-up of Delta's log, and commits of other writers do not remove the newest version of a transaction
 identifier. Two commits to a Delta table conflict if both commits read and write the same transaction
-identifier. If two commits conflict, the second commit fails, and the ledger is read again. `Table.stage` and
-`Table.commit` use Delta's Java classes. Spark's own writers for Delta cannot be used, because they commit
-only one transaction identifier, and do not report when Delta skips a commit.
+identifier. If two commits conflict, the second commit fails, and the pipeline reads the ledger again.
+`Table.stage` and `Table.commit` use Delta's Java classes. Spark's own writers for Delta cannot be used,
+because they commit only one transaction identifier, and do not report when Delta skips a commit.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class DeltaTable(_table.Table):
         return {field["name"]: field["metadata"] for field in fields}
 
     def stage(self, rows: DataFrame) -> _table.Staged:
-        """Write rows to files, and return these files; see `Table.stage`."""
+        """Write rows to files of the Delta table, and return these files; see `Table.stage`."""
         rows = self._prepare(rows)
         with active(rows.sparkSession), table_settings(rows.sparkSession):
             written = self._transaction().writeFiles(java_frame(rows))
@@ -152,7 +152,7 @@ class DeltaTable(_table.Table):
         return log.forTable(java_session(self._spark), self._location()).unsafeVolatileSnapshot()
 
     def _newest(self) -> Any:
-        """Return the newest version of the table; to find this version, Delta lists the whole log."""
+        """Return the newest version of the table; to find it, Delta lists all files of the table's log."""
         none = scala_option(java_of(self._spark))
         return self._known().deltaLog().update(False, none, none)
 

@@ -1,9 +1,9 @@
 """`DeltaHistory` stores the ledger in the history of a Delta table, if SQL statements commit the rows.
 
 Each SQL statement can commit one transaction identifier of Delta. The version of the transaction identifier
-counts the commits that changed the ledger. So if two programs have read the same ledger, only one of them can
-commit. The metadata of each commit to the ledger contains the new ledger. Because Delta removes old commits
-from the history, the ledger is also written to a property of the table before the next commit.
+counts the commits that changed the ledger. So if two programs have read the same ledger, only one of the two
+programs can commit. The metadata of each commit to the ledger contains the new ledger. Because Delta removes
+old commits from the history, the ledger is also written to a property of the table before the next commit.
 
 Two kinds of tables have their ledger in the history: tables with the option ``upsert``, and tables that
 earlier versions of this package filled through Spark Connect. If an earlier version of this package filled a
@@ -116,7 +116,7 @@ class DeltaHistory:
 
 
 def _commits(history: Sequence[Row]) -> Iterator[Commit]:
-    """Yield the commits of pipelines, which are recognized by their metadata."""
+    """Yield those commits in the history that pipelines have made; their metadata contains a ledger."""
     for row in history:
         try:
             yield msgspec.json.decode(row["userMetadata"] or "", type=Commit)

@@ -291,7 +291,7 @@ def catalog_of(spark: SparkSession, name: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _path(location: str) -> str:
-    """Return a location in a form that is the same for all URLs of one local folder."""
+    """Return the location of a table in a form that is the same for all URLs of one local folder."""
     return re.sub(r"^file:/+", "/", location).rstrip("/")
 
 

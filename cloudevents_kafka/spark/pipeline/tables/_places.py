@@ -4,8 +4,8 @@ An SQL expression with a branch for each topic or partition would be a tree whos
 branches. The time that Spark needs to plan this tree would grow faster than the size of the tree, and a large
 tree would overflow Spark's stack and heap. A single SQL map would be slow, because Spark searches a map key
 by key. So the SQL contains one constant, which is an array of small maps. The hash of a topic's name
-determines the index of the map that contains the topic. The plan, the code that Spark compiles, and the time
-for a record do not depend on the number of topics.
+determines the index of the small map that contains the topic. The plan of Spark, the code that Spark
+compiles, and the time for a record do not depend on the number of topics.
 """
 
 from __future__ import annotations

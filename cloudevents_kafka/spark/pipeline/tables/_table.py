@@ -96,7 +96,7 @@ class Table(ABC):
         return self._spark
 
     def exists(self) -> bool:
-        """Return whether the table exists."""
+        """Return whether the table exists in its folder or catalog."""
         return self._schema() is not None
 
     def _schema(self) -> StructType | None:
@@ -112,7 +112,7 @@ class Table(ABC):
 
     @abstractmethod
     def id(self) -> str:
-        """Return the id that the table format has assigned to the table; renaming does not change this id."""
+        """Return the id that the table format has assigned to the table; a renamed table keeps its id."""
 
     def ledger(self, *, adopt: bool = False) -> Ledger:
         """Return the ledger with the offsets that all pipelines have landed in the table.
@@ -357,7 +357,7 @@ class Table(ABC):
     def _folder(self) -> str:
         """The location of the table's folder, which does not change.
 
-        Spark runs a job to find the location, so the result is stored.
+        Spark runs a job to find the location of the table, so the result is stored.
         """
         return self._url or self._location()
 

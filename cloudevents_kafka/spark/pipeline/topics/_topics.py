@@ -2,16 +2,16 @@
 
 If a topic is created again, its offsets restart at 0, so the landed offsets belong to records of the deleted
 topic. A topic that is created again has a new id (KIP-516, Kafka 2.8 and later). So the monitor compares the
-topics' ids with the ids in the manifests. The monitor also compares the end offset of each partition with the
-landed offsets of the partition. If the brokers do not report ids of topics, the monitor compares only the end
-offsets. Without ids, the monitor can detect that a topic was created again only while the new topic has fewer
-records than have landed from the deleted topic.
+current ids of the topics with the ids in the manifests of the batches. The monitor also compares the end
+offset of each partition with the landed offsets of the partition. If the brokers do not report ids of topics,
+the monitor compares only the end offsets. Without ids, the monitor can detect that a topic was created again
+only while the new topic has fewer records than have landed from the deleted topic.
 
-The pipeline checks the topics at its start. For each batch, the pipeline checks the topics twice: before it
-reads the batch, and before the batch lands. Kafka never uses the id of a topic for a second topic. So if both
-checks of a batch find the same id of a topic, the records of the batch belong to the topic with this id. One
-risk remains if there are several brokers: the broker that describes a new topic may learn of the topic some
-milliseconds later than the broker that serves the topic's records.
+The pipeline checks its topics at the start of a run. For each batch, the pipeline checks the topics twice:
+before the pipeline reads the batch, and before the batch lands. Kafka never uses the id of a topic for a
+second topic. So if both checks of a batch find the same id of a topic, the records of the batch belong to the
+topic with this id. If there are several brokers, one risk remains: the broker that describes a new topic may
+learn of the topic some milliseconds later than the broker that serves the topic's records.
 """
 
 from __future__ import annotations
@@ -144,11 +144,11 @@ class TopicMonitor:
             self._check_id(name, state, ids.get(name))
 
     def exists(self, topic: str) -> bool:
-        """Return whether a topic exists."""
+        """Return whether a topic exists on the brokers."""
         return self._admin.describe([topic], {}, _TIMEOUT)[topic] is not None
 
     def _find_names(self, pattern: str, known: Iterable[str], timeout: float) -> None:
-        """Find the topics whose names match the pattern; topics in ``known`` need not exist any more."""
+        """Find the topics whose names match ``pattern``; topics in ``known`` need not exist any more."""
         found = {*self._admin.list_names(timeout), *known}
         self.names = tuple(sorted(name for name in found if re.fullmatch(pattern, name)))
         if not self.names:

@@ -27,8 +27,8 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A batch that has landed: its counts, its duration, and its distance from the ends of the topics.
 
     ``lags`` maps each partition, such as ``orders[0]``, to the number of offsets from the end of the batch to
-    the newest end offset of the partition that Spark knows. ``behind`` is the sum of the numbers in ``lags``.
-    If the pipeline was stopped before Spark reported the batch, ``behind`` and ``seconds`` are None, and
+    the newest end offset of the partition that Spark knows. ``behind`` is the sum of the lags in ``lags``. If
+    the pipeline was stopped before Spark reported the batch, ``behind`` and ``seconds`` are None, and
     ``lags`` is empty. ``age`` is the age of the newest landed record, in seconds, at the time of the report.
     ``steps`` maps the name of each step of a batch to the step's duration in seconds. The steps of a batch
     are Spark's "plan", the "check" of the topics, "write" (which includes reading), the "commit" to the
@@ -66,7 +66,7 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stopped_text(topic: str, reason: str) -> str:
-    """Return a text for users about a topic that a threshold has stopped."""
+    """Return a text for users that says which topic a threshold has stopped, and why."""
     return (
         f"topic {topic} is stopped, the others go on: {reason}. All records that were read from this topic "
         "have landed. To continue after these records, start the pipeline again with this topic"

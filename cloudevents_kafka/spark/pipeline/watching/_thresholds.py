@@ -42,7 +42,7 @@ _TEXT: Final = re.compile(
 class ThresholdCrossed(PipelineError):
     """The action of a threshold has ended the run.
 
-    All batches of the run have landed, and the next run continues after these batches.
+    All batches that the run has read have landed, and the next run continues after these batches.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions, Threshold
@@ -121,7 +121,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Crossing(NamedTuple):
-    """A topic whose value is above a threshold, but was not above the threshold at the previous check."""
+    """A topic whose value is above the limit of a threshold, but was not above it at the previous check."""
 
     topic: str
     value: float
@@ -139,8 +139,8 @@ class Crossing(NamedTuple):
 class _Window:
     """Counts the newest records of a topic; batches are counted in groups.
 
-    Each group has the time of its first batch, the number of its records, and the number of records that are
-    not events.
+    Each group stores the time of its first batch, the number of its records, and the number of its records
+    that are not events.
     """
 
     def __init__(self, of: Threshold) -> None:
