@@ -263,9 +263,7 @@ def test_each_id_is_fetched_once_within_a_bound(spark: SparkSession, registry: A
 def test_a_registry_that_fails(spark: SparkSession, error: Exception, *, final: bool) -> None:
     """The error says whether a later try may succeed; it has no secret."""
     events = spark.createDataFrame([("t", b"\0\0\0\0\1")], "type STRING, data BINARY")
-    with pytest.raises(
-        RegistryFailed, match="the schema registry must return the schema 1, got"
-    ) as caught:
+    with pytest.raises(RegistryFailed, match="the schema registry must return the schema 1, got") as caught:
         data_as(events, READER, registry=Counting(None, error))
     assert caught.value.final is final
     assert "secret-of-mine" not in str(caught.value)

@@ -123,9 +123,7 @@ def test_a_registry_that_holds_its_answer(lake: Lake, *, drips: bool) -> None:
     options: dict[str, Any] = {"schemas": {"order": READER}}
     with slow_registry(drips=drips) as slow:
         settings = {"url": slow.url, "timeout": "2", "max.retries": "0"}
-        with pytest.raises(
-            PipelineFailed, match=r"must return the schema \d+, got .*; no record"
-        ) as caught:
+        with pytest.raises(PipelineFailed, match=r"must return the schema \d+, got .*; no record") as caught:
             lake.run(schema_registry=settings, **options)
         assert slow.asked.is_set()
     assert not caught.value.final
