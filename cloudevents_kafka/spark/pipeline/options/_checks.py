@@ -106,7 +106,7 @@ def check_master(name: str, master: str) -> None:
 def check_source_settings(name: str, settings: Mapping[str, str]) -> None:
     """Check that a user does not set those options of Spark's Kafka source that the pipeline sets itself."""
     if reserved := sorted(_RESERVED & settings.keys()):
-        raise ValueError(f"{name} must not contain {', '.join(reserved)}: the pipeline sets this itself")
+        raise ValueError(f"{name} must not contain {', '.join(reserved)}: the pipeline sets these itself")
 
 
 def check_spark_settings(name: str, settings: Mapping[str, str]) -> None:  # noqa: ARG001  # the same
