@@ -111,7 +111,7 @@ def is_scalar(name: str, value: Any) -> bool:
     return has_type(value, extension.type)
 
 
-def _may_be_empty(attributes: dict[str, Any]) -> bool:
+def _may_be_empty(attributes: Mapping[str, Any]) -> bool:
     """Return whether each empty attribute is an extension that accepts an empty text."""
     if "" not in attributes.values():
         return True
