@@ -138,5 +138,5 @@ def test_help_of_a_process(env: dict[str, str]) -> None:
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"then -X; a later" in done.stdout
+    assert b"then -X. A later" in done.stdout
     assert b"\\u2026" in done.stdout or b"\x85" in done.stdout

@@ -26,6 +26,11 @@ class Cluster(Protocol):
 
 Call = Callable[[Cluster], object]
 
+# The errors of a call, with the names of the errors in reports.
+IN_PLACE_OF_A_REPORT = {
+    KafkaError._UNKNOWN_PARTITION: "_UNKNOWN_PARTITION",
+    KafkaError._UNKNOWN_TOPIC: "TOPIC_EXCEPTION",
+}
 OTHER = "another"  # a topic that nobody has written to
 
 
@@ -44,10 +49,11 @@ def sent(cluster: Cluster, *messages: dict[str, Any], producer: Any = None, topi
                 on_delivery=lambda error, _: codes.append(error and error.name()),
             )
         except KafkaException as error:
-            # The client raises it in place of a report if it knows the topic's partitions by then.
-            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
+            # The client raises it in place of a report if it knows the topic's metadata by then.
+            name = IN_PLACE_OF_A_REPORT.get(error.args[0].code())
+            if name is None:
                 raise
-            codes.append(error.args[0].name())
+            codes.append(name)
         producer.flush(10)
     return codes
 

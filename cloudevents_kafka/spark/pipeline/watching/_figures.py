@@ -41,7 +41,11 @@ FIGURES: Final = (
     Figure("records_total", (), "Records that have landed, as events or in the quarantine."),
     Figure("events_total", ("type",), "Events by type."),
     Figure("quarantined_records_total", ("verdict", "clause"), "Records that went to the quarantine."),
-    Figure("counted_rows_total", ("table",), "Rows that were counted while the records were read."),
+    Figure(
+        "counted_rows_total",
+        ("table",),
+        "Rows for the table that the pipeline counted while it read the records.",
+    ),
     Figure("committed_rows_total", ("table",), "Rows in the files that were committed."),
     Figure("batch_seconds_total", (), "Duration of the batches in seconds, as Spark measures it."),
     Figure("step_seconds_total", ("step",), "Seconds by step: plan, check, write, commit, checkpoint."),
