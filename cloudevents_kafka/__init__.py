@@ -122,7 +122,7 @@ _ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProcessor", "Async
 
 
 def __dir__() -> list[str]:
-    """Return the names that this module exports, even if their modules are not imported yet."""
+    """Return the names of this module, including the names that it imports at their first use."""
     return sorted({*__all__, *globals()} - {"Any", "TYPE_CHECKING", "annotations"})
 
 

@@ -55,11 +55,11 @@ def are_valid_texts(  # a call by position is faster
     valid_time: bool = False,  # noqa: FBT001, FBT002
     valid_type: bool = False,  # noqa: FBT001, FBT002
 ) -> bool:
-    """Return whether the core attributes of an event obey the rules of the core specification.
+    """Return whether attributes obey the rules of the core specification.
 
     The arguments ``attributes``, ``joined`` and ``valid_time`` are the same as in `accept`. ``valid_type``
-    says whether ``datacontenttype`` is known to be a valid media type. The names and the extensions are
-    checked by the function `accept_names`, not by this function.
+    says whether ``datacontenttype`` is known to be a valid media type. The function `accept_names` checks the
+    names of the attributes and the rules of extensions.
     """
     # JSON escapes all ASCII control characters (T-06) except DEL; an escape makes the text longer.
     if joined and not (

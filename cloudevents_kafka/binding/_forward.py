@@ -141,7 +141,7 @@ def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int
     """Return the index of the header or member from which each attribute was read.
 
     ``found`` yields three values for each header or member: the name of its attribute, its own name, and
-    whether its value is not null.
+    whether it has a value that can be read.
     """
     ranks: dict[str, tuple[bool, bool, bool, int]] = {}
     for index, (attribute, name, has_value) in enumerate(found):
@@ -167,7 +167,7 @@ def _merge_structured(written: Headers, like: Headers) -> Headers:
 
 
 def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
-    """Return the JSON text ``value`` with the attributes that lenient reading left out of the event."""
+    """Return the encoded event ``value`` with the attributes that lenient reading left out of the event."""
     came = origin.record.value or b""
     before, new = raw_parts(origin.event)[0], raw_parts(event)[0]
     if origin.format == _JSON:

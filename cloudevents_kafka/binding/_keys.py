@@ -69,7 +69,7 @@ def _first_key(mappers: tuple[KeyMapper, ...], event: Event) -> str | bytes | No
 
 
 def key_to_attribute(name: str) -> ReverseKeyMapper:
-    """Return a function that sets an attribute of an event to the text of the record's key if it is absent.
+    """Return a function that sets an absent attribute of an event to the text of the record's key.
 
     The event is unchanged if the key is null, empty or not UTF-8, or if the key's text is not a valid value
     of the attribute. The specification does not define how a key becomes an attribute, so the mapper must not

@@ -149,7 +149,7 @@ def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient
 
 
 def _advice_on_frame(record: Record) -> str | None:
-    """Return advice if a schema registry's serializer may have framed an event, otherwise None."""
+    """Return advice if no header is an attribute and the value may be a framed event, otherwise None."""
     if record.value is None or record.value[:1] != b"\0":
         return None
     if any(str(name).startswith(PREFIX) for name, value in record.headers if value is not None):

@@ -4,8 +4,8 @@ A name nearly matches a header name of the binding if only its case differs, if 
 another binding (``ce-``, ``cloudEvents:``), or if the name of an extension in it contains ``-``, ``_`` or
 ``.``. A header with the exact name of an attribute takes precedence over headers with nearly this name. If no
 header has the exact name of an attribute, a header with nearly this name is read instead. If several headers
-nearly have the name of one attribute and their values differ, none of these headers is read. If the attribute
-is REQUIRED, the record is refused.
+nearly have the name of one attribute and their values differ, none of these headers is read. If this
+attribute is REQUIRED, the record is refused.
 """
 
 from __future__ import annotations
