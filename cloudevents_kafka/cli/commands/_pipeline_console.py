@@ -19,7 +19,7 @@ _HEARTBEAT_SECONDS: Final = 60.0
 
 
 class Console:
-    """Prints a line on stderr for each batch and each warning, and after each minute without such a line."""
+    """Prints a line on stderr for each batch, for each warning, and for each minute without a batch."""
 
     def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
         self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet

@@ -118,9 +118,9 @@ def command(
 def _registry(
     settings: Settings, url: str | None, interrupts: Interrupts
 ) -> tuple[Settings, RegistryData | None]:
-    """Return the settings of the Kafka client, and the settings of the schema registry's client.
+    """Return the settings of the Kafka client, and a decoder of data with the schemas of a registry.
 
-    The settings of the registry's client are None if neither the settings nor ``url`` name a registry.
+    The decoder is None if neither the settings nor ``url`` name a registry.
     """
     settings, own = settings.split(REGISTRY)
     url = url or own.pop("url", None)

@@ -95,7 +95,7 @@ def command(
 ) -> None:
     """Print what is installed, what is missing, and which commands would work here.
 
-    Checks packages, Java, and the jars in the cache. Also asks a broker and a schema registry if options name
+    Checks packages, Java, and the jars in the cache. Also asks a broker and a schema registry if you name
     them. For each problem, the command prints what to do. The command starts nothing, and downloads jars only
     with --fetch.
 

@@ -63,11 +63,7 @@ def _removed_option(name: str) -> Callable[[_Command], _Command]:
 @struct_options(pipeline.PipelineOptions, complete=_COMPLETE)
 @option_group(*map(_removed_option, OPTIONS))
 @click.option(
-    "-X",
-    "options",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A setting of Kafka or Spark, as described above. Repeatable.",
+    "-X", "options", metavar="NAME=VALUE", multiple=True, help="A setting, as described above. Repeatable."
 )
 @config_option
 @click.option(

@@ -256,7 +256,7 @@ def _place(record: Record, options: _Options) -> Record:
 
 @contextmanager
 def _flush_at_end(sender: TopicSender) -> Iterator[None]:
-    """Return a context manager that waits for the brokers' answers at the end, even after an error."""
+    """Return a context manager that waits for the brokers, even after an error or the first Ctrl-C."""
     try:
         try:
             yield

@@ -143,7 +143,7 @@ def _print_failure(where: str, reason: str) -> None:
 
 
 class _Replay:
-    """Reads dead letters, sends the matching ones, and counts the dead letters by destination and error."""
+    """Reads dead letters, sends those that match, and counts these by destination and error."""
 
     def __init__(self, choice: _Choice, filter: Filter, resender: Resender | None) -> None:
         self._choice = choice
@@ -238,7 +238,7 @@ class _Replay:
             )
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if a matching dead letter was refused, or has no destination or no value."""
+        """Raise `BadData` if a matching dead letter was refused, has no destination, or lost its value."""
         if texts := [*self._stayed(group)]:
             raise BadData("\n".join(texts))
 

@@ -77,8 +77,8 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
 
     The file shows, in figures and tables, events over time by type, sizes, keys, and lag. For records that
     are not events, the file shows how many records have each verdict and clause, and a few samples. The file
-    loads no other file, runs no script, and has at most 1 MB. Values that may be secrets are masked; data is
-    not masked.
+    loads no other file, runs no script, needs no network, and has at most 1 MB. Values that may be secrets
+    are masked; data is not masked.
 
     A topic is read up to its current end; POSITION has the form that the command consume accepts. Tables are
     the tables that a pipeline writes, in Parquet, Delta or Iceberg. Spark reads the tables; -X

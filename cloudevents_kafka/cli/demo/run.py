@@ -191,7 +191,7 @@ def _preview(value: object) -> str:
 
 
 def format_report(outcome: Outcome) -> str:
-    """Return the report of the demo: two tables, the checks, the folders, and the conclusion."""
+    """Return the report: tables of events and invalid records, the checks, the folders, the conclusion."""
     summary, others = outcome.summary, outcome.sent.others
     parts = [f"Events by type and encoding\n{_event_table(outcome)}"]
     if others:

@@ -57,8 +57,8 @@ def command(
     Without --apply, the command only counts, by verdict and reason, the records that would be written to
     tables. With --apply, each event is written once to its table, with the topic, partition, offset and
     timestamp of the record. The table OUT/quarantine_replays contains the outcome of each record. The next
-    replay skips records that are already in the tables, and tries all other records again. If the command was
-    killed, run it again: it first finishes the replay that was interrupted.
+    replay skips the records that an earlier replay has written to tables, and tries all other records again.
+    If the command was killed, run it again: it first finishes the replay that was interrupted.
 
     A pipeline for Delta or Iceberg may run at the same time as this command, but a pipeline for Parquet may
     not.
