@@ -102,7 +102,10 @@ def java(_fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return whether the cache has the jars of the local broker."""
+    """Check for the jars of the local broker, and return the result.
+
+    With ``fetch``, missing jars are downloaded.
+    """
     from cloudevents_kafka.jvm import resolve
     from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 
@@ -111,7 +114,10 @@ def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def connector(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return whether the cache has the jars of the Kafka connector that fits the installed PySpark."""
+    """Check for the jars of the Kafka connector that fits the installed PySpark, and return the result.
+
+    With ``fetch``, missing jars are downloaded.
+    """
     from cloudevents_kafka.jvm import CacheNotWritable, cache_folder, check_cache
     from cloudevents_kafka.spark.connector import IN_PYSPARK, connector_jars, kafka_package
 
@@ -127,7 +133,10 @@ def connector(fetch: bool) -> Finding:  # noqa: FBT001
 
 
 def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
-    """Return whether the archive of Spark's classes exists; with this archive, Spark starts faster."""
+    """Check for the archive of Spark's classes, with which Spark starts faster, and return the result.
+
+    With ``fetch``, the archive is written if it is missing.
+    """
     from cloudevents_kafka.jvm import NoJava, find_java
 
     if _no_pyspark():

@@ -117,7 +117,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _in_folder(value: Any, field: Field, folder: Path) -> Any:
-    """Return the value of an option; if it is the name of a file to read, the name begins with ``folder``."""
+    """Return a value in which each name of a file to read begins with the path of ``folder``."""
     if isinstance(value, Reference):
         return _moved(value, folder)
     if field.option.path != "reads":

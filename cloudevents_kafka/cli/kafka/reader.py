@@ -146,9 +146,9 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The topics and partitions to read, and the positions at which reading starts and ends.
 
     Without ``partitions``, all partitions of the topics are read. Without ``begin``, reading starts at the
-    offsets that the group has committed. Without a group, reading starts at the first offset of each
-    partition. ``topics`` may contain globs. In addition, all topics whose names match ``topic_pattern`` are
-    read.
+    offsets that the group has committed. Without ``begin`` and without a group, reading starts at the first
+    offset of each partition. ``topics`` may contain globs. In addition, all topics whose names match
+    ``topic_pattern`` are read.
     """
 
     topics: tuple[str, ...]

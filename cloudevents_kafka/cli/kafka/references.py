@@ -47,7 +47,7 @@ _CONTAINER: Final = re.compile(r"\b(?:abfs|wasb)s?://[a-z0-9$-]{1,63}@")
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The file or environment variable that contains a value; the file's last line end is removed."""
+    """The file or environment variable that contains a value, without the line ends at the end of a file."""
 
     kind: Literal["file", "env"]
     name: str
@@ -159,7 +159,7 @@ def read_toml(path: str, failure: str) -> dict[str, Any]:
 
 
 def read_value(path: str, where: str) -> str:
-    """Return the content of a file, without the line end at the end of the file."""
+    """Return the content of a file, without the line ends at the end of the file."""
     advice = (
         "; the name is not shown, since it may be the secret; to set a value directly, leave out @ or _FILE"
     )

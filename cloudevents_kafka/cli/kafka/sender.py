@@ -85,7 +85,7 @@ class TopicSender:
 
     @property
     def advice(self) -> str:
-        """A semicolon and advice about undelivered records, or an empty text without such records."""
+        """A semicolon and advice about undelivered records, or an empty text if no advice is known."""
         known = [advice for name, advice in _ADVICE.items() if name in self._errors]
         return "".join(f"; {advice}" for advice in dict.fromkeys(known))
 
@@ -117,10 +117,10 @@ class TopicSender:
     ) -> None:
         """Send a record to its topic; if the client's queue is full, wait.
 
-        If ``on_answer`` is passed, it is called after the broker's answer, with the error of the record, or
-        with None if the record was delivered. If ``on_answer`` is passed, ``report`` is not called for the
-        record. Raises `BadUsage` if the topic or the partition does not exist, and `BrokerFailure` if no
-        broker answers within the timeout.
+        If ``on_answer`` is passed, it is called with the error of the record, or with None after the
+        delivery. If ``on_answer`` is passed, ``report`` is not called for the record. Raises
+        `BadUsage` if the topic or the partition does not exist, and `BrokerFailure` if no broker answers
+        within the timeout.
         """
         self.check_topic(record.topic or "", record.partition)
 

@@ -188,7 +188,7 @@ class RecordWriter:
         self.written = 0
 
     def write(self, batches: Iterator[list[Record]]) -> Iterator[Mapping[tuple[str, int], int]]:
-        """Write each batch of records, flush the output, and yield the next offset of each partition."""
+        """Write each batch, flush the output, and yield the next offset of each partition in the batch."""
         for batch in batches:
             offsets: dict[tuple[str, int], int] = {}
             for record in batch:

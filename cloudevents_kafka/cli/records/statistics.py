@@ -42,7 +42,7 @@ def count_records(
     lenient: bool,
     filter: Filter = _ALL,
 ) -> None:
-    """Count the matching records of each topic; ``most`` limits their number."""
+    """Count the matching records by topic; stop after ``most`` records of all topics."""
     items = (read(record, lenient=lenient) for record in chain.from_iterable(batches))
     matching = (item for item in items if filter.matches(item))
     for done, item in enumerate(islice(matching, most), 1):

@@ -17,7 +17,7 @@ OUTPUT_FORMATS: Final = ("json", "text", "line", "raw")
 
 
 class Output:
-    """The output of the command `consume`: `write` adds a record, and `flush` writes all added records.
+    """The output of `consume`: `write` adds a record, and `flush` writes the added records to stdout.
 
     The default format is text on a terminal, and JSON lines elsewhere. The format ``line`` writes one line
     for each record, cut to the width of a terminal. ``template`` is the user's own format for such lines. The

@@ -2,8 +2,8 @@
 
 * 0: all records were read or delivered.
 * 1, bad data: a record or an input line is invalid.
-* 2, bad usage: the command line, a setting or a topic name is wrong; or a package, Java, a jar or a port is
-  missing; or stdout cannot be written.
+* 2, bad usage: the command line, a setting or a topic name is wrong; or a package, Java, a jar or a free port
+  is missing; or stdout cannot be written.
 * 3: the broker cannot be reached, refuses a request, or did not accept a record.
 * 4: a threshold of the pipeline has ended its run.
 * 130: Ctrl-C; 143: the signal SIGTERM; 141: the reader of stdout has closed the pipe, as the program ``head``
