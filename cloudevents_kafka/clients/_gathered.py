@@ -321,7 +321,8 @@ class Readable(Generic[ItemT_co]):
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
     """Return the ``TopicPartition`` to which a consumer seeks so that it reads a record again.
 
-    Raises `TypeError` if the object is not an item, a record or a ``TopicPartition``.
+    A ``TopicPartition`` is returned unchanged. Raises `TypeError` if the object is not an item, a record or a
+    ``TopicPartition``.
     """
     record = place.record if isinstance(place, Item) else place
     if isinstance(record, Record):

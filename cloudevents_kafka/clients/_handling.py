@@ -85,7 +85,7 @@ class BatchHandler:
     def _handle_one(self, number: int, item: Item) -> Handled | None:
         """Call the handler with a record.
 
-        If the last try has failed, the record is skipped or sent as a dead letter instead.
+        A record that has finally failed is skipped or sent as a dead letter.
         """
         failure = self._failures.get(_place(item))
         if failure is None or failure.action is None:
