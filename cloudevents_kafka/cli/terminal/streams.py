@@ -133,7 +133,7 @@ def can_redraw() -> bool:
 
 
 class Waiting:
-    """A line such as ``starting Spark … 12 s``, which a thread updates each second until it is erased."""
+    """A line such as ``starting Spark … 12 s``, which a thread updates each second until it is cleared."""
 
     def __init__(self, text: Callable[[], str], *, enabled: bool) -> None:
         self._text = text
