@@ -169,7 +169,7 @@ def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
 
 
 def canonical_bytes(event: Event, name: str) -> bytes:
-    """Return the bytes that are signed for an attribute of this type (X-44, Canonical Value Serialization).
+    """Return the digested bytes of an attribute, as its type requires (X-44, Canonical Value Serialization).
 
     Raises `ValueError` if the value has another type than the attribute; lenient reading allows such values.
     """

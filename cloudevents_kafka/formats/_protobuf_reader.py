@@ -49,8 +49,8 @@ def _read_attributes(
 ) -> tuple[dict[str, Any], list[Problem], dict[str, Any]]:
     """Return the attributes by name, the problems of wrong fields, and the values of wrong fields.
 
-    The value of a wrong field is returned only if the attribute is optional and occurs once, and if no
-    attribute of the event is repeated.
+    The value of a wrong field is returned only if the attribute is optional, if the oneof of the field has at
+    most one field, and if no attribute of the event is repeated.
     """
     attributes: dict[str, Any] = dict(required)
     received: dict[str, Any] = {}

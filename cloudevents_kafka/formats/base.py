@@ -51,7 +51,7 @@ class BaseFormat(ABC):
 
 
 class InvalidAttributes(InvalidEvent):
-    """The value is well-formed, but attributes break rules; ``event`` is the event with its other attributes.
+    """The value is well-formed, but attributes break rules; ``event`` has the attributes of the right form.
 
     ``received`` contains the attributes whose form is wrong, as they were received. ``event`` does not
     contain these attributes, and ``form_problems`` are the problems of their form. A value in ``received`` is
@@ -88,8 +88,8 @@ def build_event(
     """Return the event in a structured value; ``wire`` is this value and the name of its format.
 
     ``received`` contains the optional attributes whose form is wrong, as they were received. Raises
-    `InvalidEvent` if the event is invalid. If only attributes are wrong, in their form or in their values,
-    the subclass `InvalidAttributes` is raised. The error lists all problems.
+    `InvalidEvent` if the event is invalid. The subclass `InvalidAttributes` is raised if only attributes in
+    ``received`` or values of attributes are wrong. The error lists all problems.
     """
     if not form_problems and accept(attributes):
         return unchecked_event(attributes, payload, kind, wire)

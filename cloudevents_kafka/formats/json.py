@@ -38,10 +38,10 @@ _write: Final = msgspec.json.Encoder().encode
 class JsonFormat:
     """The JSON format, in UTF-8 (RFC 8259).
 
-    If ``text_data`` is True, textual data is written as a JSON string. Data is textual if its content type is
-    ``text/*``, is XML, or has a charset, and if the bytes can be decoded in the charset of the content type.
-    All other data is written as base64. The methods ``read`` and ``members`` are the methods of the format's
-    `JsonReader`.
+    If ``text_data`` is True, textual bytes are written as a JSON string. Bytes are textual if their content
+    type is ``text/*``, is XML, or has a charset, and if they can be decoded in the charset of the content
+    type. Other bytes are written as base64, except JSON with a JSON content type. The methods ``read`` and
+    ``members`` are the methods of the format's `JsonReader`.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -91,7 +91,7 @@ class JsonFormat:
         return b'"data_base64":"%b"' % b2a_base64(payload, newline=False)
 
     def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
-        """Return JSON that a reader decodes to the same payload, or None if only base64 can express it."""
+        """Return JSON that a reader decodes to the same payload, or None if base64 must be written."""
         media = media_type(content_type)
         if media.is_utf8_json:
             return payload if is_json(payload) else None

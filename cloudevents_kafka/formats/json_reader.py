@@ -2,8 +2,8 @@
 
 The reader accepts any order of members, and any white space, escapes, types and data. It returns the data as
 JSON text. In one pass, the parser reads the members whose names the reader knows, and skips ``data``. If an
-object contains an unknown name, the reader knows this name when it reads the next object. If the reader finds
-no valid event, `json_decoder` finds the problems.
+object contains an unknown name, the reader usually knows this name when it reads the next object. If the
+reader finds no valid event, `json_decoder` finds the problems.
 """
 
 from __future__ import annotations
@@ -106,7 +106,10 @@ class JsonReader:
         return _envelope(attributes, data, encoded)
 
     def members(self, value: bytes) -> Envelope | None:
-        """Return the members of a JSON object without validation, or None in the same cases as `read`."""
+        """Return the members of a JSON object without validation.
+
+        The result is None if `read` returns None, or if the object has the member ``data_base64``.
+        """
         try:
             attributes, data, encoded, _ = self.split(value)
         except REFUSED:

@@ -71,7 +71,7 @@ class Coordinate(msgspec.Struct, frozen=True, order=True):
 
 
 class JarRequest(msgspec.Struct, frozen=True):
-    """A request for jars: the sorted coordinates of the jars, and the sorted dependencies to exclude."""
+    """A request for jars: the coordinates of the jars, and the sorted dependencies to exclude."""
 
     coordinates: tuple[str, ...]
     exclude: tuple[str, ...] = ()

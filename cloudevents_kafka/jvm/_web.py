@@ -188,7 +188,7 @@ def status_error(status: int, url: str) -> FetchFailed:
 
 
 def network_error(error: Exception, url: str) -> FetchFailed:
-    """Return the error for an HTTP request that failed without a response."""
+    """Return the error for a request, or for reading a file, that failed without a complete answer."""
     if isinstance(error, FileNotFoundError):  # of a file URL
         return status_error(HTTPStatus.NOT_FOUND, url)
     if proxy_status := re.match(r"Tunnel connection failed: (\d{3})", str(error)):

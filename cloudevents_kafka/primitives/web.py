@@ -42,7 +42,7 @@ class RefusedRedirect(HTTPError):
 
 
 class TooLarge(ValueError):
-    """An HTTP answer contains more bytes than the limit."""
+    """An HTTP answer or a file contains more bytes than the limit."""
 
 
 class Answer:
