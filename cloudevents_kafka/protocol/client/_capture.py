@@ -36,8 +36,8 @@ Trace: TypeAlias = Callable[[CapturedFrame], object]
 def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
     """Return a function that passes frames to a function, a text stream or the file at a path.
 
-    An error while a frame is written is logged and not raised, because threads that send records or
-    heartbeats also call the returned function.
+    An error in a call of the returned function is logged and not raised, because threads that send records or
+    heartbeats also call this function.
     """
     if trace is None:
         return None

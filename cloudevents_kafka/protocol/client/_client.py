@@ -247,18 +247,18 @@ class Client(Closing):
     ) -> Consumer:
         """Return a consumer, which must be closed; subscribe it to topics, or assign partitions to it.
 
-        ``reset`` says where the consumer begins to read if a partition has no committed offset, or if the
-        committed offset is out of range. ``auto_commit`` is the time in seconds between commits of the
-        returned records' offsets, or None if you commit offsets yourself. A consumer without a ``group`` does
-        not commit. A fetch waits up to ``max_wait`` seconds for ``min_bytes`` bytes, and returns up to
+        ``reset`` says where the consumer begins to read if a partition has no committed offset, or if an
+        offset is out of range. ``auto_commit`` is the time in seconds between commits of the returned
+        records' offsets, or None if you commit offsets yourself. A consumer without a ``group`` does not
+        commit. A fetch waits up to ``max_wait`` seconds for ``min_bytes`` bytes, and returns up to
         ``partition_bytes`` bytes of each partition. If one message is larger than ``partition_bytes``, the
         fetch returns up to ``max_bytes`` bytes. ``committed_only`` hides the records of aborted transactions,
-        and all records from a partition's first open transaction on. With ``reset="latest"``, the consumer
-        then begins at this transaction. If a transaction commits an offset for the group, the consumer uses
-        this offset when the transaction has ended. ``max_unpacked_bytes`` limits the decompressed size of a
-        batch. A consumer keeps the last fetch responses, one decompressed batch, and up to 2,500 decoded
-        records in memory. A consumer does not create topics, but a broker before 0.11 creates a missing topic
-        when a consumer reads it.
+        and all records from a partition's first open transaction on. If there is an open transaction, a
+        consumer with ``reset="latest"`` begins at this transaction. If a transaction commits an offset for
+        the group, the consumer uses this offset when the transaction has ended. ``max_unpacked_bytes`` limits
+        the decompressed size of a batch. A consumer keeps the last fetch responses, one decompressed batch,
+        and up to 2,500 decoded records in memory. A consumer does not create topics, but a broker before 0.11
+        creates a missing topic when a consumer reads it.
         """
         settings = ConsumerSettings(
             reset=reset,

@@ -1,4 +1,4 @@
-"""`Connection`: sends requests to a broker, and receives responses.
+"""`Connection`: sends requests to a broker, and receives responses; `first_answer` waits for several brokers.
 
 A broker answers in the order of the requests (Kafka's 0.8 protocol guide, "Network"), so requests may be sent
 before earlier responses arrive. The connection is closed if a response breaks the protocol or belongs to

@@ -101,9 +101,9 @@ class Consumer(Closing):
     def assign(self, partitions: Iterable[HasOffset]) -> None:
         """Read exactly ``partitions``, each from its offset, which may be `EARLIEST`, `LATEST` or `STORED`.
 
-        If ``auto_commit`` is set, the consumer first commits the offsets of its earlier partitions. A leader
-        that does not answer delays only its own partitions. Raises `ProtocolError` if no start offset of the
-        partitions can be determined.
+        A consumer that commits automatically first commits the offsets of its earlier partitions. A leader
+        that does not answer delays only its own partitions. Raises the `ProtocolError` of a partition whose
+        start offset cannot be determined, or `DeadlineExceeded` if no start offset is found.
         """
         self._check_open()
         if self._member is None:
@@ -178,7 +178,7 @@ class Consumer(Closing):
         return messages
 
     def _next(self, deadline: Deadline) -> Message | None:
-        """Return the next record, or None if no record arrives soon."""
+        """Return the next record; return None if no record arrives soon, or if the next slice is empty."""
         if (message := self._buffer.pop()) is not None:
             return message
         if self._buffer.next_cursor() is None:
@@ -248,7 +248,7 @@ class Consumer(Closing):
         return offset_at(self._cluster, key, at, deadline, committed_only=self._settings.committed_only)
 
     def close(self) -> None:
-        """Commit the offsets of returned records, leave the group, and close the connections."""
+        """Leave the group, and close the connections; a consumer that commits automatically commits first."""
         if self._closed:
             return
         try:
@@ -300,7 +300,7 @@ class Consumer(Closing):
                 self._on_assign(self, self.assignment())
 
     def _revoke(self) -> None:
-        """Commit the offsets of returned records, and stop reading the assigned partitions."""
+        """Stop reading the assigned partitions; a consumer that commits automatically commits first."""
         self._commit_returned()
         if self._on_revoke is not None and self._buffer.positions:
             self._on_revoke(self, self.assignment())

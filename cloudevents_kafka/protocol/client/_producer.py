@@ -180,10 +180,10 @@ class Producer(Closing):
         return self._outstanding
 
     def close(self, timeout: float = -1) -> int:
-        """Flush the queue, and close the connections; return how many records are not reported yet.
+        """Flush the queue, and close the connections; return how many records the flush has not reported.
 
-        The flush ends after ``timeout`` seconds. Records that are not delivered by the end of the flush are
-        reported as failed.
+        The flush ends after ``timeout`` seconds. Records that the flush has not reported are then reported as
+        failed.
         """
         try:
             left = self.flush(timeout)

@@ -41,7 +41,7 @@ class Cursor:
         self.within: Final = within
 
     def part(self, end: int) -> Cursor:
-        """Return a cursor that begins at the current index, and stops before the end of this cursor."""
+        """Return a cursor from the current index to ``end``, which is not after the end of this cursor."""
         return Cursor(self.frame, self.data, self.at, end, self.within)
 
     def check(self, size: int, path: str, at: int | None = None) -> int:

@@ -78,7 +78,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 
 
 class ApiVersionsResponse(Structure, kw_only=True):
-    """The API versions that the broker accepts; any client can decode the header of this response."""
+    """The API versions that the broker accepts; any client can decode the header, which has no tags."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
 

@@ -31,7 +31,7 @@ class Nesting:
     """
 
     def __init__(self, limit: int, packed: int) -> None:
-        """Create the limit for all nested sets; ``packed`` is the compressed size of the outermost set."""
+        """Store ``limit``, which is for all sets; ``packed`` is the compressed size of the outermost set."""
         self.left = limit
         self._inner = max(_LEAST, _BEST_GZIP_RATIO * packed)
 

@@ -153,7 +153,7 @@ class MultiFetchResponse(Structure, kw_only=True):
 
 
 class OffsetsResponse(Structure, kw_only=True):
-    """The start offsets of segments, highest first; after an error, the list is empty."""
+    """The requested offsets, highest first; after an error, the list is empty."""
 
     spec: ClassVar = MessageSpec.of("0", RequestType.OFFSETS)
 
