@@ -277,9 +277,9 @@ def binary_data(payload: bytes | None, content_type: str | None) -> Any:
 def json_value(payload: bytes, content_type: str | None) -> Any:
     """Return the JSON value of a payload.
 
-    The payload is decoded in the charset of the content type, or if this decoding fails, in UTF-8. UTF-8 is
-    tried because the SDK writes UTF-8 even if the content type names another charset. Raises `DataError` if
-    the payload is not JSON.
+    The payload is read in the charset of the content type, or if it is not JSON in this charset, in UTF-8.
+    UTF-8 is tried because the SDK writes UTF-8 even if the content type names another charset. Raises
+    `DataError` if the payload is not JSON.
     """
     try:
         return decode_json(to_utf8(payload, content_type))

@@ -72,7 +72,8 @@ def _broken_data(reason: str, attributes: dict[str, Any], message: KafkaMessage)
 def default_data(payload: bytes | None, attributes: dict[str, Any], message: KafkaMessage) -> Any:
     """Return the data in a message's value, as version 1 of the SDK reads data.
 
-    If the value is JSON, the data is the JSON value. If the value is not JSON, the data is a text or bytes.
+    If the value is JSON, the data is the JSON value. If not, the data is a text or bytes, but a JSON content
+    type raises `BrokenData`.
     """
     if not payload:
         return payload

@@ -7,8 +7,8 @@ compared with the rows of a table; or if the target is a user's function.
 
 If the Java function can read a record, Spark writes the row of this record without Python in the query plan.
 If the Java function cannot read a record, the driver receives this record together with the counts, and
-decodes and counts the record. Usually, only a few records of a batch need Python. If more records need Python
-than the driver can decode, Spark reads these records a second time. If many records of a batch need Python,
+decodes and counts the record. Usually, only a few records of a batch need Python. If these records are too
+large together for the driver, Spark reads them a second time. If many records of a batch need Python,
 then Python decodes all records of the next batch while Spark writes the events. If Python decodes a batch,
 and only a few records of the batch are not events, the driver receives these records. If many records are not
 events, Spark stores all rows of the next batch that Python decodes, until the events and the quarantine are

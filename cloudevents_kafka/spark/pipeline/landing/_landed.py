@@ -120,7 +120,7 @@ class Landed:
         return self.beginning.ids if self.last is None else self.last.ids
 
     def record_beginning(self, ids: notes.TopicIds, start: str | None) -> None:
-        """Write the file ``beginning.json``, which contains the start offsets and the topic ids.
+        """Write the file ``beginning.json``: the id of the pipeline, the start offsets and the topic ids.
 
         ``start`` is the value of the pipeline's option ``start`` for a new checkpoint, or None for an
         existing checkpoint.

@@ -9,7 +9,7 @@
 4. If the options of the pipeline contain a schema registry, the schemas of the records' data are fetched from
    this registry. Unless the target is Parquet, `Landed.begin` then writes the offsets and the settings of the
    batch to the file ``begun.json``.
-5. `Target.start` discards rows that an earlier run has staged for another batch.
+5. `Target.start` discards rows that were staged before, such as rows of another batch.
 6. `BatchWriter` asks Spark to decode and count the records. If `Target.appends` returns a function, this
    function stages the rows of the batch while Spark counts the records. If `Target.appends` returns None,
    Spark stores the rows, and `BatchWriter` passes the rows to `Target.compare` and `Target.take`.
@@ -64,7 +64,7 @@ class BatchLander:
     _fetcher: SchemaFetcher | None = None
 
     def recover(self) -> int | None:
-        """Read the manifests in the folder ``_batches``, and finish the last landed batch if necessary.
+        """Read the files in the folder ``_batches``, and finish the last landed batch if necessary.
 
         Return the number of the batch that was finished, or None if no batch had to be finished.
         """

@@ -210,7 +210,7 @@ def open_sibling(
     *,
     upsert: notes.Upsert | None = None,
 ) -> Table:
-    """Return a table in a folder, or a table in the same catalog as ``common``, the table of events."""
+    """Return a table in a folder, or in the same catalog and schema as ``common``, the table of events."""
     keys = upsert if table == notes.EVENTS else None
     if common is None:
         return table_in_folder(spark, table_format, store.url(table), keys)

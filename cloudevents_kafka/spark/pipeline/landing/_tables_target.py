@@ -1,6 +1,6 @@
 """How batches land in Delta or Iceberg tables exactly once, by ledgers of landed offsets (`notes.Ledger`).
 
-First, the rows that the batch adds to each table are staged. Then each table receives its rows in one commit;
+First, the rows of the batch for each table are staged. Then each table receives its rows in one commit;
 the commit to the table of events is the last. If the process is killed between two commits, the next run
 finds the offsets and the settings of the batch in the file ``begun.json``. The next run reads the records at
 the offsets of this batch again, and counts the records. The next run adds rows of the batch to each table
@@ -49,7 +49,7 @@ class TablesTarget(Target):
     If the function ``compare`` is passed, batches are compared with the rows of the table of events, and two
     more rules are valid:
 
-    1. The rows that a batch adds to the table of events depend on the rows that the table already has. So if
+    1. The rows that a batch lands in the table of events depend on the rows that the table already has. So if
        another pipeline commits between the comparison and the commit of the batch, the run ends, and the next
        run compares the batch again.
     2. The counts of a batch are written into the file ``begun.json`` before the commits of the batch, because
@@ -166,7 +166,7 @@ class TablesTarget(Target):
         return [self._open(table).ledger(adopt=self._adopt) for table in others]
 
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:  # noqa: ARG002
-        """Discard rows that an earlier run has staged for another batch.
+        """Discard rows that were staged before, such as rows of another batch.
 
         If the batch was compared with the table and committed, and only the manifest of the batch is missing,
         return the counts of the batch. Otherwise, return None.
@@ -194,7 +194,7 @@ class TablesTarget(Target):
         return None if batch.routes or self._compare is not None else self.append
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
-        """Return a context manager that yields those rows of a batch that must be added to the tables."""
+        """Return a context manager that yields the part of a batch that must land."""
         if self._compare is None:
             return super().compare(batch)
         table = self._open(notes.EVENTS)
