@@ -97,7 +97,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             raise
 
     def __repr__(self) -> str:
-        """Return a text of all fields except the bytes of the value, which may be confidential."""
+        """Return a text without the timestamp, and without the value's bytes, which may be confidential."""
         size = "None" if self.value is None else f"<{pluralize(len(self.value), 'byte')}>"
         where = f", where={self.where!r}" if self.where else ""
         return f"Record(key={self.key!r}, value={size}, headers={self.headers!r}{where})"
