@@ -82,7 +82,7 @@ class Store(Protocol):
     def list_files(self, folder: str, suffix: str) -> list[str]:
         """Return the paths of files in a folder and its subfolders; each path ends with ``suffix``.
 
-        The returned paths are relative to the folder of the store, and sorted.
+        The returned paths are relative to ``folder``, and sorted.
         """
 
     def exists(self, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Tables of events and of quarantined records, in Parquet, Delta and Iceberg, in folders or in a catalog."""
+"""Tables of events and of other records, in Parquet, Delta and Iceberg, in folders or in a catalog."""
 
 from cloudevents_kafka.spark.pipeline.tables._columns import (
     KAFKA_COLUMNS,

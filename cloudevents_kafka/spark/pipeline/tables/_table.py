@@ -61,7 +61,7 @@ class Staged(NamedTuple):
 
 
 class Table(ABC):
-    """A table of events, or a table of records that are not events.
+    """A table of events, of quarantined records, or of the outcomes of replays.
 
     The table is identified by its quoted name in a catalog, or by the URL of its folder.
     """
