@@ -77,16 +77,16 @@ def optimize_tables(
     `optimize_tables` works on the tables in ``folder``, which may be a table itself, and on the tables in
     catalogs that ``names`` lists. With ``sort_by``, all files are rewritten, and the rows of each table are
     clustered by the columns in ``sort_by``. If a table does not have one of the columns in ``sort_by``, the
-    rows are clustered by the columns that the table has. For example, the quarantine does not have some
+    rows are clustered by the other columns in ``sort_by``. For example, the quarantine does not have some
     columns of the table of events. ``conf`` contains settings of Spark, such as the settings of a catalog. A
     pipeline may write to the tables while `optimize_tables` runs. If a table is in a local folder, a
     pipeline's commit to the table waits until the table is optimized. If the commit has waited 5 minutes, it
     fails.
 
-    Raises `WrongTable` if neither ``folder`` nor ``names`` contains a Delta or Iceberg table. Also raises
-    `WrongTable`, before any table is changed, if no table has one of the columns in ``sort_by``. Raises
-    `ValueError` for an invalid table name, `PipelineFailed` if Spark fails, and the errors of
-    `local_session`.
+    Raises `WrongTable` if ``folder`` contains no Delta or Iceberg table, or if a table in ``names`` does not
+    exist or has another format. Also raises `WrongTable`, before any table is changed, if a column in
+    ``sort_by`` is missing in all tables. Raises `ValueError` for an invalid table name, `PipelineFailed` if
+    Spark fails, and the errors of `local_session`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
