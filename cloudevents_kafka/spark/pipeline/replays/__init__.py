@@ -3,7 +3,7 @@
 The replays of a folder are numbered 1, 2, …, and these five rules hold:
 
 1. A replay chooses records of the quarantine, reads them again, and stages the outcome of each record. After
-   all rows are staged, the replay is decided: its rows must then land.
+   all rows are staged, the replay is decided: its rows then land, unless rule 5 withdraws the replay.
 2. Replay n is decided when a run creates the file of replay n in the folder ``OUT/_replays``. Only one run
    can create the file of replay n. Replay n - 1 is complete before the file of replay n is created.
 3. In each Delta or Iceberg table, one commit adds the staged rows of replay n. After this commit, the ledger

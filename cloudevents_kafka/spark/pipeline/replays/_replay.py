@@ -53,14 +53,14 @@ if TYPE_CHECKING:
 class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
     """The result of `replay_quarantine`.
 
-    ``number`` is the number of the replay, or None if the run has not landed a replay. ``finished`` is the
-    number of an earlier, unfinished replay, or None if no earlier replay was unfinished. With ``apply``, the
-    run has first finished this earlier replay; without ``apply``, this earlier replay is still unfinished.
+    ``number`` is the number of the replay, or None if ``apply`` is false or the run has chosen no record.
+    ``finished`` is the number of an earlier, unfinished replay, or None if there is no such replay. With
+    ``apply``, the run has first finished this earlier replay; without ``apply``, it is still unfinished.
     ``outcomes`` counts records by their outcome: ``landed``; ``refused`` if the record is still not an event;
     ``unmended`` if the function ``mend`` returned None for the record; ``failed`` if ``mend`` raised an
     error. ``counts`` counts records by the verdict in the quarantine (the kind of error), then by the reason,
-    then by the outcome. ``tables`` maps the name of each table to the number of events that have landed in
-    the table. ``outcomes_table`` is the name of the table with the outcome of each record.
+    then by the outcome. ``tables`` maps the name of each table to the number of its events with the outcome
+    ``landed``. ``outcomes_table`` is the name of the table with the outcome of each record.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplaySummary
