@@ -53,7 +53,7 @@ class Target(ABC):
 
     @abstractmethod
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:
-        """Start a batch, and discard rows that an earlier run has staged for another batch.
+        """Start a batch, and discard rows that were staged for another batch.
 
         If all rows of the batch have landed and the counts of the batch are known, return the counts; if not,
         return None.

@@ -59,7 +59,7 @@ class PartitionCounts(msgspec.Struct, frozen=True):
         return self.last - self.first + 1 - self.records
 
     def merge(self, later: PartitionCounts) -> PartitionCounts:
-        """Return the sum of these counts and the counts of later records of the same partition."""
+        """Return these counts combined with the counts of later records of the same partition."""
         return PartitionCounts(
             min(self.first, later.first),
             max(self.last, later.last),
@@ -205,7 +205,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def filled(self) -> list[str]:
-        """The tables of events to which the batch adds rows.
+        """The tables of events in which the batch adds or changes rows.
 
         With the option ``upsert``, the list is empty if all records are older than the rows that they would
         change.

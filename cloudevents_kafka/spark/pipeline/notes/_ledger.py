@@ -146,7 +146,7 @@ class Ledger(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of_entries(generation: int, entries: Iterable[LedgerEntry]) -> Ledger:
-        """Return a copy of the ledger that contains these ranges."""
+        """Return a ledger with this generation and these ranges."""
         topics: dict[str, dict[str, dict[str, dict[str, tuple[OffsetRange, ...]]]]] = {}
         for topic, topic_id, pipeline, partition, offsets in entries:
             owned = topics.setdefault(topic, {}).setdefault(topic_id, {}).setdefault(pipeline, {})
@@ -172,7 +172,7 @@ def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
 def _left(
     pipeline: str | None, topic: str, planned: OffsetRange, landed: Iterable[LedgerEntry]
 ) -> OffsetRange:
-    """Return the planned offsets that come after the landed offsets of each partition.
+    """Return the planned offsets of one partition that come after its landed offsets.
 
     Raises `WrongTable` if another pipeline has landed some of the planned offsets. Also raises `WrongTable`
     if some of the planned offsets have landed, although planned offsets before them have not landed.

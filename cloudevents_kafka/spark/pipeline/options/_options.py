@@ -94,9 +94,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``deduplicate``. The summary counts the events that do not land because of ``deduplicate``, as
     ``duplicates``.
 
-    With ``upsert``, no two rows of the table have the same key. ``upsert`` defines the key of a row: "key"
-    means the key of the Kafka record, and all other values are attributes of the event, such as "subject".
-    With ``upsert``, each row contains the last record with its key, in the order of offsets. The column
+    With ``upsert``, the table has one row for each key. ``upsert`` defines the key of a row: "key" means the
+    key of the Kafka record, and all other values are attributes of the event, such as "subject". With
+    ``upsert``, each row contains the last record with its key, in the order of offsets. The column
     ``deleted`` says whether the last record with the key was a deletion. A record without a value is a
     deletion. The option ``deleted``, such as "iodebeziumop=d", names an attribute and a value; an event with
     this attribute and value is also a deletion. ``deduplicate`` and ``upsert`` require ``delta`` or
