@@ -152,8 +152,8 @@ class KafkaAdmin:
 
         ``position`` is ``earliest``, ``latest``, or a time in milliseconds since 1970. If ``position`` is a
         time, the offset is the offset of the first record whose timestamp is not before this time. If all
-        records are older than this time, the offset is the latest offset. The latest offset is the offset
-        after the last committed record.
+        records are older than this time, the offset is the latest offset. The latest offset is the end
+        of the partition, or the first offset of a transaction that is still open.
         """
         if self._admin is None:
             raise PipelineFailed("a backfill needs Kafka's AdminClient, which this Spark does not have")

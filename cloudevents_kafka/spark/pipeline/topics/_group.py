@@ -19,8 +19,7 @@ _PAUSE_SECONDS: Final = 60.0  # the pause after a refused commit
 class GroupOffsets:
     """Commits offsets to a consumer group, which has no consumers and only shows the lag of a pipeline.
 
-    If the brokers refuse several commits to the group for the same reason, only the first refusal causes a
-    warning.
+    If several commits to the group fail for the same reason, only the first failure causes a warning.
     """
 
     def __init__(
@@ -39,9 +38,9 @@ class GroupOffsets:
             self._ends |= {(topic, int(number)): of.end for topic, number, of in iter_partitions(landed)}
 
     def commit(self) -> None:
-        """Commit new offsets to the group, unless the brokers refused a commit within the last minute.
+        """Commit new offsets to the group, unless a commit failed within the last minute.
 
-        A pause of a minute after a refusal is necessary because a refused commit may take seconds.
+        A pause of a minute after a failure is necessary because a failed commit may take seconds.
         """
         if self._admin is None or not self._ends or time.monotonic() < self._paused_until:
             return
@@ -77,7 +76,7 @@ class GroupAdmin:
             self._reason = str(error)
 
     def commit_offsets(self, group: str, ends: Mapping[tuple[str, int], int], timeout: float) -> str | None:
-        """Commit offsets by topic and partition to a group; return the reason if brokers refuse this."""
+        """Commit offsets by topic and partition to a group; return the reason if this fails."""
         if self._client is None:
             return self._reason
         from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
