@@ -226,7 +226,7 @@ class Stream:
         """Show warnings to the user, and report batches that have landed.
 
         The pipeline reports a batch after Spark has reported the same batch. If ``last`` is true, the query
-        has ended, and all remaining batches are reported without Spark's report.
+        has ended, and all remaining batches are reported, even those that Spark has not reported.
         """
         self._watch.show_warnings()
         numbers = sorted(self._unreported)

@@ -266,7 +266,8 @@ def _has_died(process: Any, error: Exception) -> bool:
 def is_launch_setting(name: str) -> bool:
     """Return whether a setting of Spark may be on Java's command line, which other users can read.
 
-    The command line contains the settings that Java needs at its start, except settings that may be secrets.
+    The command line contains only the settings that Java needs at its start, except settings that may be
+    secrets.
     """
     return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
 

@@ -53,7 +53,8 @@ FIGURES: Final = (
     Figure(
         "lag_records",
         ("topic", "partition"),
-        "Number of offsets that have not landed, up to the end offset that Spark has read last.",
+        "Number of offsets that have not landed, "
+        "up to the newest end offset of the partition that Spark knows.",
     ),
     Figure(
         "lag_seconds",

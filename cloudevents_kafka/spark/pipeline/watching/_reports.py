@@ -76,7 +76,7 @@ def stopped_text(topic: str, reason: str) -> str:
 def lag_text(lags: Mapping[str, int]) -> str:
     """Return a text with the sum of the lags of all partitions.
 
-    If the batch has several partitions, the text also contains the highest lag.
+    If ``lags`` has several partitions, the text also contains the highest lag.
     """
     text = f"{sum(lags.values()):,} behind"
     if len(lags) > 1 and any(lags.values()):

@@ -7,10 +7,10 @@ sequences of batches:
 2. The share of records in the quarantine is computed for the newest records of a topic, which are called the
    window. A window with a length in seconds contains the batches that were reported in the last ``seconds``
    seconds. A window with a length in records contains only as many of the newest batches as are necessary to
-   have at least ``records`` records. If all batches of the run together have fewer than ``records`` records,
-   the share is
-   0. The batches in a window are counted in groups; each group covers about one hundredth of the window. So a
-   window has few groups, and all records of a group leave the window at the same time.
+   have at least ``records`` records. If all batches of the topic in this run together have fewer than
+   ``records`` records, the share is 0. The batches in a window are counted in groups; each group covers about
+   one hundredth of the window. So a window has few groups, and all records of a group leave the window at the
+   same time.
 3. A threshold is crossed if the value is above the limit, and was not above the limit at the previous check.
    So a threshold is not crossed again while the value stays above the limit.
 4. A new run begins with empty windows and without crossed thresholds. So in a new run, a threshold is crossed
