@@ -292,7 +292,7 @@ class FakeProducer(Closing):
     def _deliver_next(self) -> _Pending | None:
         """Deliver the next queued message, or make its delivery fail; return this message or None.
 
-        The result is None if the queue is empty, or if ``hold`` is set and the next message must not fail.
+        The result is None if the queue is empty, or if ``hold`` is set and the next message has no error yet.
         """
         with self._lock:
             if not self._pending or (self.hold and self._pending[0].error is None):
