@@ -58,7 +58,7 @@ class ReplayNotes:
         self._store = store
 
     def last(self) -> ReplayNote | None:
-        """Return the last replay that was decided, or None if no replay was decided.
+        """Return the last decided replay that was not withdrawn, or None.
 
         Raises `WrongCheckpoint` if the file of this replay is damaged.
         """
