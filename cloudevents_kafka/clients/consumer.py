@@ -72,8 +72,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     """Reads CloudEvents through ``consumer``: a Kafka client, or librdkafka settings for a new client.
 
     The attribute ``consumer`` is the Kafka client; `close` closes this client. In a client that is made from
-    settings, ``enable.auto.commit`` is False. The constructor subscribes the client to ``topics``; leave
-    ``topics`` out if the client is subscribed already.
+    settings, ``enable.auto.commit`` is False. The constructor subscribes the client to ``topics``, as
+    `subscribe` does; leave ``topics`` out if the client is subscribed already.
 
     A record that is not a valid event is returned as `Undecodable`; with ``strict``, the `DecodeError` of the
     record is raised. The option ``lenient`` has the same meaning as in `decode`. ``reverse_key_mapper`` is a
@@ -228,8 +228,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         After a call of `subscribe`, `run` is informed when partitions are revoked. `run` then passes no
         further record of the revoked partitions to the handler, waits for the running handlers, and commits
         the handled records. ``on_assign``, ``on_revoke`` and ``on_lost`` are called with the client and the
-        partitions. While a run reads, ``on_revoke`` and ``on_lost`` are called after `run` has committed the
-        finished records.
+        partitions. During a run, ``on_revoke`` is called after `run` has committed the finished records. If
+        partitions are lost, `run` neither waits nor commits, because another member may already read them.
         """
         check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
@@ -439,8 +439,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         except `DecodeError` and `DataError`. After a `DecodeError` or a `DataError`, the record is tried
         again only if a failed connection, a time-out, or an HTTP answer with the status 429 or 5xx has caused
         the error. The wait before the second call of the handler has a random length between half of
-        ``backoff`` seconds and ``backoff`` seconds. Each later wait between two tries is twice as long as the
-        previous wait, up to 30 s. While a record waits for another try, records with other keys are handled.
+        ``backoff`` seconds and ``backoff`` seconds. Both limits double with each further try, but no wait is
+        longer than 30 s. While a record waits for another try, records with other keys are handled.
 
         ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records of
         a topic that have the same key are handled one after another, in the order in which they were read.
@@ -451,22 +451,22 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         record has failed.
 
         The offset of a record is committed when this record and all earlier records of its partition are
-        finished. ``handler`` is called for at most ``max_ahead`` records that come after the oldest
-        unfinished record of their partition. If the process is killed, up to ``max_ahead`` finished records
-        of each partition that come after an unfinished record are handled again. Records that were finished
-        after the last commit are also handled again. If the next reader is also a `run`, it handles again
-        only the records that were finished since the last commit. If a record is unfinished after ``max_age``
-        seconds, a warning is logged. All records that wait in memory may use at most ``max_bytes`` in total,
-        by default 64 MiB; a record counts as its size plus 1 KiB. Each partition has a share of
-        ``max_bytes``. When the waiting records of a partition fill this share, the partition is not read
-        until half of the share is free. All other partitions are still read meanwhile. When partitions are
-        revoked, `run` waits up to ``revoke_timeout`` seconds for the handlers that process records of these
-        partitions, and commits the finished records. This wait requires that the client was subscribed with
-        `EventConsumer.subscribe`. The default of ``revoke_timeout`` is 60 seconds, or half of
-        ``max.poll.interval.ms`` if this half is shorter. For aiokafka, the default of ``revoke_timeout`` is
-        at most half of ``rebalance_timeout_ms``. If you pass a confluent-kafka client, the run does not know
-        ``max.poll.interval.ms`` until the group expels the client for the first time. ``observers`` are
-        called in addition to the observers that were passed to the consumer.
+        finished. In each partition, ``handler`` is called for at most ``max_ahead`` records after the oldest
+        unfinished record. If the process is killed, up to ``max_ahead`` finished records of each partition
+        that come after an unfinished record are handled again. Records that were finished after the last
+        commit are also handled again. If the next reader is also a `run`, it handles again only the records
+        that were finished since the last commit. If a record is unfinished after ``max_age`` seconds, a
+        warning is logged. All records that wait in memory may use at most ``max_bytes`` in total, by default
+        64 MiB; a record counts as its size plus 1 KiB. Each partition has a share of ``max_bytes``. When the
+        waiting records of a partition fill this share, the partition is not read until half of the share is
+        free. All other partitions are still read meanwhile. When partitions are revoked, `run` waits up to
+        ``revoke_timeout`` seconds for the handlers that process records of these partitions, and commits the
+        finished records. This wait requires that the client was subscribed with `EventConsumer.subscribe`.
+        The default of ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if this half is
+        shorter. For aiokafka, the default of ``revoke_timeout`` is at most half of ``rebalance_timeout_ms``.
+        If you pass a confluent-kafka client, the run does not know ``max.poll.interval.ms`` until the group
+        expels the client for the first time. ``observers`` are called in addition to the observers that were
+        passed to the consumer.
 
         Raises the error of a failed record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong
         options, and `RuntimeError` if another run or a processor already uses the consumer. After an error,
@@ -541,9 +541,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         A client with a ``group.instance.id`` stays in the group until its session times out, so a restart
         causes no rebalance.
 
-        If `close` is called while `run` reads, the consumer is closed after the end of this run. If a
-        processor reads from the consumer, `close` returns at once, and the consumer is closed after the
-        processor's run.
+        If `close` is called during a run, the consumer is closed after the end of this run. If a processor
+        reads from the consumer, `close` returns at once, and the consumer is closed after the processor's
+        run.
         """
         self._stopped = self._closed = True
         with self._lock:

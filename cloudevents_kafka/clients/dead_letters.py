@@ -13,8 +13,10 @@ additional headers:
 | ``dlq_clause`` | the clauses that the record breaks, as in ``DecodeError.clauses`` |
 | ``dlq_value_size`` | the size of the value in bytes, if a dead letter with this value was too large |
 
-If a value is unknown, the dead letter does not have its header. If a dead letter itself fails, its new dead
-letter has new values in all these headers. The method `DeadLetter.of` reads the ``dlq_`` headers.
+If a value is unknown, the dead letter does not have its header. If a dead letter itself fails, the headers of
+its new dead letter replace all these headers. If the failed dead letter was read from the topic for dead
+letters, the new headers still name the place of the original record. The method `DeadLetter.of` reads the
+``dlq_`` headers.
 
 aiokafka does not send a record that has neither a key nor a value. If aiokafka sends the dead letter of such
 a record, the key of this dead letter is empty instead of absent.

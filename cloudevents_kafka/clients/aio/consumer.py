@@ -58,11 +58,11 @@ class AsyncReadOptions(ReadOptions, total=False):
 class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     """Reads CloudEvents through ``consumer``; the attribute ``consumer`` is the Kafka client.
 
-    The argument ``consumer`` is a ``confluent_kafka.Consumer``, the settings for a new one, or a started
-    ``aiokafka.AIOKafkaConsumer``. If a call of a confluent-kafka client may wait, a separate thread makes the
-    call. The client is subscribed to ``topics``, as with `subscribe`. To pause and resume partitions, call
-    ``pause`` and ``resume`` of the Kafka client. The other options are the options of `EventConsumer`.
-    Functions that are passed as options are called on the event loop, so they must not wait.
+    The argument ``consumer`` is a ``confluent_kafka.Consumer``, the settings for a new one, or an
+    ``aiokafka.AIOKafkaConsumer``, which you must start. If a call of a confluent-kafka client may wait, a
+    separate thread makes the call. The client is subscribed to ``topics``, as with `subscribe`. To pause and
+    resume partitions, call ``pause`` and ``resume`` of the Kafka client. The other options are the options of
+    `EventConsumer`. Functions that are passed as options are called on the event loop, so they must not wait.
 
     When a task asks for a record and all fetched records were returned, up to ``max_records`` further records
     are fetched. The client's position may therefore be ahead of the returned records: commit the returned
@@ -224,7 +224,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         ``concurrency`` records with different keys are handled at the same time. ``producer`` is an
         `AsyncEventProducer`; `DeadLetters` may send with an `EventProducer` or an `AsyncEventProducer`.
         `stop`, a cancellation, and SIGTERM in the main thread end the run. If a handler does not return
-        within ``stop_timeout`` seconds after the end of the run was requested, the handler is cancelled.
+        within ``stop_timeout`` seconds after the run has begun to end, the handler is cancelled.
 
         Examples:
             >>> import asyncio
