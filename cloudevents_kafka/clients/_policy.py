@@ -89,7 +89,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class Policy(msgspec.Struct, kw_only=True):
-    """Decides what to do after a handler has failed; `EventConsumer.run` describes the options.
+    """Decides what to do after failures; `EventConsumer.run` describes the options.
 
     Raises `ValueError` or `TypeError` for a wrong option.
     """
@@ -216,7 +216,7 @@ class RunPolicy(Policy, kw_only=True):
 
 
 def _check_numbers(options: object, least: Mapping[str, int]) -> None:
-    """Raise `TypeError` for an option that is not a number; the error names the lowest allowed value."""
+    """Raise `TypeError` for an option of a wrong type; the error names the lowest allowed value."""
     for name, lowest in least.items():
         value = getattr(options, name)
         is_number = isinstance(value, int if name in _WHOLE else int | float) and not isinstance(value, bool)

@@ -25,7 +25,7 @@ class Polled(Protocol):
     def serve(self, error: BaseException | None, *, is_idle: bool) -> None:
         """Continue after a poll of the client; ``error`` is the error of the poll, or None.
 
-        ``is_idle`` says that the poll has returned no delivery report.
+        ``is_idle`` says whether the poll has returned no delivery report.
         """
 
     def is_busy(self) -> bool:

@@ -30,7 +30,7 @@ _MOST_RECORDS: Final = 1_000_000  # of one call of confluent-kafka's ``consume``
 
 
 def code_of(error: Any) -> object:
-    """Return the code of an error that any Kafka client has raised, or None for other errors.
+    """Return the code of an error of any Kafka client, or None for other errors.
 
     Errors of aiokafka have the code in ``errno``. In an `OSError`, however, ``errno`` is not a code of Kafka.
     """

@@ -155,7 +155,7 @@ class Schedule:
             self._read_on(partition)
 
     def _read_on(self, partition: _Partition) -> None:
-        """Let a full partition be read again if the size of its records has fallen to the low mark."""
+        """Let a full partition be read again if its unfinished records have fallen to the low mark."""
         if partition.name not in self.ahead and partition.size <= self._share // 2:
             self.full.discard(partition.name)
 
@@ -217,7 +217,7 @@ class Schedule:
             heappush(self._tries, (until, next(self._number), task))
 
     def leave(self, task: Task) -> None:
-        """Remember that a handler left a record unfinished; later records of its lane must wait."""
+        """Remember that a handler left a record unfinished; later records of its lane are not handled."""
         self._leave_work(task)
 
     def end(self, task: Task, now: float) -> bool:

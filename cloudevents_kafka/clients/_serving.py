@@ -76,7 +76,7 @@ class Serving:
         return self._ends
 
     def end(self) -> None:
-        """Seek back to records that the client has fetched but not returned; resume paused partitions.
+        """Seek back to fetched records that the consumer has not returned; resume paused partitions.
 
         Another consumer that uses the same client then also reads the fetched records.
         """

@@ -193,7 +193,7 @@ class Transactions:
         return str(error) if slow is None else f"{error}; {slow}"
 
     def failure(self, error: Any, what: str = "") -> TransactionError:
-        """Return a `TransactionError` for a producer's error; the message mentions a likely time-out."""
+        """Return a `TransactionError` for a producer's error; a time-out is mentioned if it is likely."""
         name = _name_of(error)
         if (expelled := self._serving.explain(name)) is not None:
             return TransactionError(error, f"{what}, and {expelled}" if what else expelled, _START_AGAIN)

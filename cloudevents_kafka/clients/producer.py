@@ -80,7 +80,7 @@ class Writer(msgspec.Struct):
         key_mapper: KeyMapper | None = None,
         like: RecordInput | None = None,
     ) -> Outgoing:
-        """Return the topic, and a record of the event: its key, value and headers.
+        """Return the topic, and the event with its key, value and headers.
 
         Raises `EncodeError`, `InvalidEvent` or `TypeError` if the event cannot be written.
         """

@@ -1,4 +1,4 @@
-"""Schema registry clients for settings whose values may be texts; each call has a time limit.
+"""Schema registry clients for settings whose values may be texts, and time limits for their answers.
 
 Confluent's client waits forever if a registry accepts a connection but does not answer. A client that
 `registry_client` has made has a time limit for each wait. `Patience` limits the time of one complete call of
