@@ -32,7 +32,7 @@ class AiokafkaFailure:
         return self._offset
 
     def key(self) -> None:
-        """Return None: a message about an error has no value."""
+        """Return None: a message about an error contains no record."""
 
     value = headers = key
 

@@ -24,7 +24,7 @@ class AiokafkaSender(AsyncSender):
     of a topic ends when the queue of the topic is empty. At the end of an event loop, all tasks are
     cancelled, and these tasks with them, but no record is lost. The record that a cancelled task was sending
     stays the first in the queue, because aiokafka has not sent it. A new task for the topic begins when the
-    next record is sent, or when a caller waits for a delivery.
+    next record is sent, or when a caller waits for a delivery or for space.
     """
 
     def __init__(self, client: Any, max_in_flight: int) -> None:

@@ -116,7 +116,7 @@ class AiokafkaSource(Source):
     def _drop_moved(self, starts: Mapping[Any, int]) -> None:
         """Drop a partition's fetched messages, unless the client's position is the offset after them.
 
-        ``starts`` maps each partition to the offset at which the client continues to read.
+        ``starts`` maps partitions to the offsets of their next records, which the client has just returned.
         """
         messages = self.waiting
         assigned = self.client.assignment()

@@ -146,7 +146,7 @@ class AsyncSender:
         (loop.call_soon_threadsafe if from_thread else loop.call_soon)(self._wake)
 
     async def close(self) -> None:
-        """Release the thread or tasks of the sender; the client stays open."""
+        """Release the resources of the sender; a client that the user passed stays open."""
 
     def sent(self) -> None:
         """After a message was sent, make sure that its delivery report will be processed."""

@@ -201,7 +201,7 @@ class PolledSource(Source):
 
 
 async def end_in_time(closing: asyncio.Future[None]) -> None:
-    """Close the client, but wait only a limited time, because the client may hang."""
+    """Wait until a client is closed, but only for a limited time, because the client may hang."""
     await asyncio.wait((closing,), timeout=_CLOSE_SECONDS)
     if closing.done():
         closing.result()

@@ -164,7 +164,7 @@ class TaskRun:
             await await_fully(self._go_back())
 
     async def _finish(self, seconds: float) -> None:
-        """Wait up to ``seconds`` for the running handlers, and commit the finished records."""
+        """Wait for the running handlers, and commit the finished records, within ``seconds``."""
         tasks, schedule = self._tasks, self._tasks.schedule
         deadline = time.monotonic() + seconds
         tasks.cancel()

@@ -77,7 +77,7 @@ class Tasks(Workers):
         return True
 
     def has(self, task: asyncio.Task[Any] | None) -> bool:
-        """Return whether any task is still handling a record."""
+        """Return whether ``task`` is one of the tasks that handle records."""
         return task in self._tasks
 
     async def end(self) -> None:

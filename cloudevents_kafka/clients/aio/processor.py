@@ -129,7 +129,7 @@ class AsyncEventProcessor:
                 call.cancel()
 
     def _call(self, item: Any) -> None:
-        """Let the event loop handle a record, and wait for the handler; the processor's thread calls this."""
+        """Let the event loop handle a record, and wait for the handler; the thread of a batch calls this."""
         assert self._loop is not None  # `run` has set it
         call = asyncio.run_coroutine_threadsafe(self._handle(item, current_sends()), self._loop)
         self._calls.add(call)
