@@ -1,7 +1,7 @@
 """The names from OpenTelemetry's semantic conventions 1.44.0 that spans of this library use.
 
 The conventions are still in development, and each version may change names, so this module contains all names
-of the conventions. `TRACE` and `CLAUSE` are names of this library, because the conventions have no names for
+that spans use. `TRACE` and `CLAUSE` are names of this library, because the conventions have no names for
 the two attributes. The attribute `CLAUSE` names the clause of the CloudEvents specification that a record
 breaks. The attribute `TRACE` of a link says to which span the link refers: to the span that sent the record
 (``hop``), or to the span in which the event originated (``origin``).

@@ -12,8 +12,8 @@ The following rules apply to all calls of an observer's methods:
    revoked or lost, when the client finds that the partition is not assigned any more, or at ``close``. After
    the call of ``revoked``, no further method is called for a record or a commit of the partition. If a run
    has its own observers, ``revoked`` is also called for the observers of the last run.
-5. ``reached`` is called for a partition only when the client has returned all records that it has fetched
-   from the partition.
+5. ``reached`` is called for a partition only when the consumer has no further record of the partition to
+   return at that moment.
 6. A header that an observer adds replaces all headers with the same name. An observer must not add a header
    whose name begins with ``ce_`` or is ``content-type``: these are the event's own headers.
 """
