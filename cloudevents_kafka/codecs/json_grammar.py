@@ -121,7 +121,7 @@ def _value_end(text: bytes, at: int) -> int | None:
 
 
 def _after_value(text: bytes, at: int, closers: bytearray) -> int | None:
-    """Return the start of the next value, the end of the text after the last value, or None for invalid JSON.
+    """Return the start of the next value, or the end of the outermost value, or None for invalid JSON.
 
     Brackets that are closed are removed from the list ``closers``.
     """

@@ -118,12 +118,12 @@ def restore(codecs: Mapping[Key, Codec]) -> None:
 
 
 def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | None) -> Any:
-    """Return the result of a codec's function. Raises `DataError` if the function raises any exception."""
+    """Return the result of a user's function. Raises `DataError` if the function raises any exception."""
     return _call(decode, source, "data is not {}" if content_type else "{} cannot be decoded", content_type)
 
 
 def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
-    """Return the bytes that the ``encode`` function of a codec returns.
+    """Return the bytes that a user's function returns.
 
     Raises `DataError` if the function raises an exception, or does not return bytes.
     """

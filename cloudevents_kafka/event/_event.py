@@ -157,12 +157,11 @@ class Event(SdkMethods, Generic[DataT_co]):
         """Return an event from any object that has the methods ``get_attributes()`` and ``get_data()``.
 
         Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON or
-        absent, a text in the SDK's event is treated as in the SDK's binary mode: valid JSON becomes the
-        payload unchanged, and any other text becomes a JSON string. If the object is an instance of this
-        class, it is returned unchanged. An instance of another `Event` class is converted to an equal
-        instance of this class. The returned event has no additional attribute, and ``source`` is not changed.
-        Raises `InvalidEvent` if the event breaks a rule, and `TypeError` if the object does not have these
-        methods.
+        absent, data that is a text is treated as in the SDK's binary mode: valid JSON becomes the payload
+        unchanged, and any other text becomes a JSON string. If the object is an instance of this class, it is
+        returned unchanged. An instance of another `Event` class is converted to an equal instance of this
+        class. The returned event has no additional attribute, and ``source`` is not changed. Raises
+        `InvalidEvent` if the event breaks a rule, and `TypeError` if the object does not have these methods.
         """
         if isinstance(source, cls):
             return source

@@ -1,8 +1,8 @@
 """Checks whether an event follows the recommendations of the extension documents.
 
 The recommendations are the SHOULD and RECOMMENDED rules, and some MUST rules that apply only to producers.
-These MUST rules concern OPC UA, signatures and the authorization context. An event that does not follow a
-recommendation is not refused, because consumers should read it nevertheless.
+Most of these MUST rules concern OPC UA, signatures and the authorization context. An event that does not
+follow a recommendation is not refused, because consumers should read it nevertheless.
 """
 
 from __future__ import annotations

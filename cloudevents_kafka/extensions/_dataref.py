@@ -65,7 +65,7 @@ def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: boo
     returned unchanged. If ``keep`` is True, the returned event contains both the ``dataref`` and the data. If
     the event already has a ``dataref``, it is replaced. A signature of the event is valid again after a
     receiver has called `fetch_data`. Raises the exceptions of the function ``store``, and `DataError` if
-    ``store`` does not return a URI-reference.
+    ``store`` does not return a reference.
 
     Examples:
         >>> from cloudevents_kafka import Event

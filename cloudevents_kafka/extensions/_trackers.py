@@ -179,8 +179,8 @@ class SeverityTracker:
     A contradiction is a severity text that a source uses with two numbers, or a number that it uses with two
     texts.
 
-    The pair in which a text or number first occurs is regarded as correct. The tracker stores up to ``pairs``
-    pairs of text and number for each of the last ``sources`` sources.
+    The pair in which a text or number first occurs is regarded as correct. The tracker stores the first
+    ``pairs`` pairs of text and number for each of the last ``sources`` sources that it observed.
 
     Examples:
         >>> from cloudevents_kafka import Event
