@@ -53,10 +53,14 @@ def broker() -> Iterator[WireBroker]:
 
 
 class Reading:
-    """A run of either kind, which ends when the group has an offset, or after some seconds."""
+    """A run of either kind, which ends when the group has an offset, or after some seconds.
 
-    def __init__(self, broker: WireBroker, offset: int) -> None:
-        self.broker, self.offset, self.numbers = broker, offset, list[int]()
+    With ``holds``, no handler returns before the group has any offset.
+    """
+
+    def __init__(self, broker: WireBroker, offset: int, *, holds: bool = False) -> None:
+        self.broker, self.offset, self.holds = broker, offset, holds
+        self.until = time.monotonic() + 30
 
     @property
     def committed(self) -> int:
@@ -68,11 +72,18 @@ class Reading:
         return {**SETTINGS, "bootstrap.servers": self.broker.bootstrap_servers}
 
     def end(self, events: Any, before_end: list[int]) -> None:
-        until = time.monotonic() + 30
-        while self.committed != self.offset and time.monotonic() < until:
+        while self.committed != self.offset and time.monotonic() < self.until:
             time.sleep(0.05)
         before_end.append(self.committed)
         events.stop()
+
+    @property
+    def is_held(self) -> bool:
+        return self.holds and self.committed < 0 and time.monotonic() < self.until
+
+    def handle(self, _: Decoded) -> None:
+        while self.is_held:
+            time.sleep(0.05)
 
     def run(self, kind: str) -> int:
         """Return the offset that the group had before the end of the run."""
@@ -81,14 +92,15 @@ class Reading:
             with EventConsumer(self.settings, topics=["t"]) as events:
                 thread = threading.Thread(target=self.end, args=(events, found))
                 thread.start()
-                events.run(lambda _: None)
+                events.run(self.handle)
         else:
             asyncio.run(self._run(found, kind))
         return found[0]
 
     async def _run(self, found: list[int], kind: str) -> None:
         async def handle(_: Decoded) -> None:
-            return
+            while self.is_held:  # noqa: ASYNC110  # the broker has no event
+                await asyncio.sleep(0.05)
 
         client: Any = self.settings
         if kind == "aiokafka":
@@ -115,6 +127,14 @@ def test_a_refused_commit_is_logged_and_made_again(
     with caplog.at_level(logging.WARNING, "cloudevents_kafka.run"):
         assert Reading(broker, 5).run(kind) == 5
     assert "offsets were not committed: " in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio", "aiokafka"])
+def test_a_new_group_gets_the_offset_of_the_first_record_before_it_is_handled(
+    broker: WireBroker, kind: str
+) -> None:
+    """If the process is killed, ``auto.offset.reset`` does not skip the record, even if it is ``latest``."""
+    assert Reading(broker, 0, holds=True).run(kind) == 0
 
 
 def disturb(broker: WireBroker, random: Random) -> None:
@@ -238,7 +258,7 @@ def test_the_group_is_asked_only_for_a_client_that_may_commit(
         time.sleep(1.6)
         handled.append(item)
 
-    client = Client(FakeLog([message(0)]), auto_offset_store=stores)
+    client = Client(FakeLog([message(0)]), offsets={("t", 0): 0}, auto_offset_store=stores)
     client.subscribe(["t"])
     monkeypatch.setattr(confluent_kafka, "Consumer", lambda _: client)
     with EventConsumer(client if is_passed else {"bootstrap.servers": "127.0.0.1:1"}) as events:

@@ -87,8 +87,10 @@ class Group:
 
     def put(self, item: Decoded) -> None:
         partition = partition_of(item)
-        if not self.schedule.is_known(item) and partition in self.committed:
-            self.schedule.note([self.committed[partition]])
+        if not self.schedule.is_known(item):
+            self.schedule.note([self.committed.get(partition, TopicPartition("t", partition, -1001))])
+            if partition not in self.committed:  # the group gets the first offset
+                self.changed.add(partition)
         self.all.append(item)
         self.read[partition].append(item)
         if item.record.offset in self.handled[partition]:
@@ -489,6 +491,15 @@ def test_only_new_offsets_are_committed() -> None:
     assert [handle(offset) for offset in (5, 6, 7)] == [[6], [7], [8]]
     assert handle(5) == [6]
     assert handle(0) == [1]
+
+
+@each(("committed", "places"), [(-1001, [5]), (5, []), (3, [])])
+def test_the_first_offset_is_committed_if_the_group_has_no_offset(committed: int, places: list[int]) -> None:
+    """If the process is killed, the next process does not begin at the end of the partition."""
+    schedule = Schedule(9, BYTES)
+    schedule.note([TopicPartition("t", 0, committed)])
+    schedule.add(record(5), 0)
+    assert [place.offset for place in schedule.done()] == places
 
 
 @each("metadata", ["other", f"{MARK}*", f"{MARK}====", MARK, f"{MARK}AAA"])

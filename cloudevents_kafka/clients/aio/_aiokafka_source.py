@@ -197,9 +197,8 @@ class AiokafkaSource(Source):
         partitions = [to_partition(place) for place in places]
         async with asyncio.timeout(timeout):
             found = await self.client._coordinator.fetch_committed_offsets(partitions)
-        return [
-            TopicPartition(topic, number, at.offset, at.metadata) for (topic, number), at in found.items()
-        ]
+        known = {partition: (at.offset, at.metadata) for partition, at in found.items()}
+        return [TopicPartition(*partition, *known.get(partition, ())) for partition in partitions]
 
     async def _commit(self, offsets: list[TopicPartition], *, asynchronous: bool) -> None:
         async with asyncio.timeout(_COMMIT_SECONDS if asynchronous else None):
