@@ -88,7 +88,7 @@ class FakeConsumer(Closing):
         self._paused: set[PartitionId] = set()
         self._errors: deque[FakeMessage] = deque()
         self._generation = 0
-        self._offered: set[PartitionId] = set()  # the partitions that `on_assign` is called with
+        self._offered: set[PartitionId] = set()  # the partitions of an `on_assign` that has not assigned them
         self._known: set[str] = set()  # the topics of partitions that were assigned
         self._member: str | None = None
         self._closed = False
@@ -208,7 +208,7 @@ class FakeConsumer(Closing):
         """Continue to read a partition from another offset."""
         self._check_open()
         check_place(partition)
-        if _to_key(partition) not in self._positions:
+        if _to_key(partition) not in self._positions.keys() - self._offered:
             code = "_STATE" if partition.topic in self._known else "_UNKNOWN_PARTITION"
             reason = kafka_error(code).str()
             raise kafka_exception(code, f"Failed to seek to offset {partition.offset}: {reason}")
@@ -348,6 +348,7 @@ class FakeConsumer(Closing):
     def _assign(self, partitions: Iterable[TopicPartition]) -> None:
         self._positions |= {_to_key(part): self._start_offset(part) for part in partitions}
         self._known.update(part.topic for part in partitions)
+        self._offered -= set(map(_to_key, partitions))
 
     def _clear(self, *, commit: bool, only: set[PartitionId] | None = None) -> None:
         """Forget the consumer's positions in all partitions, or in the partitions in ``only``.
@@ -395,8 +396,10 @@ class FakeConsumer(Closing):
         self._assign(new)
         if new and self._on_assign is not None:
             self._offered = set(map(_to_key, new))
-            self._on_assign(self, new)
-            self._offered = set()
+            try:
+                self._on_assign(self, new)
+            finally:
+                self._offered = set()
 
     def _is_subscribed(self, topic: str) -> bool:
         return any(re.match(name, topic) if name.startswith("^") else name == topic for name in self._topics)

@@ -413,6 +413,25 @@ def test_seek_pause_resume(kafka, topic):
         consumer.seek(TopicPartition(topic, 0, 2))
 
 
+def test_no_seek_in_on_assign(kafka, topic):
+    """A partition that is only offered cannot be sought, but `on_assign` may assign it from an offset."""
+    written(kafka, topic, b"0", b"1", b"2")
+    errors = []
+
+    def assigned(client, parts):
+        with pytest.raises(KafkaException, match="Failed to seek to offset 1") as caught:
+            client.seek(TopicPartition(topic, 0, 1))
+        errors.append(caught.value)
+        client.assign([TopicPartition(topic, part.partition, 1) for part in parts])
+
+    consumer = kafka.consumer(f"g-{topic}")
+    consumer.subscribe([topic], on_assign=assigned)
+    assert [message.offset() for message in read(consumer, 1)] == [1]
+    assert len(errors) == 1
+    consumer.seek(TopicPartition(topic, 0, 0))
+    assert [message.offset() for message in read(consumer, 1)] == [0]
+
+
 def test_commit(kafka, topic):
     """Commits by message, by offsets and of all positions return the next offset to read."""
     written(kafka, topic, b"0", b"1", b"2")
