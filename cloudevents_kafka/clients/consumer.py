@@ -266,9 +266,15 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         """Return the next record, or None if no record arrives within ``timeout`` seconds.
 
         Raises `ConsumeError` for an error from which the client does not recover, and `RuntimeError` if a
-        `run` or a processor currently reads. With ``strict``, `poll` raises the `DecodeError` of a record
-        that is not a valid event.
+        `run` or a processor currently reads, or if the consumer is closed. With ``strict``, `poll`
+        raises the `DecodeError` of a record that is not a valid event.
         """
+        # While one thread polls again and again, the client delays the calls of `close` in another thread.
+        if self._closed and self.only_loop.name is None:
+            self.check_open("poll()")
+        return self._next(timeout)
+
+    def _next(self, timeout: float) -> ItemT_co | None:
         if self.only_loop.name is not None:
             self.only_loop.check("poll()")
         gathered = self._gathered
@@ -312,7 +318,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         wait = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
         idle_since = time.monotonic()
         while not self._stopped:
-            item = self.poll(wait)
+            item = self._next(wait)
             if item is not None:
                 yield item
                 if idle_timeout is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -285,6 +286,32 @@ def test_a_broker_that_stays_away_fails_deliveries_in_time() -> None:
     with pytest.raises(DeliveryError, match="1 event was not delivered") as caught:
         producer.flush(30)
     assert [delivery.event for delivery in caught.value.failed] == [EVENTS[1]]
+
+
+@pytest.mark.parametrize("reads", ["poll", "items", "batches"])
+def test_another_thread_may_close_a_consumer_that_reads(mock_cluster: str, topic: str, reads: str) -> None:
+    """The client lets no other call through while one thread polls again and again, so `poll` must end."""
+    events = EventConsumer(reading(mock_cluster, topic), topics=[topic])
+    has_polled, errors = threading.Event(), list[RuntimeError]()
+
+    def read() -> None:
+        has_polled.set()
+        try:
+            if reads == "poll":
+                while True:
+                    events.poll(0.2)
+            list(getattr(events, reads)())
+        except RuntimeError as error:  # of a closed consumer
+            errors.append(error)
+
+    loop, closing = (threading.Thread(target=each, daemon=True) for each in (read, events.close))
+    loop.start()
+    has_polled.wait()
+    closing.start()
+    for thread in (closing, loop):
+        thread.join(20)
+        assert not thread.is_alive()
+    assert errors or reads != "poll"
 
 
 def test_the_batch_call_of_the_client_is_not_used() -> None:
