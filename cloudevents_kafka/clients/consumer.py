@@ -61,6 +61,7 @@ __all__ = [
 ]
 
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
+_TURN_SECONDS: Final = 0.002  # for other threads: the client makes one call at a time, and they try each ms
 
 OnRebalance = Callable[[Any, "list[TopicPartition]"], object]
 """A function that is called with the client and the partitions that were assigned, revoked or lost."""
@@ -300,6 +301,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         except SystemError as error:
             raise explain_unread(error) from error
         self.note_poll(self.consumer, () if message is None else (message,))
+        if message is None and timeout:
+            time.sleep(_TURN_SECONDS)
         if self.raised.error is not None:
             if message is not None:
                 self._gathered.add((message,))
@@ -361,7 +364,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             if batch:
                 yield batch
                 idle_since = time.monotonic()
-            elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
+                continue
+            time.sleep(_TURN_SECONDS)
+            if idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
                 return
 
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:

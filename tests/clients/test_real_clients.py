@@ -314,6 +314,24 @@ def test_another_thread_may_close_a_consumer_that_reads(mock_cluster: str, topic
     assert errors or reads != "poll"
 
 
+@pytest.mark.parametrize("reads", ["items", "batches"])
+def test_another_thread_may_commit_while_a_loop_waits_for_records(
+    mock_cluster: str, topic: str, reads: str
+) -> None:
+    """The client makes one call at a time, and a loop leaves it to other threads between two calls."""
+    with EventProducer(producing(mock_cluster), topic=topic) as producer:
+        producer.send(EVENTS[0], partition=0)
+    events = EventConsumer(reading(mock_cluster, topic))
+    items = take(events, 1)
+    loop = threading.Thread(target=lambda: list(getattr(events, reads)()), daemon=True)
+    committing = threading.Thread(target=lambda: [events.commit(items) for _ in range(3)], daemon=True)
+    loop.start()
+    committing.start()
+    committing.join(20)
+    assert not committing.is_alive()
+    events.close()
+
+
 def test_the_batch_call_of_the_client_is_not_used() -> None:
     """confluent-kafka's produce_batch drops headers silently, so it is not called."""
     used: list[str] = []
