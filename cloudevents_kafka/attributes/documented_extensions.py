@@ -75,7 +75,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "not-before-start": _NOT_BEFORE_START,
     "list": _LIST,
 }
-"""All rules of documented extensions as a dictionary by name; the Java function uses the same names."""
+"""A dictionary from names to the rules for values of documented extensions.
+
+The Java function uses the same names for these rules.
+"""
 
 _STRING: Final = AttributeType.STRING
 _TIME: Final = AttributeType.TIMESTAMP

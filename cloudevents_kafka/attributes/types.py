@@ -177,7 +177,7 @@ _ROWS: Final = (
 TYPES: Final = {row.kind: row for row in _ROWS}
 """The properties of the seven types, as a dictionary by `AttributeType`."""
 NATIVE_TYPES: Final = {row.python: row for row in _ROWS if row.python is not str}
-"""The properties of the types whose values are not texts; a key is the Python class of the values."""
+"""The properties of all types whose values are not texts, as a dictionary by the class of the values."""
 CORE_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,
     "dataschema": AttributeType.URI,

@@ -166,7 +166,7 @@ def _key_bytes(key: bytes | str) -> bytes | None:
 
 
 def check_header_names(headers: Headers) -> None:
-    """Raise `EncodeError` if UTF-8 cannot encode a header name, which would crash confluent-kafka."""
+    """Raise `EncodeError` if UTF-8 cannot encode a header name; such a name would crash confluent-kafka."""
     for name, _ in headers:
         if not isinstance(name, str):
             raise TypeError(

@@ -72,8 +72,9 @@ def key_to_attribute(name: str) -> ReverseKeyMapper:
     """Return a function that sets an absent attribute of an event to the text of the record's key.
 
     The event is unchanged if the key is null, empty or not UTF-8, or if the key's text is not a valid value
-    of the attribute. The specification does not define how a key becomes an attribute, so the mapper must not
-    make an event invalid. Raises `ValueError` if ``name`` is not a valid attribute name.
+    of the attribute. The CloudEvents specification does not define how the key of a record becomes an
+    attribute, so a key must not make the event invalid. Raises `ValueError` if ``name`` is not a valid
+    attribute name.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, key_to_attribute

@@ -301,7 +301,7 @@ class Readable(Generic[ItemT_co]):
         self._note_gone(names)
 
     def note_close(self) -> None:
-        """Remember that the client is closed, so that its partitions are revoked."""
+        """Remember that the client is closed, and report all its partitions to observers as revoked."""
         self._note_gone(self.vitals.note_close())
 
     @property

@@ -101,7 +101,10 @@ class ThreadRun:
                 progress.idle_since = now
 
     def _begin(self, item: Item, now: float) -> None:
-        """Check the record's partition if it is new to the run; pass the record to the handler threads."""
+        """Pass a record to the handler threads.
+
+        If the record's partition is new to the run, first make the client calls that a new partition needs.
+        """
         if not self._workers.schedule.is_known(item):
             try:
                 self._perform(self.progress.look())

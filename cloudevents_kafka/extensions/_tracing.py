@@ -89,7 +89,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @property
     def sampled(self) -> bool:
-        """Whether the caller may have recorded the trace."""
+        """Whether the caller possibly recorded the trace."""
         return bool(self._flags & _SAMPLED)
 
     @property

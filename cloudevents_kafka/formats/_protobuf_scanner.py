@@ -38,7 +38,10 @@ _times: Final[dict[bytes, str]] = {}  # a cache from seconds to their text
 
 
 def read_valid(value: bytes) -> Event | None:
-    """Return the event in a message, or None if the message breaks a rule or has another field order."""
+    """Return the event in a Protobuf message.
+
+    Return None if the message breaks a rule, or if its fields are not in the usual order.
+    """
     try:
         return _scan(value, value.decode("latin-1"))
     except (ValueError, KeyError, IndexError, OverflowError):
@@ -150,8 +153,8 @@ def _read_entry(value: bytes, at: int, text_at: int) -> tuple[str, AttributeType
     """Return the name and the type of a map entry, and the start and the end of its text.
 
     If the entry contains a number, the returned start is the index after the number's first byte. The
-    returned type is None if the text itself is the value of the attribute. The entry is cached only if its
-    text starts at the index ``text_at``.
+    returned type is None for a String and for ``dataschema``, because the value of these attributes is the
+    text of the entry. The entry is cached only if its text starts at the index ``text_at``.
     """
     entry_at = at
     size, at = varint.decode(value, at + 1)

@@ -91,7 +91,10 @@ def mask_urls(text: str) -> str:
 
 
 def mask_credentials(text: str) -> str:
-    """Return a text in which the credentials of URLs are masked, but not the queries of URLs."""
+    """Return a text in which the credentials of URLs are masked.
+
+    If a URL contains ``@``, the query of this URL is also masked. The queries of other URLs are not masked.
+    """
     text = _LOGIN.sub(_mask_login, _cut(text))
     return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
 

@@ -69,9 +69,11 @@ def _signature(function: Callable[..., Any], *, typed: bool) -> inspect.Signatur
 
 
 def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any]]:
-    """Return `register_all`, the registered extensions and formats, and the function.
+    """Return `register_all` and the two objects in ``pickled``.
 
-    Raises `ModuleNotFoundError` with advice if a package is missing.
+    The first object contains the extensions and formats that are registered in the driver. The second object
+    is the function that the Python worker calls with rows. Raises `ModuleNotFoundError` with advice if a
+    package is missing.
     """
     try:
         registry, function = pickle.loads(pickled)  # noqa: S301  # from the driver, as the job itself

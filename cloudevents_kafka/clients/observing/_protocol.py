@@ -96,7 +96,7 @@ class Observer:
         """Return None, or headers to add to a record before the record is passed to the client."""
 
     def handling(self, item: Decoded | Undecodable, /) -> AbstractContextManager[object]:
-        """Return a context manager; the handler of a record runs in its block.
+        """Return a context manager; the handler of a record runs in the `with` block of this context manager.
 
         The context manager cannot suppress an error of the handler.
         """
@@ -126,8 +126,9 @@ class Observer:
     def reached(self, notices: Sequence[Notice]) -> None:
         """Observe, about once a second, from which offset of each partition the client reads next.
 
-        The consumer has returned all records of the partition before the next offset. The offset directly
-        before the next offset may belong to a transaction marker, not to a record.
+        The consumer has already returned all records of the partition whose offsets are lower than the next
+        offset. The offset directly before the next offset may belong to a transaction marker, not to a
+        record.
         """
 
     def revoked(self, notices: Sequence[Notice]) -> None:

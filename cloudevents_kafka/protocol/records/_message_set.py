@@ -103,7 +103,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
 def read_message(
     data: Data, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
 ) -> MessageEntry:
-    """Return the entry between two indexes that `find_entries` has yielded."""
+    """Return the entry in the bytes from ``start`` to ``end``; `find_entries` yields these two indexes."""
     offset, _, _, magic, attributes = _HEAD.unpack_from(data, start)
     return MessageEntry(cast("bytes", data), start, end, offset, magic, attributes, check_crc, limit)
 

@@ -8,7 +8,7 @@
     /consumers/[group]/owners/[topic]/[broker]-[partition] ephemeral  the consumer that reads it
     /consumers/[group]/offsets/[topic]/[broker]-[partition]           offset
 
-Values are strings. The value of a parent node is the id of its creator.
+Values are strings. The value of a parent node is the id of the process that has created the parent node.
 """
 
 from __future__ import annotations

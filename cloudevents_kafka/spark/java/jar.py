@@ -4,8 +4,8 @@
 with all versions of Spark 4. The name of the jar contains a hash of the sources, because Spark Connect
 rejects a second jar with the same name and different content. Spark reads the file each time an executor
 starts, so the file must stay where it is until the session ends. Usually, the file of the jar is in the
-package. If the package is a zip, the file is a copy in the cache folder. If the cache folder is read-only,
-the copy is in a folder that Spark deletes at the end of the session.
+package. If the package is imported from a zip file, Spark reads a copy of the jar in the cache folder. If the
+cache folder is read-only, the copy is in a folder that Spark deletes at the end of the session.
 """
 
 from __future__ import annotations

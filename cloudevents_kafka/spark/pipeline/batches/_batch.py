@@ -242,7 +242,7 @@ def _add_left(counts: notes.BatchCounts, others: notes.BatchCounts, left: int) -
     """Return ``counts`` plus ``others``, the counts of the records that Java could not read."""
     if others.read != left:
         raise notes.CountMismatch(
-            f"Python must decode the {left:,} records that Java has not read, got "
+            f"Python must decode the {left:,} records that Java has not read, but has decoded "
             f"{others.read:,}. Start again"
         )
     return counts.add_left(others)

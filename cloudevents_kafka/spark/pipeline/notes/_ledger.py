@@ -53,7 +53,7 @@ class Ledger(msgspec.Struct, frozen=True):
     topics: _Topics = {}
 
     def entries(self) -> Iterator[LedgerEntry]:
-        """Yield all ranges of the ledger."""
+        """Yield a `LedgerEntry` for each range of offsets in the ledger."""
         for topic, ids in self.topics.items():
             for topic_id, pipelines in ids.items():
                 for pipeline, partitions in pipelines.items():

@@ -16,9 +16,10 @@ The replays of a folder are numbered 1, 2, …, and these five rules hold:
 4. A replay chooses only records of batches that have landed. A replay skips records that have landed in an
    earlier replay; the table of outcomes lists these landed records.
 5. If a run is killed, the replay of this run may be decided although no Delta or Iceberg table has rows of
-   the replay. A run with other options withdraws such a decided replay, and chooses records again. Only a run
-   that has locked the folder withdraws a decided replay, because no other run can then add rows of this
-   replay. A run that has not locked the folder finishes the decided replay.
+   the replay. If the tables are Delta or Iceberg tables, and no table has rows of a decided replay, a run
+   with other options withdraws this replay, and chooses records again. Only a run that has locked the folder
+   withdraws a decided replay, because no other run can then add rows of this replay. A run that has not
+   locked the folder finishes the decided replay.
 
 So a record lands once, even if the run of a replay is killed at any step. If the killed run had decided its
 replay, the next run first finishes this replay with the staged rows, or withdraws this replay by rule 5. If

@@ -154,7 +154,7 @@ class ParquetReplay:
         return replace(note, files=names)
 
     def has_landed(self, note: ReplayNote) -> bool:  # noqa: ARG002  # tables need it
-        """Return True: a replay of Parquet files has landed as soon as the replay is decided."""
+        """Return True: a decided replay of Parquet files counts as landed before `land` moves the files."""
         return True
 
     def land(self, note: ReplayNote, rows: Rows) -> None:  # noqa: ARG002  # tables need them
