@@ -27,7 +27,7 @@ class ConsumerHealth:
     ``seconds_since_poll`` is the time since the last poll of the client, or since the creation of the
     consumer if there was no poll. ``records_in_work`` is the number of records that the handlers of `run` or
     of a processor are handling now. ``seconds_in_work`` is the time since the first of these records was
-    passed to its handler, or 0.0 if no record is being handled. ``assignment`` lists the topic and the number
+    passed to its handler, or 0.0 if ``records_in_work`` is 0. ``assignment`` lists the topic and the number
     of each assigned partition. The list of partitions is as old as the last poll, or up to a second older.
 
     Examples:
