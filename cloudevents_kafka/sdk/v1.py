@@ -100,7 +100,7 @@ def to_binary(
                 value = value.encode()
             if type(value) is bytes:
                 return _create(KafkaMessage, (headers, key, value))
-            values, data = accepted(attributes), value
+            values, data = accepted(attributes), _bytes_of(value)
         else:
             values = accepted(attributes)
             if values is None and attributes.get("specversion") == _reading.OLD:

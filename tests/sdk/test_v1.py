@@ -307,7 +307,10 @@ FITTING = {
     "sampledrate": 1,
 }
 NAMES = (*FITTING, "subject", "partitionkey", "id", "source", "type", "own", "otherName")
-MARSHALLERS = (lambda _: b"b", lambda _: "t", lambda _: None, lambda _: bytearray(b"a"), lambda _: 1 / 0)
+MARSHALLERS = (
+    *(lambda _: b"b", lambda _: "t", lambda _: Text.VALUE, lambda _: None, lambda _: bytearray(b"a")),
+    lambda _: 1 / 0,
+)
 
 
 def test_the_short_way_of_writing_is_as_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
