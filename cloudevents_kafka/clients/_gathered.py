@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -290,7 +290,7 @@ class Readable(Generic[ItemT_co]):
         if (position := getattr(ends_by, "position", None)) is None:  # a client of a user's class
             return
         more = {(each.topic(), each.partition()) for each in (*returned, *self._gathered.waiting)}
-        with suppress_client_errors():
+        with suppress_client_errors(), suppress(RuntimeError):  # another thread may close the client
             places = position(places_of(self.vitals.assigned - more))
             observers.of_places("reached", [place for place in places if place.offset >= 0], ends_by)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -81,7 +81,7 @@ class Vitals:
         if ask is None:  # a client of a user's class
             return frozenset()
         before = self._assigned
-        with suppress_client_errors():
+        with suppress_client_errors(), suppress(RuntimeError):  # another thread may close the client
             self._assigned = frozenset((place.topic, place.partition) for place in ask())
         return before - self._assigned
 

@@ -300,6 +300,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             message = self.consumer.poll(timeout)
         except SystemError as error:
             raise explain_unread(error) from error
+        except RuntimeError:
+            if self._closed:  # by another thread, while this thread waited for the client
+                return None
+            raise
         self.note_poll(self.consumer, () if message is None else (message,))
         if message is None and timeout:
             time.sleep(_TURN_SECONDS)
@@ -358,6 +362,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                     gathered.add(self.consumer.consume(max_records, timeout))
                 except SystemError as error:
                     raise explain_unread(error) from error
+                except RuntimeError:
+                    if self._closed:
+                        return
+                    raise
                 self.note_poll(self.consumer)
                 self.raised.check()
             batch = gathered.take_batch(keeps_failed=self.only_loop.name is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +24,7 @@ from cloudevents_kafka import (
     key_to_attribute,
     to_record,
 )
+from cloudevents_kafka.clients.observing import Notice, Observer
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from tests.support.cases import each
 
@@ -45,6 +47,12 @@ def topic_of(*items: Event | tuple[Any, ...], **options: Any) -> FakeConsumer:
     consumer = FakeConsumer(producer.log, **options)
     consumer.subscribe(["orders"])
     return consumer
+
+
+class Reached(Observer):
+    """An observer that makes the consumer ask for its positions."""
+
+    def reached(self, notices: Sequence[Notice]) -> None: ...
 
 
 NO_EVENT = (b"hello", None, None)
@@ -470,6 +478,31 @@ def test_an_error_that_is_not_transient_is_raised() -> None:
         events.poll(0.01)
     assert caught.value.error is not None
     assert isinstance(events.poll(0.01), Decoded)
+
+
+@each(
+    ("reads", "call", "number"),
+    [
+        *[("items", "poll", 0), ("batches", "consume", 0)],
+        *[(reads, call, 1) for reads in ("items", "batches") for call in ("assignment", "position")],
+    ],
+)
+def test_a_loop_ends_if_the_consumer_is_closed_just_before_a_call_of_the_client(
+    reads: str, call: str, number: int
+) -> None:
+    """Another thread may close the client after the loop has found the consumer open."""
+
+    def close_and_call(*arguments: Any) -> Any:
+        delattr(client, call)
+        events.close()
+        return getattr(client, call)(*arguments)
+
+    client = topic_of(order(1))
+    events = EventConsumer(client, observers=[Reached()])
+    setattr(client, call, close_and_call)
+    assert len(list(getattr(events, reads)())) == number
+    with pytest.raises(RuntimeError, match="closed"):
+        events.poll()
 
 
 def test_close_closes_the_client() -> None:
