@@ -61,6 +61,7 @@ __all__ = [
 ]
 
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
+_WAIT_SECONDS: Final = 0.05  # a call that takes longer has waited for records
 _TURN_SECONDS: Final = 0.002  # for other threads: the client makes one call at a time, and they try each ms
 
 OnRebalance = Callable[[Any, "list[TopicPartition]"], object]
@@ -356,26 +357,35 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             self.only_loop.check("batches()")
             if gathered.waiting:
                 gathered.drop_moved()
+            has_waited = False
             if not gathered.waiting:
                 self.check_begun(self.consumer)
-                try:
-                    gathered.add(self.consumer.consume(max_records, timeout))
-                except SystemError as error:
-                    raise explain_unread(error) from error
-                except RuntimeError:
-                    if self._closed:
-                        return
-                    raise
-                self.note_poll(self.consumer)
-                self.raised.check()
+                has_waited = self._consume(max_records, timeout)
             batch = gathered.take_batch(keeps_failed=self.only_loop.name is not None)
             if batch:
                 yield batch
                 idle_since = time.monotonic()
-                continue
-            time.sleep(_TURN_SECONDS)
-            if idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
+            elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
                 return
+            if has_waited or not batch:
+                time.sleep(_TURN_SECONDS)
+
+    def _consume(self, max_records: int, timeout: float) -> bool:
+        """Fetch records, and return whether the client has waited for them."""
+        began = time.monotonic()
+        try:
+            messages = self.consumer.consume(max_records, timeout)
+        except SystemError as error:
+            raise explain_unread(error) from error
+        except RuntimeError:
+            if self._closed:
+                return False
+            raise
+        has_waited = time.monotonic() - began > _WAIT_SECONDS
+        self._gathered.add(messages)
+        self.note_poll(self.consumer)
+        self.raised.check()
+        return has_waited
 
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
         """Continue reading at a record, or at an offset of a partition.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -314,20 +315,31 @@ def test_another_thread_may_close_a_consumer_that_reads(mock_cluster: str, topic
     assert errors or reads != "poll"
 
 
+@pytest.mark.parametrize("arrive", [False, True])
 @pytest.mark.parametrize("reads", ["items", "batches"])
 def test_another_thread_may_commit_while_a_loop_waits_for_records(
-    mock_cluster: str, topic: str, reads: str
+    mock_cluster: str, topic: str, reads: str, *, arrive: bool
 ) -> None:
-    """The client makes one call at a time, and a loop leaves it to other threads between two calls."""
+    """The client makes one call at a time, and a loop leaves it to other threads, even if records arrive."""
+
+    def commit() -> None:
+        for _ in range(3):
+            time.sleep(0.1)  # meanwhile, the loop has the client
+            events.commit(items)
+
     with EventProducer(producing(mock_cluster), topic=topic) as producer:
         producer.send(EVENTS[0], partition=0)
-    events = EventConsumer(reading(mock_cluster, topic))
-    items = take(events, 1)
-    loop = threading.Thread(target=lambda: list(getattr(events, reads)()), daemon=True)
-    committing = threading.Thread(target=lambda: [events.commit(items) for _ in range(3)], daemon=True)
-    loop.start()
-    committing.start()
-    committing.join(20)
+        producer.flush()
+        events = EventConsumer(reading(mock_cluster, topic))
+        items = take(events, 1)
+        loop = threading.Thread(target=lambda: list(getattr(events, reads)()), daemon=True)
+        committing = threading.Thread(target=commit, daemon=True)
+        loop.start()
+        committing.start()
+        for _ in range(400):
+            if arrive and committing.is_alive():
+                producer.send(EVENTS[0], partition=0)
+            committing.join(0.05)
     assert not committing.is_alive()
     events.close()
 
