@@ -7,7 +7,8 @@ and no clock: methods that depend on the current time receive it as an argument.
    records of a lane are handled in the order in which they were read. All tries of a record end before the
    next record of its lane is handled.
 2. The offset after a record may be committed when this record and all earlier records of its partition are
-   done. If the group has no offset for a partition, the offset of the first record is committed at once.
+   done. If the group has no offset for a partition, or did not answer, the offset of the first record is
+   committed at once.
 3. In each partition, at most ``max_ahead`` records after the oldest unfinished record are added to lanes.
    Further records wait.
 4. A record that waits for another try does not delay the records of other lanes. Lanes take turns: between
@@ -141,7 +142,7 @@ class Schedule:
             self._partitions[name] = partition
         if partition is None:
             partition = self._partitions[name] = _Partition(name, offset)
-            first, metadata = self._seen.get(name, (0, None))
+            first, metadata = self._seen.get(name, (-1, None))
             partition.is_changed = first < 0  # without an offset, the next process may begin at the end
             if offset >= first >= 0:
                 partition.first, partition.done = first, bits_of(metadata)

@@ -493,11 +493,14 @@ def test_only_new_offsets_are_committed() -> None:
     assert handle(0) == [1]
 
 
-@each(("committed", "places"), [(-1001, [5]), (5, []), (3, [])])
-def test_the_first_offset_is_committed_if_the_group_has_no_offset(committed: int, places: list[int]) -> None:
+@each(("committed", "places"), [(-1001, [5]), (None, [5]), (5, []), (3, [])])
+def test_the_first_offset_is_committed_if_the_group_has_no_offset_or_did_not_answer(
+    committed: int | None, places: list[int]
+) -> None:
     """If the process is killed, the next process does not begin at the end of the partition."""
     schedule = Schedule(9, BYTES)
-    schedule.note([TopicPartition("t", 0, committed)])
+    if committed is not None:
+        schedule.note([TopicPartition("t", 0, committed)])
     schedule.add(record(5), 0)
     assert [place.offset for place in schedule.done()] == places
 
@@ -742,6 +745,8 @@ def test_partitions_with_unfinished_records_are_asked_for() -> None:
     """They are those of which the group's offset may be changed by others."""
     schedule = in_work(5)
     schedule.add(record(7, partition=1), 0)
+    schedule.commit(schedule.done())
+    schedule.confirm(schedule.done(again=True))
     assert schedule.asked(unfinished=False) == []
     assert [(each.partition, each.offset) for each in schedule.asked(unfinished=True)] == [(0, 5), (1, 7)]
     assert [each.partition for each in schedule.left([("t", 1), ("u", 0)])] == [1]
@@ -807,6 +812,7 @@ def test_other_partitions_in_an_answer_hide_none() -> None:
     """A partition that is not known here may stand before one with an offset of somebody else."""
     schedule = in_work(5, 6)
     others = [TopicPartition("u", 0, 9), TopicPartition("t", 0, 18)]
+    schedule.commit(schedule.done())
     assert schedule.done() == []
     assert schedule.find_foreign(others) is None
     assert [place.offset for place in schedule.done()] == [5]  # the group is set back
