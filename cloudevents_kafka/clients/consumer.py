@@ -480,24 +480,24 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         record has failed.
 
         The offset of a record is committed when this record and all earlier records of its partition are
-        finished. If the group has no offset for a partition, the run commits the offset of the first record
-        before this record is finished, so that ``auto.offset.reset`` cannot skip the record later. In each
-        partition, ``handler`` is called for at most ``max_ahead`` records after the oldest unfinished record.
-        If the process is killed, up to ``max_ahead`` finished records of each partition that come after an
-        unfinished record are handled again. Records that were finished after the last commit are also handled
-        again. If the next reader is also a `run`, it handles again only the records that were finished since
-        the last commit. If a record is unfinished after ``max_age`` seconds, a warning is logged. All records
-        that wait in memory may use at most ``max_bytes`` in total, by default 64 MiB; a record counts as its
-        size plus 1 KiB. Each partition has a share of ``max_bytes``. When the waiting records of a partition
-        fill this share, the partition is not read until half of the share is free. All other partitions are
-        still read meanwhile. When partitions are revoked, `run` waits up to ``revoke_timeout`` seconds for
-        the handlers that process records of these partitions, and commits the finished records. This wait
-        requires that the client was subscribed with `EventConsumer.subscribe`. The default of
-        ``revoke_timeout`` is 60 seconds, or half of ``max.poll.interval.ms`` if this half is shorter. For
-        aiokafka, the default of ``revoke_timeout`` is at most half of ``rebalance_timeout_ms``. If you pass a
-        confluent-kafka client, the run does not know ``max.poll.interval.ms`` until the group expels the
-        client for the first time. ``observers`` are called in addition to the observers that were passed to
-        the consumer.
+        finished. If the group has no offset for a partition, the first commit, about a second after the first
+        record, contains the offset of this record even if the record is unfinished. If the process is killed
+        after this commit, ``auto.offset.reset`` cannot skip the record. In each partition, ``handler`` is
+        called for at most ``max_ahead`` records after the oldest unfinished record. If the process is killed,
+        up to ``max_ahead`` finished records of each partition that come after an unfinished record are
+        handled again. Records that were finished after the last commit are also handled again. If the next
+        reader is also a `run`, it handles again only the records that were finished since the last commit. If
+        a record is unfinished after ``max_age`` seconds, a warning is logged. All records that wait in memory
+        may use at most ``max_bytes`` in total, by default 64 MiB; a record counts as its size plus 1 KiB.
+        Each partition has a share of ``max_bytes``. When the waiting records of a partition fill this share,
+        the partition is not read until half of the share is free. All other partitions are still read
+        meanwhile. When partitions are revoked, `run` waits up to ``revoke_timeout`` seconds for the handlers
+        that process records of these partitions, and commits the finished records. This wait requires that
+        the client was subscribed with `EventConsumer.subscribe`. The default of ``revoke_timeout`` is 60
+        seconds, or half of ``max.poll.interval.ms`` if this half is shorter. For aiokafka, the default of
+        ``revoke_timeout`` is at most half of ``rebalance_timeout_ms``. If you pass a confluent-kafka client,
+        the run does not know ``max.poll.interval.ms`` until the group expels the client for the first time.
+        ``observers`` are called in addition to the observers that were passed to the consumer.
 
         Raises the error of a failed record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong
         options, and `RuntimeError` if another run or a processor already uses the consumer. After an error,
