@@ -44,6 +44,8 @@ Produce = Callable[..., Any]
 
 The arguments of the function are topic, value, key, headers and on_delivery.
 """
+Report = Callable[..., None]
+"""A function that is called with the number of a message, and with the error and message of its report."""
 Outgoing = tuple[str, tuple[Event[Any] | Record, bytes | None, bytes | None, Headers]]
 """The arguments of a message: the topic, the event or record, and the message's key, value and headers."""
 
@@ -192,7 +194,7 @@ class Deliveries(Generic[DeliveryT]):
         self._numbers = count()
         self._forks = forks.number
         # A report must not refer to the shell: the garbage collector does not see a client's references.
-        self._report: Callable[..., None] = partial(_report, ref(self))
+        self._report: Report = partial(_report, ref(self))
 
     def send(
         self, shell: Shell, produce: Produce, outgoing: Outgoing, on_delivery: OnDelivery | None = None
@@ -254,36 +256,6 @@ class Deliveries(Generic[DeliveryT]):
         if self.is_of_parent:
             raise RuntimeError(OTHER_PROCESS)
 
-    def report(self, number: int, error: Any, message: PolledMessage | None) -> None:
-        """Process the delivery report of a message, and queue the user's functions that the report calls."""
-        self._noting.add(number)
-        found = self.pending.pop(number, None)
-        if found is not None:
-            self._note(found, error, message)
-        self._noting.discard(number)
-
-    def _note(self, found: _OnItsWay, error: Any, message: PolledMessage | None) -> None:
-        delivery, on_delivery, sending, sends = found
-        if error is not None:
-            delivery._client_error = error
-            if on_delivery is None and sends is None and code_of(error) not in PURGED:
-                self.failed[delivery] = None  # before another thread sees that it is done and removes it
-        elif message is not None:
-            delivery.partition, delivery.offset = message.partition(), message.offset()
-        delivery.done = True
-        if sending is not None:
-            place = delivery.partition, delivery.offset
-            self.callbacks.due.append(partial(sending.report, error, place))
-        if on_delivery is not None:
-            self.callbacks.due.append(partial(_call, on_delivery, delivery))
-        if sends is not None:
-            self.callbacks.due.append(partial(sends.report, delivery.error))
-        if delivery._waiters:
-            if self.wakes_at_once:
-                delivery._wake()
-            else:
-                self.awaited.append(delivery)
-
     def is_busy(self) -> bool:
         """Return whether a sent message waits for its report, or a function must still be called."""
         # The order matters: a report moves from the first of these to the last.
@@ -302,7 +274,7 @@ class Deliveries(Generic[DeliveryT]):
         if reason is None:
             return 0
         for number in sent:
-            self.report(number, DeliveryLost(reason), None)
+            self._report(number, DeliveryLost(reason), None)
         return len(sent)
 
     def wake(self, most: int) -> None:
@@ -376,10 +348,40 @@ def _why_lost(client: Any) -> str | None:
     )
 
 
-def _report(deliveries: ReferenceType[Deliveries[Any]], number: int, error: Any, message: Any) -> None:
-    """Process a report and nothing else, because this function is called within a client call."""
-    if (found := deliveries()) is not None:
-        found.report(number, error, message)
+def _report(  # noqa: C901  # for each message; more calls would take a twentieth of the time of send()
+    reference: ReferenceType[Deliveries[Any]], number: int, error: Any, message: PolledMessage | None
+) -> None:
+    """Process the report of a message, and queue the functions of the user that the report calls.
+
+    It does nothing else, because it is called within a client call.
+    """
+    deliveries = reference()
+    if deliveries is None:
+        return
+    deliveries._noting.add(number)
+    found = deliveries.pending.pop(number, None)
+    if found is not None:
+        delivery, on_delivery, sending, sends = found
+        if error is not None:
+            delivery._client_error = error
+            if on_delivery is None and sends is None and code_of(error) not in PURGED:
+                deliveries.failed[delivery] = None  # before another thread sees it as done and removes it
+        elif message is not None:
+            delivery.partition, delivery.offset = message.partition(), message.offset()
+        delivery.done = True
+        due = deliveries.callbacks.due
+        if sending is not None:
+            due.append(partial(sending.report, error, (delivery.partition, delivery.offset)))
+        if on_delivery is not None:
+            due.append(partial(_call, on_delivery, delivery))
+        if sends is not None:
+            due.append(partial(sends.report, delivery.error))
+        if delivery._waiters:
+            if deliveries.wakes_at_once:
+                delivery._wake()
+            else:
+                deliveries.awaited.append(delivery)
+    deliveries._noting.discard(number)
 
 
 def _call(on_delivery: Callable[[Delivery[Any]], object], delivery: Delivery[Any]) -> None:

@@ -74,8 +74,8 @@ class Polling:
     def sent(self) -> None:
         """Process the delivery reports that have arrived; start the thread that polls for more reports."""
         thread = self.thread
-        if not thread.turn.acquire(blocking=False):  # the thread that has the lock processes the reports
-            thread.start()
+        if not thread.turn.acquire(False):  # an argument by name takes twice as long
+            thread.start()  # the thread that has the lock processes the reports
             return
         thread.holder = get_ident()
         try:
