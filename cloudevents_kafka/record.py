@@ -179,6 +179,22 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return _BATCH_HEADER + zigzag.size(size) + size
 
 
+_new_record: Final[Callable[[], Record]] = Record().__copy__  # type: ignore[attr-defined]  # not in its stub
+
+
+def checked_record(
+    key: bytes | None, value: bytes | None, headers: Headers, topic: str | None = None
+) -> Record:
+    """Return a record whose parts are known to have the right types, in half of the time of `Record`."""
+    record = _new_record()
+    force_setattr(record, "key", key)
+    force_setattr(record, "value", value)
+    force_setattr(record, "headers", headers)
+    if topic is not None:
+        force_setattr(record, "topic", topic)
+    return record
+
+
 def _of_message(message: Any) -> Record:
     error = message.error() if callable(getattr(message, "error", None)) else None
     if error is not None:

@@ -29,6 +29,7 @@ from cloudevents_kafka.record import (
     Headers,
     Record,
     RecordInput,
+    checked_record,
     to_bytes,
     to_headers,
     with_bytes_headers,
@@ -91,7 +92,7 @@ def to_record(
         b'{"specversion":"1.0","id":"1","source":"/shop","type":"order.placed","data":{"total":"9.50"}}'
     """
     _, key, value, headers = encode(event, mode, format, key, key_mapper, headers, like)
-    return Record(key=key, value=value, headers=headers, topic=topic)
+    return checked_record(key, value, headers, topic)
 
 
 def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of EventProducer.send()

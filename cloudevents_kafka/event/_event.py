@@ -163,9 +163,9 @@ class Event(SdkMethods, Generic[DataT_co]):
         class. The returned event has no additional attribute, and ``source`` is not changed. Raises
         `InvalidEvent` if the event breaks a rule, and `TypeError` if the object does not have these methods.
         """
-        if isinstance(source, cls):
-            return source
         if isinstance(source, Event):
+            if isinstance(source, cls):
+                return source
             return source._with_reader(unchecked_event(*stored_parts(source), cls))
         attributes, data = parts_of(source)
         event = _new(cls)
