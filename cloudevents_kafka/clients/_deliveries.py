@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, Self, TypeVar
 from weakref import ReferenceType, ref
 
@@ -218,7 +219,7 @@ class Deliveries(Generic[DeliveryT]):
         delivery, number = self.kind(sent, topic, shell), next(self._numbers)
         delivery._is_called_back = on_delivery is not None
         self.pending[number] = delivery, on_delivery, sending, sends
-        report = partial(self._report, number)
+        report = MethodType(self._report, number)  # a partial takes three times as long
         try:
             while True:
                 try:
