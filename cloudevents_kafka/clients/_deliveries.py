@@ -20,7 +20,14 @@ import msgspec
 
 from cloudevents_kafka.binding import from_record
 from cloudevents_kafka.clients._callbacks import Callbacks
-from cloudevents_kafka.clients._protocols import PURGED, TOO_LARGE, PolledMessage, code_of, size_limits
+from cloudevents_kafka.clients._protocols import (
+    PURGED,
+    TOO_LARGE,
+    PolledMessage,
+    code_of,
+    is_fatal,
+    size_limits,
+)
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives import forks
@@ -190,6 +197,8 @@ class Deliveries(Generic[DeliveryT]):
         """A function that counts each sent message, if handlers of a run send with this producer."""
         self.observers: Observers | None = None
         self.closed = False  # nothing more is sent
+        self.fatal: Any = None
+        """The fatal error of the client, if it is known; the client then purges what is in its queue."""
         self._noting: set[int] = set()  # the numbers of the reports that are just being processed
         self.wakes_at_once = False  # whether the thread of a report wakes the waiters
         self._numbers = count()
@@ -231,7 +240,7 @@ class Deliveries(Generic[DeliveryT]):
                     return delivery
         except BaseException as error:
             self.pending.pop(number, None)
-            reason = error.args[0] if error.args else None
+            reason = self.note_error(error)
             if sends is not None:
                 sends.report(None)  # the handler gets the error
             if sending is not None:
@@ -241,6 +250,15 @@ class Deliveries(Generic[DeliveryT]):
             delivery.done, delivery._client_error = True, reason
             size = Record(key=key, value=value, headers=headers).wire_size()
             raise DeliveryError(f"{delivery._name()} to {topic}: {size_limits(size)}", [delivery]) from error
+
+    def note_error(self, error: BaseException) -> Any:
+        """Return the reason of an error that a client call has raised; remember a fatal error."""
+        reason = error.args[0] if error.args else None
+        if is_fatal(reason):
+            first = "" if self.fatal is None else f": {self.fatal}"
+            self.fatal = self.fatal if first else reason
+            error.add_note(f"the client has ended with a fatal error{first}; make a new producer")
+        return reason
 
     def _refuse(self, sent: Event[Any] | Record) -> NoReturn:
         self.check_process()
@@ -364,6 +382,8 @@ def _report(  # noqa: C901  # for each message; more calls would take a twentiet
     if found is not None:
         delivery, on_delivery, sending, sends = found
         if error is not None:
+            if deliveries.fatal is not None and code_of(error) in PURGED:  # by the client, not by the user
+                error = deliveries.fatal
             delivery._client_error = error
             if on_delivery is None and sends is None and code_of(error) not in PURGED:
                 deliveries.failed[delivery] = None  # before another thread sees it as done and removes it

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeGuard
 
-from cloudevents_kafka.clients._protocols import ClientError, PolledMessage
+from cloudevents_kafka.clients._protocols import FATAL, ClientError, PolledMessage, is_fatal
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.message_headers import name_error
 from cloudevents_kafka.primitives.preview import preview
@@ -34,13 +34,12 @@ MENDED: Final = frozenset(
 PARTITION_EOF: Final = -191
 """The code of librdkafka's message at the end of a partition, which ``enable.partition.eof`` requests."""
 
-_FATAL: Final = -150
 _MAX_POLL_EXCEEDED: Final = -147
 _INTERVAL: Final = re.compile(r"poll interval \((\d+)ms\) exceeded")
 # Only the text of librdkafka shows which error was fatal: FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID.
 _SAME_INSTANCE: Final = re.compile(r"group\.instance\.id|instance ID is still used")
 _HINTS: Final[dict[int | None, str]] = {
-    _FATAL: "close the consumer and create another",
+    FATAL: "close the consumer and create another",
     -140: "seek to an offset of the partition, or set auto.offset.reset",  # _AUTO_OFFSET_RESET
     10: "increase fetch.message.max.bytes and receive.message.max.bytes",  # MSG_SIZE_TOO_LARGE
     29: "grant the client READ and DESCRIBE on the topic",  # TOPIC_AUTHORIZATION_FAILED
@@ -154,11 +153,6 @@ class Raised:
         """Raise the stored error of a callback, if there is one, and forget the error."""
         if self.error is not None and (error := self.take()) is not None:
             raise error
-
-
-def is_fatal(error: object) -> bool:
-    """Return whether an error is fatal for the client; for an error of a poll, only its code shows this."""
-    return _is_of_client(error) and (error.fatal() or error.code() == _FATAL)
 
 
 def _is_of_client(error: object) -> TypeGuard[ClientError]:

@@ -18,8 +18,8 @@ import msgspec
 
 from cloudevents_kafka.binding import Undecodable
 from cloudevents_kafka.clients._places import Item
-from cloudevents_kafka.clients._protocols import add_observers
-from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
+from cloudevents_kafka.clients._protocols import add_observers, is_fatal
+from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters, client_error
 from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.errors import DataError, DecodeError
 from cloudevents_kafka.primitives.callbacks import check_callbacks
@@ -186,6 +186,8 @@ class Policy(msgspec.Struct, kw_only=True):
 class RunPolicy(Policy, kw_only=True):
     """What a run does after failures, and its limits; `EventConsumer.run` describes the options.
 
+    A fatal error of a client ends the run: the record is not at fault, and each further record would fail.
+
     Raises `ValueError` or `TypeError` for a wrong option.
     """
 
@@ -213,6 +215,16 @@ class RunPolicy(Policy, kw_only=True):
             raise ValueError(
                 f"revoke_timeout must be below {name}, which is {seconds:g} s, got {self.revoke_timeout!r}"
             )
+
+    def next_try(self, item: Item, attempt: int, error: Exception) -> float | None:
+        """Return as `Policy.next_try` does, or None for a fatal error of a client."""
+        return None if is_fatal(client_error(error)) else super().next_try(item, attempt, error)
+
+    def action(self, item: Item, error: Exception) -> Action:
+        """Return as `Policy.action` does; raise a fatal error of a client."""
+        if is_fatal(client_error(error)):
+            raise error
+        return super().action(item, error)
 
 
 def _check_numbers(options: object, least: Mapping[str, int]) -> None:

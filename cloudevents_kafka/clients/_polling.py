@@ -62,7 +62,7 @@ class Polling:
         """Call the queued callbacks after a poll, and log the error that the poll has raised."""
         is_closing = self.deliveries.closed and isinstance(error, RuntimeError)  # `len` raises it later
         if error is not None and not is_closing:
-            log_polling(self._client, error)
+            self._note_error(error)
         if is_idle:
             self.deliveries.find_lost(self._client)
         self._callbacks.serve()
@@ -81,7 +81,7 @@ class Polling:
         try:
             self._client.poll(0)
         except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
-            log_polling(self._client, error)
+            self._note_error(error)
         finally:
             thread.holder = None
             thread.turn.release()
@@ -104,7 +104,7 @@ class Polling:
         with self.thread.turn:
             self.thread.holder = get_ident()
             try:
-                poll_or_log(self._client, SECONDS)
+                self._poll(SECONDS)
             finally:
                 self.thread.holder = None
         self._callbacks.serve()
@@ -156,7 +156,7 @@ class Polling:
         began, served = time.monotonic(), 1
         try:
             if not waiter.done():  # it may be done by now
-                served = poll_or_log(self._client, seconds)
+                served = self._poll(seconds)
         finally:
             self.thread.holder = None
             self.thread.turn.release()
@@ -164,6 +164,21 @@ class Polling:
                 self.thread.ask()
         if not served and time.monotonic() - began < SHORT_SECONDS:  # a fake does not wait
             waiter.wait(min(seconds, SHORT_SECONDS))
+
+    def _poll(self, seconds: float) -> int:
+        """Return the result of the client's ``poll``; if ``poll`` raises an error, log it and return 0."""
+        try:
+            served: int = self._client.poll(seconds)
+        except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
+            self._note_error(error)
+            return 0
+        return served
+
+    def _note_error(self, error: BaseException) -> None:
+        """Log an error of the client, or of a callback such as ``error_cb``, unless the client is closed."""
+        self.deliveries.note_error(error)
+        if not is_closed(self._client):  # `find_lost` reports that a client is closed
+            _log.error("polling the Kafka producer has failed: %s", error, exc_info=error)
 
     def drain(self, timeout: float | None) -> bool:
         """Flush the client for up to ``timeout`` seconds, and return whether the client's queue is empty."""
@@ -192,7 +207,7 @@ class Polling:
         except TimeoutError:
             return False
         except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
-            log_polling(self._client, error)
+            self._note_error(error)
             if is_closed(self._client):
                 return True
             time.sleep(_PAUSE_SECONDS)
@@ -226,22 +241,6 @@ class Waiter:
     def wait(self, seconds: float) -> bool:
         """Wait up to ``seconds`` until the thread is woken; return whether it was woken."""
         return self._lock.acquire(timeout=seconds)
-
-
-def poll_or_log(client: Any, seconds: float) -> int:
-    """Return the result of the client's ``poll``; if ``poll`` raises an error, log the error and return 0."""
-    try:
-        served: int = client.poll(seconds)
-    except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any error
-        log_polling(client, error)
-        return 0
-    return served
-
-
-def log_polling(client: Any, error: BaseException) -> None:
-    """Log the error of a client callback, such as ``error_cb``, unless the client is closed."""
-    if not is_closed(client):  # `find_lost` reports that a client is closed
-        _log.error("polling the Kafka producer has failed: %s", error, exc_info=error)
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # The codes of a message that abort_transaction() or purge() has removed, as its caller expects.
 PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
 TOO_LARGE: Final = 10  # MSG_SIZE_TOO_LARGE
+FATAL: Final = -150  # _FATAL, of each call after the fatal error
+# A producer does not recover from these, but not each client marks them as fatal.
+_ENDED: Final = frozenset((FATAL, -144, 45, 90))  # _FENCED, OUT_OF_ORDER_SEQUENCE_NUMBER, PRODUCER_FENCED
 _MOST_RECORDS: Final = 1_000_000  # of one call of confluent-kafka's ``consume``
 
 
@@ -38,6 +41,12 @@ def code_of(error: Any) -> object:
     if callable(code):
         return code()
     return None if isinstance(error, OSError) else getattr(error, "errno", None)
+
+
+def is_fatal(error: Any) -> bool:
+    """Return whether an error ends a client; for some errors, only the code shows this."""
+    fatal = getattr(error, "fatal", None)
+    return (callable(fatal) and bool(fatal())) or code_of(error) in _ENDED
 
 
 def size_limits(size: int) -> str:

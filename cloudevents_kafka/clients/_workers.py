@@ -96,6 +96,7 @@ class Workers(ABC):
         with self.lock:
             if sends.error is not None:
                 self.schedule.fail(task, sends.error)
+                self.note_change()
                 self.wake()
             else:
                 self._end(task)

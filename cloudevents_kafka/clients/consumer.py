@@ -469,7 +469,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         again only if a failed connection, a time-out, or an HTTP answer with the status 429 or 5xx has caused
         the error. The wait before the second call of the handler has a random length between half of
         ``backoff`` seconds and ``backoff`` seconds. Both limits double with each further try, but no wait is
-        longer than 30 s. While a record waits for another try, records with other keys are handled.
+        longer than 30 s. While a record waits for another try, records with other keys are handled. If a
+        Kafka client has a fatal error, the run raises this error and does not use ``on_failure``, because
+        the record is not at fault.
 
         ``handler`` is called in separate threads; ``concurrency`` is the number of these threads. Records of
         a topic that have the same key are handled one after another, in the order in which they were read.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import threading
 import weakref
@@ -29,6 +30,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.binding import partition_key
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 from tests.support.cases import each
+from tests.support.dying_producer import DyingProducer
 from tests.support.strategies import scaled
 
 
@@ -118,6 +120,22 @@ def test_flush_raises_an_error_for_failures_without_a_callback() -> None:
         producer.flush()
     assert [d.event.id for d in caught.value.failed] == ["1", "2"]
     producer.flush()
+
+
+def test_what_a_fatal_error_purges_has_failed() -> None:
+    """The client reports purged messages, but the user has purged nothing: each is in the error of flush."""
+    client = DyingProducer()
+    producer = EventProducer(client, topic="t")
+    deliveries = [producer.send(order(number)) for number in (1, 2, 3)]
+    client.die()
+    with pytest.raises(DeliveryError, match=r"3 events were not delivered.*lost order") as caught:
+        producer.flush()
+    assert caught.value.failed == tuple(deliveries)
+    assert not any(delivery.aborted for delivery in deliveries)
+    with pytest.raises(KafkaException) as refused:
+        producer.send(order(4))
+    (note,) = refused.value.__notes__
+    assert re.fullmatch(r"the client has ended with a fatal error: .*lost order.*; make a new producer", note)
 
 
 def test_a_failure_that_result_raises_is_not_raised_again() -> None:

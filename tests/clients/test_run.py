@@ -43,6 +43,7 @@ from cloudevents_kafka.clients.serdes import serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from tests.support.cases import each
 from tests.support.detached import Detached
+from tests.support.dying_producer import DyingProducer
 
 
 def message(number: int, partition: int = 0, key: str | None = None) -> FakeMessage:
@@ -234,6 +235,73 @@ def test_a_message_after_the_last_report_of_a_try_belongs_to_no_record(*, fails:
     assert kafka.run(handle, producer=producer, tries=2) == RunResult(handled=2, retried=int(fails))
     assert kafka.handled == [0, *[0] * fails, 1]
     assert kafka.offsets == {("in", 0): 2}
+
+
+@each("tries", [1, 3])
+def test_a_fatal_error_of_the_producer_ends_the_run(tries: int) -> None:
+    """No record is at fault: none is skipped, tried again or sent as a dead letter."""
+    kafka, decided = numbered(20), list[object]()
+    client = DyingProducer()
+    client.hold = False
+    producer = EventProducer(client, topic="out")
+
+    def handle(item: Decoded) -> None:
+        if item.event.data == 5:
+            client.die()
+        producer.send(item.event)
+        kafka.handle(item)
+
+    def skip(_: object, error: Exception) -> Any:
+        decided.append(error)
+        return "skip"
+
+    with pytest.raises(KafkaException, match="Unable to produce message"):
+        kafka.run(handle, producer=producer, on_failure=skip, tries=tries)
+    assert kafka.handled == [0, 1, 2, 3, 4]
+    assert kafka.offsets == {("in", 0): 5}
+    assert decided == []
+
+
+def test_what_a_fatal_error_purges_ends_the_run() -> None:
+    """The handlers of the purged messages have returned, and still no record is skipped."""
+    kafka, client = Kafka(*(message(number, key=str(number)) for number in range(6))), DyingProducer()
+    producer = EventProducer(client, topic="out")
+
+    def handle(item: Decoded) -> None:
+        producer.send(item.event)
+        if item.event.data == 5:
+            client.die()
+
+    with pytest.raises(DeliveryError, match="lost order"):
+        kafka.run(handle, producer=producer, on_failure="skip")
+    assert kafka.offsets == {("in", 0): 0}
+
+
+def test_a_delivery_that_fails_at_the_end_of_a_run_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end waits for a delivery only until it has failed, as the time limit of tests shows."""
+    kafka, client, sent = Kafka(message(0, key="a"), message(1, key="b")), FakeProducer(), threading.Event()
+    client.hold = True
+    producer = EventProducer(client, topic="out")
+
+    def handle(item: Decoded) -> None:
+        if item.event.data == 0:
+            producer.send(item.event)
+            sent.set()
+        elif sent.wait(20):
+            raise ValueError("of the other record")
+
+    def fail() -> None:
+        client.fail_next("_MSG_TIMED_OUT")
+        client.hold = False
+
+    def wait(workers: Threads, seconds: float) -> bool:
+        threading.Timer(0.2, fail).start()
+        return waits(workers, seconds)
+
+    waits = Threads.wait_for_handlers
+    monkeypatch.setattr(Threads, "wait_for_handlers", wait)
+    with pytest.raises(ValueError, match="of the other record"):
+        kafka.run(handle, producer=producer, concurrency=2, stop_timeout=1000)
 
 
 def test_an_interrupted_end_goes_back_to_unfinished_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,11 +159,12 @@ class TopicSender:
             try:
                 self._producer.produce(record.topic or "", value=record.value, key=record.key, **options)
             except BufferError:
-                self._producer.poll(_WAIT_SECONDS)
+                self._poll(_WAIT_SECONDS)
                 self._check_timeout()
             except KafkaException as error:  # the client refuses this record, for example as too large
-                if error.args[0].fatal():
-                    raise self._session.failure("failed", error.args[0]) from None
+                reason = error.args[0]
+                if reason.fatal() or reason.name() == "_FATAL":
+                    raise self._session.failure("failed", reason) from None
                 options["on_delivery"](error.args[0], None)
                 return
             else:
@@ -171,9 +172,13 @@ class TopicSender:
 
     def poll(self) -> bool:
         """Process the answers of the broker that have arrived; return whether answers are still missing."""
-        self._producer.poll(0)
+        self._poll(0)
         self._check_printed()
         return self.unanswered > 0
+
+    def _poll(self, seconds: float) -> None:
+        with self._session.client_errors():
+            self._producer.poll(seconds)
 
     def flush(self) -> None:
         """Wait until the broker has answered for all sent records.

@@ -238,6 +238,7 @@ class PolledSender(AsyncSender):
         return bool(busy) and not (self._loop is not None and self._loop.is_closed())
 
     def _report_error(self, error: BaseException) -> None:
+        self.deliveries.note_error(error)
         if self._loop is None or repr(error) == self._last_error or is_closed(self._client):
             return  # `find_lost` reports a closed client
         self._last_error = repr(error)

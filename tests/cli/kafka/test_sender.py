@@ -93,6 +93,24 @@ def test_a_refused_record_is_undelivered(sender_for):
         sender.send(RECORD, "a:1")
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_a_fatal_error_that_a_poll_raises_ends_the_command(sender_for, full):
+    """The next call of the client raises it, and each later record would fail."""
+    stub = StubProducer(*[BufferError()] * full)
+    sender, _, _ = sender_for(stub)
+
+    def poll(_):
+        raise KafkaException(KafkaError(45, "lost order", fatal=True))
+
+    stub.poll = poll
+    with pytest.raises(BrokerFailure, match="failed: lost order"):
+        sender.send(RECORD, "a:1")
+    sender, _, reports = sender_for(StubProducer(KafkaException(KafkaError(KafkaError._FATAL, "has ended"))))
+    with pytest.raises(BrokerFailure, match="failed: has ended"):
+        sender.send(RECORD, "a:1")
+    assert reports == []
+
+
 def test_a_full_queue_is_waited_for(sender_for):
     """A full queue is waited for until the timeout."""
     sender, _, _ = sender_for(StubProducer(BufferError()))

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from confluent_kafka import DeserializingConsumer, SerializingProducer, TopicPartition
+from confluent_kafka import DeserializingConsumer, KafkaException, SerializingProducer, TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +38,7 @@ from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakePr
 from tests.support import strategies as make
 from tests.support.cases import each
 from tests.support.detached import Detached
+from tests.support.dying_producer import DyingProducer
 
 Handler = Callable[[Decoded], Awaitable[object]]
 
@@ -273,6 +274,24 @@ async def test_a_record_is_done_when_what_its_handler_sent_has_arrived(*, fails:
     assert counts == RunResult(handled=2, retried=int(fails))
     assert len(client.log) == 2
     assert service.offsets == {("in", 0): 2}
+
+
+@in_loop
+async def test_a_fatal_error_of_the_producer_ends_the_run() -> None:
+    """No record is at fault: none is skipped, tried again or sent as a dead letter."""
+    service, client = Service(*map(message, range(20))), DyingProducer()
+    client.hold = False
+    producer = AsyncEventProducer(client, topic="out")
+
+    async def handle(item: Decoded) -> None:
+        if item.event.data == 5:
+            client.die()
+        await producer.send(item.event)
+
+    with pytest.raises(KafkaException, match="Unable to produce message"):
+        await service.run(handle, producer=producer, on_failure="skip", tries=3)
+    assert service.offsets == {("in", 0): 5}
+    await producer.close()
 
 
 @pytest.mark.parametrize("fails", [False, True])
