@@ -9,6 +9,7 @@ that was added to a topic after the start of the query begins at its offset 0.
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from typing import Final, TypeVar
 
 import msgspec
@@ -36,6 +37,13 @@ class BatchPlan(msgspec.Struct, frozen=True):
 
     batch: int
     ranges: OffsetRanges
+
+    def begins(self) -> OffsetRanges:
+        """Return the offsets at which the batch begins, as empty ranges."""
+        return {
+            topic: {number: OffsetRange(range_.start, range_.start) for number, range_ in numbers.items()}
+            for topic, numbers in self.ranges.items()
+        }
 
 
 class WrongCheckpoint(PipelineError):
@@ -118,6 +126,31 @@ class Checkpoint:
         numbers = self._numbers(_OFFSETS)
         return self.plan(max(numbers)) if numbers else None
 
+    def last_begins(self) -> OffsetRanges | None:
+        """Return the offsets at which the last planned batch begins, or None if Spark has written no offsets.
+
+        All ranges in the result are empty. The result also contains topics that the last planned batch no
+        longer contains. If Spark has not planned a batch, the result contains the offsets at which the query
+        begins.
+        """
+        planned = self.last_planned()
+        if planned is None and not self._store.exists(_FIRST_OFFSETS):
+            return None
+        starts = self._starts(0 if planned is None else planned.batch)
+        begins = _plan(0, starts, starts).ranges
+        return begins if planned is None else {**begins, **planned.begins()}
+
+    def topics(self) -> AbstractSet[str]:
+        """Return the topics at whose offsets Spark continues.
+
+        If Spark has planned a batch that it has not committed, Spark repeats this batch. The batch begins at
+        the offsets of these topics, even if the plan of the batch no longer contains one of them.
+        """
+        planned = self.last_planned()
+        if planned is None or self.repeats():
+            return (self.last_begins() or {}).keys()
+        return planned.ranges.keys()
+
     def _numbers(self, folder: str) -> list[int]:
         """Return the numbers of the batches that have a file in a folder of the checkpoint.
 
@@ -134,8 +167,10 @@ class Checkpoint:
 
     def plan(self, batch: int) -> BatchPlan:
         """Return the offsets that Spark planned for a batch."""
-        starts = self._end_offsets(f"{_OFFSETS}/{batch - 1}" if batch else _FIRST_OFFSETS)
-        return _plan(batch, starts, self._end_offsets(f"{_OFFSETS}/{batch}"))
+        return _plan(batch, self._starts(batch), self._end_offsets(f"{_OFFSETS}/{batch}"))
+
+    def _starts(self, batch: int) -> _EndOffsets:
+        return self._end_offsets(f"{_OFFSETS}/{batch - 1}" if batch else _FIRST_OFFSETS)
 
     def _end_offsets(self, path: str) -> _EndOffsets:
         """Return offsets by topic and partition, from the JSON in the last line of a file."""

@@ -110,7 +110,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     read them. If ``allow_data_loss`` is false, the pipeline fails if records expired before the pipeline has
     read them. ``forget_topics`` lists topics that earlier runs have read and that ``topics`` no longer
     contains, such as deleted topics. The pipeline does not read the remaining records of the topics in
-    ``forget_topics``, and continues with all other topics.
+    ``forget_topics``, and continues with all other topics. If neither list contains a topic of the earlier
+    runs, and ``allow_data_loss`` is false, the pipeline does not start.
 
     ``metrics_file`` is a file to which the pipeline appends one line of JSON for each batch, with the metrics
     of the batch. If the pipeline has no batch for a minute, it appends a line with the lags. If the name of

@@ -1,4 +1,4 @@
-"""Applies the options ``start`` and ``forget_topics`` to an existing checkpoint.
+"""Applies the options ``start``, ``topics`` and ``forget_topics`` to an existing checkpoint.
 
 In the checkpoint, Spark stores the offsets at which the query began, and the planned offsets of each topic.
 The content of an existing checkpoint cannot be changed. So the functions of this module replace the
@@ -11,15 +11,16 @@ from collections.abc import Callable, Collection
 
 from msgspec.structs import replace
 
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline.landing import Landed, Landing
 from cloudevents_kafka.spark.pipeline.notes import (
     REPLAYS,
     BegunBatch,
     Checkpoint,
     Ledger,
-    OffsetRange,
     OffsetRanges,
 )
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 
 
 def use_newest_start(
@@ -75,33 +76,57 @@ def forget_topics(
     recover: Callable[[], object],
     finds: Callable[[str], bool] = lambda _: False,
 ) -> None:
-    """If Spark has planned offsets of the topics ``names``, continue with a checkpoint without these topics.
+    """If Spark continues at offsets of the topics ``names``, use a checkpoint without these topics.
 
-    The checkpoint is also replaced if Spark's plan does not contain a topic whose records have landed, and
-    the function ``finds`` returns True for this topic. With the new checkpoint, Spark reads the topic from
-    the end of the topic's landed offsets. With the old checkpoint, Spark would read the topic from the
-    topic's first offset.
+    The checkpoint is also replaced if Spark's plan does not contain a topic whose records have landed, or at
+    whose offsets Spark continues, and the function ``finds`` returns True for this topic. With the new
+    checkpoint, Spark reads the topic from the end of the topic's landed offsets. With the old checkpoint,
+    Spark would read the topic from the topic's first offset, or fail.
     """
     begun = landed.begun()
     if begun is not None and (begun.offsets.keys() | begun.planned.keys()) & set(names):
         landed.manifests.write(without_topics(begun, names))
-    query_id, planned = checkpoint.query_id(), checkpoint.last_planned()
-    if query_id is None or planned is None:
-        return
-    # The ledger of a table also has topics that only a backfill, or another pipeline, has landed.
-    unplanned = {entry.topic for entry in landed.ledger.entries()} - {REPLAYS, *planned.ranges}
-    if not planned.ranges.keys() & set(names) and not any(map(finds, unplanned)):
+    query_id, begins = checkpoint.query_id(), checkpoint.last_begins()
+    if query_id is None or begins is None or not _is_replaced(landed, checkpoint, names, finds):
         return
     follows = None if landed.last is None else landed.last.query
-    begins = _without(planned.ranges, names)
-    ends = {
-        topic: {number: OffsetRange(range_.start, range_.start) for number, range_ in numbers.items()}
-        for topic, numbers in begins.items()
-    }
-    ledger = Ledger().add(landed.pipeline, landed.topic_ids, ends)
+    ledger = Ledger().add(landed.pipeline, landed.topic_ids, _without(begins, names))
     landed.manifests.write(replace(landed.beginning, landed=ledger, follows=follows))
     checkpoint.clear()
     recover()
+
+
+def _is_replaced(
+    landed: Landed, checkpoint: Checkpoint, names: Collection[str], finds: Callable[[str], bool]
+) -> bool:
+    """Return whether Spark must not continue with a checkpoint, because of its topics."""
+    topics, planned = checkpoint.topics(), checkpoint.last_planned()
+    # The ledger of a table also has topics that only a backfill, or another pipeline, has landed.
+    known = topics | {entry.topic for entry in landed.ledger.entries()} - {REPLAYS}
+    unplanned = known - (topics if planned is None else planned.ranges.keys())
+    return not topics.isdisjoint(names) or any(map(finds, unplanned))
+
+
+def check_removed(checkpoint: Checkpoint, options: PipelineOptions) -> None:
+    """Raise `PipelineFailed` if Spark continues at offsets of a topic that the pipeline no longer reads.
+
+    Spark itself would fail only after it has planned a batch without the topic. If ``allow_data_loss`` is
+    true, Spark continues without the topic. Topics of a pattern are not checked, because Java decides
+    which names match.
+    """
+    if options.topic_pattern is not None or options.allow_data_loss:
+        return
+    removed = sorted(checkpoint.topics() - set(options.topic_names))
+    if removed:
+        flags = " ".join(f"--forget-topic {name}" for name in removed)
+        raise PipelineFailed(
+            f"the topics must contain {', '.join(removed)}, which earlier runs have read, got "
+            f"{', '.join(options.topic_names)}. To continue without the missing "
+            f"topics, add {flags} (in Python, forget_topics={tuple(removed)}). If you allow data loss "
+            "(--allow-data-loss), the pipeline also continues, but then it also continues if records expired "
+            "before they were read",
+            final=True,
+        )
 
 
 def without_topics(batch: BegunBatch, names: Collection[str]) -> BegunBatch:

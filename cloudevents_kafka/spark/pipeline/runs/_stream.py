@@ -28,6 +28,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
 )
 from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.runs._fresh_start import (
+    check_removed,
     clear_unused,
     forget_topics,
     use_newest_start,
@@ -107,6 +108,7 @@ class Stream:
         forget_topics(landing.landed, self.checkpoint, options.forget_topics, lander.recover, lander.finds)
         self._total_before = landing.landed.total
         lander.check_start(self.checkpoint.query_id(), self.checkpoint.last_committed())
+        check_removed(self.checkpoint, options)
         if landing.landed.begun() is None:
             return recovered
         return lander.finish_begun(clone_session(self._spark))

@@ -51,6 +51,8 @@ def test_forgotten_topic(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(TopicChanged, match=rf"topic {other} does not exist .* \(--forget-topic {other}\)"):
         lake.run(**both)
     alone = {"topics": (lake.topic,), "to": to}
+    with pytest.raises(PipelineFailed, match=rf"the topics must contain {other}, .* --forget-topic {other} "):
+        lake.run(**alone)
     forgetting = {**alone, "forget_topics": (other,)}
     with monkeypatch.context() as patch:  # a start that is killed changes nothing for the next
         patch.setattr(BatchLander, "land", die)
@@ -62,6 +64,27 @@ def test_forgotten_topic(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -
     assert lake.run(**alone).total.read == 26
     assert offsets(lake, to, lake.topic) == list(range(16))
     assert offsets(lake, to, other) == list(range(10))
+
+
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
+def test_forgotten_after_a_failed_run(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint of a run that an earlier version let plan without the topic is of use again."""
+    other = create(lake.broker, f"{lake.topic}-other")
+    produce(lake.broker, lake.topic, 3)
+    produce(lake.broker, other, 3)
+    lake.run(topics=(lake.topic, other), to=to)
+    produce(lake.broker, lake.topic, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(_stream, "check_removed", lambda *_: None)
+        with pytest.raises(PipelineFailed, match="records expired before they were read"):
+            lake.run(to=to)
+    with pytest.raises(PipelineFailed, match=f"the topics must contain {other}, "):
+        lake.run(to=to)
+    assert lake.run(to=to, forget_topics=(other,)).total.read == 8
+    produce(lake.broker, lake.topic, 1)
+    assert lake.run(to=to).counts.read == 1
+    assert offsets(lake, to, lake.topic) == list(range(6))
+    assert offsets(lake, to, other) == list(range(3))
 
 
 def test_deleted_while_it_is_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
