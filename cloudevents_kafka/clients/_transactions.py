@@ -27,6 +27,11 @@ _LEAVE_SECONDS: Final = 2.0
 _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 _ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
 _CANNOT_GO_ON: Final = "the transactional producer cannot go on"
+_IS_OPEN: Final = "a transaction of an earlier run is still open in this process"
+_MAKE_NEW: Final = (
+    "make a new producer with the same transactional.id, which ends the open transaction, and a new "
+    "processor, or start the process again"
+)
 _START_AGAIN: Final = "end the process and start it again; this ends the open transaction"
 _MAY_HAVE_TIMED_OUT: Final = (
     ", or pass max_seconds well below transaction.timeout.ms if this setting is short"
@@ -67,9 +72,14 @@ class Transactions:
         self.call("init_transactions")
 
     def begin(self) -> None:
-        """Begin a transaction."""
+        """Begin a transaction; a transaction that an earlier run left open is reported as the reason."""
         self._time.begin()
-        self.call("begin_transaction", timed=False)
+        try:
+            self.call("begin_transaction", timed=False)
+        except TransactionError as error:
+            if _name_of(error.error) != "_STATE":
+                raise
+            raise TransactionError(error.error, _IS_OPEN, _MAKE_NEW) from error
 
     def leave(self) -> None:
         """Leave the transaction open, and drop unsent messages; the next process aborts the transaction."""
@@ -258,7 +268,7 @@ def _name_of(error: Any) -> str:
 
 
 def _advice_for(name: str) -> str:
-    if name in {*_FENCED, "_STATE"}:  # a transaction that another process has ended
+    if name in _FENCED:
         return "another process has the same transactional.id: use a unique id"
     if name == "_NOT_CONFIGURED":
         return "create the Producer with a transactional.id"

@@ -484,6 +484,43 @@ def test_a_stop_ends_within_the_bound_whatever_hangs(monkeypatch: pytest.MonkeyP
     release.set()
 
 
+def leave_open(kafka: Kafka) -> None:
+    """Let a run end in its first record, before the end of the transaction."""
+    release, processor = threading.Event(), kafka.processor
+
+    def hang() -> None:
+        processor.stop()
+        release.wait(20)
+
+    kafka.before[len(kafka.handled)] = hang
+    assert processor.run(stop_timeout=0) == 0
+    release.set()
+    for thread in threading.enumerate():
+        if thread.name == "cloudevents_kafka.processor":
+            thread.join(20)
+
+
+def test_a_run_names_the_transaction_that_an_earlier_run_has_left_open() -> None:
+    """Only a new producer can end it; another process is not blamed."""
+    kafka = Kafka()
+    leave_open(kafka)
+    with pytest.raises(TransactionError) as caught:
+        EventProcessor(kafka.events, kafka.producer, kafka.handle).run(idle_timeout=0)
+    assert str(caught.value) == (
+        "a transaction of an earlier run is still open in this process: KafkaError{code=_STATE,val=-172,"
+        'str="Operation not valid in state InTransaction"}; make a new producer with the same '
+        "transactional.id, which ends the open transaction, and a new processor, or start the process again"
+    )
+
+
+def test_a_transaction_that_the_handler_has_ended_is_not_blamed_on_another_process() -> None:
+    """The client refuses the next step; no other process has changed anything."""
+    kafka = Kafka()
+    kafka.before[0] = kafka.writer.abort_transaction
+    with pytest.raises(TransactionError, match=r"in state Ready.*; end the process and start it again"):
+        kafka.run()
+
+
 def close_in_a_thread(kafka: Kafka) -> None:
     thread = threading.Thread(target=kafka.events.close)
     thread.start()
