@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from cloudevents_kafka.clients._errors import ConsumeError
+from cloudevents_kafka.clients._gathered import check_committed
 from cloudevents_kafka.clients._polling import within
 from cloudevents_kafka.clients._serving import Serving
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients.producer import DeliveryError, EventProducer
 from cloudevents_kafka.errors import CloudEventsKafkaError
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
 
 T = TypeVar("T")
 POLL_SECONDS: Final = 0.2
@@ -27,6 +32,11 @@ _LEAVE_SECONDS: Final = 2.0
 _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 _ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
 _CANNOT_GO_ON: Final = "the transactional producer cannot go on"
+_IN_DOUBT: Final = "the last commit was not answered, and the offsets of the group are not known"
+_RUN_AGAIN: Final = (
+    "run again when the brokers answer, with a new producer that has the same transactional.id, or start the "
+    "process again"
+)
 _IS_OPEN: Final = "a transaction of an earlier run is still open in this process"
 _MAKE_NEW: Final = (
     "make a new producer with the same transactional.id, which ends the open transaction, and a new "
@@ -197,6 +207,21 @@ class Transactions:
             else:
                 return
 
+    def committed(self, client: Any, places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
+        """Return the offsets that the group of a consumer's client has committed.
+
+        The client waits for the end of transactions that have sent offsets of the group.
+        """
+        from confluent_kafka import KafkaException
+
+        try:
+            ask = partial(client.committed, places, self._timeout)
+            found: Sequence[TopicPartition] = self.in_thread(ask, self._timeout)
+            check_committed(found)
+        except (KafkaException, ConsumeError) as error:
+            raise TransactionError(client_error(error) or error, _IN_DOUBT, _RUN_AGAIN) from error
+        return found
+
     def explain(self, error: Exception) -> str:
         """Return the text of an error that has aborted a transaction, with the reason if it is known."""
         slow = self._time.find_slow_record() or self._serving.explain(_name_of(client_error(error)))
@@ -237,8 +262,9 @@ def is_abortable(error: Exception) -> bool:
 class TransactionError(CloudEventsKafkaError):
     """The producer cannot continue with transactions; ``error`` is the error of the client or of a delivery.
 
-    Either the last batch was not committed, or its transaction is still open, and the next process ends this
-    transaction. In both cases, no record is lost, and no record is written twice.
+    Either the last batch was not committed, or its transaction is still open, or its commit was not answered.
+    The next process ends the transaction, and so does a new producer with the same ``transactional.id``. In
+    all cases, no record is lost, and no record is written twice, even if the same consumer is used again.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError

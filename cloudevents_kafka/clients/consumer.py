@@ -21,6 +21,7 @@ from cloudevents_kafka.clients._closing import close_before, leave
 from cloudevents_kafka.clients._errors import ConsumeError, OnError, Raised, explain_unread
 from cloudevents_kafka.clients._gathered import Readable, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._health import ConsumerHealth
+from cloudevents_kafka.clients._places import PartitionName
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     Consumer,
@@ -210,6 +211,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         self._run: ThreadRun | None = None
         self._closes: bool | None = None  # at the end of a processor's run; None if no processor reads
         self._workers: Threads | None = None  # of the last run, if its handlers have not returned
+        self._has_returned = threading.Event()  # unset while a processor's handler has a batch
+        self._has_returned.set()
+        self._in_doubt: frozenset[PartitionName] = frozenset()  # of a processor's commit without an answer
         self._lock = threading.RLock()  # protects the run; a signal handler may call `close`
         self.hand_over: Callable[..., object] = self._hand_over
         """A function that the polling thread calls with partitions that are revoked or lost."""

@@ -17,9 +17,15 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack, overlo
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
 from cloudevents_kafka.clients._handling import BatchHandler, Handled
-from cloudevents_kafka.clients._places import Item
+from cloudevents_kafka.clients._places import Item, name_of, places_of
 from cloudevents_kafka.clients._policy import OnFailure, Policy, RunResult
-from cloudevents_kafka.clients._protocols import check_handler, check_max_records, check_seconds, member_id
+from cloudevents_kafka.clients._protocols import (
+    check_handler,
+    check_max_records,
+    check_seconds,
+    member_id,
+    suppress_client_errors,
+)
 from cloudevents_kafka.clients._serving import Serving
 from cloudevents_kafka.clients._signals import stop_at_sigterm
 from cloudevents_kafka.clients._transaction_time import TransactionTime
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.observing import Observer
 
 _MAX_PAUSE: Final = 5.0  # seconds between two transactions of the same records
+_RETURN_SECONDS: Final = 1.0  # a handler of asyncio that was cancelled returns a moment later
 _log: Final = logging.getLogger("cloudevents_kafka.processor")
 
 __all__ = ["EventProcessor", "TransactionError"]
@@ -172,7 +179,6 @@ class EventProcessor:
         self._timeout = timeout
         self._counts = RunResult()
         self._stopped = False
-        self._is_at_work = False  # whether the thread that handles a batch has not ended
         self._aborted: tuple[Sequence[Item], Exception] | None = None  # the last batch, if it was aborted
         producer.count_sends()
 
@@ -192,6 +198,10 @@ class EventProcessor:
         transaction, so the committed offsets and the committed events always agree. If a handler or a broker
         does not answer within ``stop_timeout`` seconds after `stop`, the transaction stays open. In this
         case, end the process: the next process with the same ``transactional.id`` aborts the transaction.
+        In the same process, make a new producer with the same ``transactional.id`` and a new processor. The
+        next run of the same consumer then reads the records of this transaction again. This is also true
+        after a `TransactionError`. If the commit of the transaction was not answered, the next run continues
+        at the offsets of the group, and a position that you have set by a seek is lost.
         Raises `TransactionError` if the producer cannot continue, or if the handler of an earlier run is
         still running, for example after Ctrl-C. Raises `ConsumeError`, the errors of the handler, and
         `RuntimeError` if a run or another processor already uses the consumer.
@@ -199,8 +209,6 @@ class EventProcessor:
         check_seconds("stop_timeout", stop_timeout)
         check_seconds("idle_timeout", idle_timeout)
         self.consumer.check_open("run()", goes_on=True)
-        if self._is_at_work:  # what this handler sends must not be in a transaction of other records
-            raise TransactionError("a handler of an earlier run has not returned")
         with (
             self.consumer.only_loop.begin("processor"),
             self.consumer.closing_later(),
@@ -208,6 +216,9 @@ class EventProcessor:
             self.consumer._gathered.observed(self._policy.observed),
         ):
             self._counts, self._aborted = RunResult(), None
+            # What the handler of an earlier run sends must not be in a transaction of other records.
+            if not self.consumer._has_returned.wait(_RETURN_SECONDS):
+                raise TransactionError("a handler of an earlier run has not returned")
             try:
                 return self._process_all(stop_timeout, idle_timeout)
             except Unfinished:
@@ -219,6 +230,7 @@ class EventProcessor:
 
     def _process_all(self, stop_timeout: float, idle_timeout: float | None) -> int:
         self._transactions.start(stop_timeout)
+        self._settle()
         failures = 0
         idle_since = time.monotonic()
         while not self._is_ending():
@@ -244,6 +256,22 @@ class EventProcessor:
                 self._report(batch, outcome, failures)
             idle_since = time.monotonic()
         return self._counts.handled
+
+    def _settle(self) -> None:
+        """If the last commit of an earlier run was not answered, continue at the group's offsets.
+
+        Where the group has no offset, the earlier run has already sought back.
+        """
+        if not self.consumer._in_doubt:
+            return
+        client = self.consumer.consumer
+        assigned = {(place.topic, place.partition) for place in client.assignment()}
+        if places := places_of(self.consumer._in_doubt & assigned):
+            for place in self._transactions.committed(client, places):
+                if place.offset >= 0:
+                    with suppress_client_errors():  # the partition was revoked
+                        self.consumer.seek(place)
+        self.consumer._in_doubt = frozenset()
 
     def _is_left(self, seconds: float) -> bool:
         """Return whether this member must still read the records of an aborted transaction again.
@@ -277,38 +305,59 @@ class EventProcessor:
     def _process(self, batch: Sequence[Item], group: object) -> int | Exception:
         """Handle a batch in a transaction, and return the number of committed records.
 
-        If the transaction was aborted and may be repeated, return the error instead.
+        If the transaction was aborted and may be repeated, return the error instead. However the transaction
+        ends, the records that it has not committed are read again.
+        """
+        number = 0
+        try:
+            outcome = self._transact(batch, group)
+            if isinstance(outcome, Handled) and not outcome.is_aborted:
+                number = outcome.number
+        finally:
+            if number < len(batch):
+                self._seek_back(batch[number:])
+        self.consumer._in_doubt = frozenset()
+        if isinstance(outcome, Exception):
+            return outcome
+        if number:
+            self._handler.note_committed(batch[:number], self._counts)
+            self._adapt(batch, number)
+        self._transactions.pause(outcome.seconds)
+        return number
+
+    def _transact(self, batch: Sequence[Item], group: object) -> Handled | Exception:
+        """Handle a batch in a transaction, and commit or abort the transaction.
+
+        If the transaction was aborted after an error and may be repeated, return the error.
         """
         self._transactions.begin()
         try:
-            number, is_aborted, pause = self._handle_in_thread(batch)
-            if not is_aborted:
-                began, offsets = time.monotonic(), ends_of(batch[:number])
-                self._transactions.call("send_offsets_to_transaction", offsets, group)
-                self._transactions.call("commit_transaction")
-                if (observers := self._policy.observed) is not None:
-                    observers.of_places("committed", offsets, self.consumer.consumer, began)
+            handled = self._handle_in_thread(batch)
+            if not handled.is_aborted:
+                self._commit(batch[: handled.number], group)
         except (TransactionError, Unfinished):
             raise
         except BaseException as error:
             reason = self._transactions.abort(error)
-            self._seek_back(batch)
             if not isinstance(error, Exception) or not is_abortable(error):
                 raise
             return reason or error
-        if is_aborted:
+        if handled.is_aborted:
             self._transactions.abort()
-            self._seek_back(batch)
-            self._transactions.pause(pause)
-            return 0
-        self._handler.note_committed(batch[:number], self._counts)
-        self._leave(batch, number)
-        self._transactions.pause(pause)
-        return number
+        return handled
+
+    def _commit(self, batch: Sequence[Item], group: object) -> None:
+        """Commit a transaction; until the commit is answered, only the group knows whether it succeeds."""
+        began, offsets = time.monotonic(), ends_of(batch)
+        self._transactions.call("send_offsets_to_transaction", offsets, group)
+        self.consumer._in_doubt = frozenset(map(name_of, batch))
+        self._transactions.call("commit_transaction")
+        if (observers := self._policy.observed) is not None:
+            observers.of_places("committed", offsets, self.consumer.consumer, began)
 
     def _handle_in_thread(self, batch: Sequence[Item]) -> Handled:
         """Handle a batch in a separate thread, which continues even if the calling thread is interrupted."""
-        self._is_at_work = True
+        self.consumer._has_returned.clear()
         with self.consumer.vitals.working(len(batch)):
             return self._transactions.in_thread(partial(self._handle, batch))
 
@@ -316,17 +365,14 @@ class EventProcessor:
         try:
             return self._handler.handle(batch, self._time, self._is_ending)
         finally:
-            self._is_at_work = False
+            self.consumer._has_returned.set()
 
-    def _leave(self, batch: Sequence[Item], number: int) -> None:
-        """Leave the records after the first ``number`` records to later batches; adapt the batch size."""
+    def _adapt(self, batch: Sequence[Item], number: int) -> None:
+        """Adapt the size of the next batch, after ``number`` records of a batch were committed."""
         if (slow := self._time.find_slow_record()) is not None:
             _log.warning("%s", slow)
-        if number == len(batch):
-            self._next_records = min(2 * self._next_records, self._max_records)
-        else:
-            self._next_records = min(2 * number, self._max_records)
-            self._seek_back(batch[number:])
+        whole = self._next_records if number == len(batch) else number
+        self._next_records = min(2 * whole, self._max_records)
 
     def _seek_back(self, batch: Sequence[Item]) -> None:
         """Seek back to the batch's first record in each partition, except in partitions that were revoked."""

@@ -7,10 +7,11 @@ import signal
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,12 @@ class Kafka:
 
     def run(self) -> int:
         return self.processor.run(idle_timeout=0)
+
+    def restarted(self, producer: EventProducer[Any] | None = None) -> EventProcessor:
+        """A processor of the same consumer, by default with a new producer."""
+        self.writer = FakeProducer(self.log, transactional=True)
+        self.producer = producer or EventProducer(self.writer, topic="out")
+        return EventProcessor(self.events, self.producer, self.handle, max_records=4)
 
     @property
     def written(self) -> list[int]:
@@ -484,11 +491,13 @@ def test_a_stop_ends_within_the_bound_whatever_hangs(monkeypatch: pytest.MonkeyP
     release.set()
 
 
-def leave_open(kafka: Kafka) -> None:
+def leave_open(kafka: Kafka, first: Any = None) -> None:
     """Let a run end in its first record, before the end of the transaction."""
     release, processor = threading.Event(), kafka.processor
 
     def hang() -> None:
+        if first is not None:
+            first()
         processor.stop()
         release.wait(20)
 
@@ -505,7 +514,7 @@ def test_a_run_names_the_transaction_that_an_earlier_run_has_left_open() -> None
     kafka = Kafka()
     leave_open(kafka)
     with pytest.raises(TransactionError) as caught:
-        EventProcessor(kafka.events, kafka.producer, kafka.handle).run(idle_timeout=0)
+        kafka.restarted(producer=kafka.producer).run(idle_timeout=0)
     assert str(caught.value) == (
         "a transaction of an earlier run is still open in this process: KafkaError{code=_STATE,val=-172,"
         'str="Operation not valid in state InTransaction"}; make a new producer with the same '
@@ -519,6 +528,138 @@ def test_a_transaction_that_the_handler_has_ended_is_not_blamed_on_another_proce
     kafka.before[0] = kafka.writer.abort_transaction
     with pytest.raises(TransactionError, match=r"in state Ready.*; end the process and start it again"):
         kafka.run()
+
+
+def fail(kafka: Kafka) -> None:
+    """Let a run end by an error of the client in its second batch."""
+    kafka.before[6] = lambda: kafka.writer.fail_transaction("_FENCED", fatal=True)
+    with pytest.raises(TransactionError):
+        kafka.run()
+
+
+def fail_to_begin(kafka: Kafka) -> None:
+    leave_open(kafka)
+    with pytest.raises(TransactionError, match="still open"):
+        kafka.restarted(producer=kafka.producer).run(idle_timeout=0)
+
+
+def fail_to_abort(kafka: Kafka) -> None:
+    def fail_both() -> None:
+        kafka.writer.abort_transaction = partial(fail_call, "no abort")  # type: ignore[method-assign]
+        raise ZeroDivisionError
+
+    kafka.before[2] = fail_both
+    with pytest.raises(TransactionError, match="no abort"):
+        kafka.run()
+
+
+def fail_call(reason: str, *_: object) -> None:
+    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, reason, fatal=True))
+
+
+@pytest.mark.parametrize("end", [fail, leave_open, fail_to_begin, fail_to_abort])
+def test_the_next_run_of_a_consumer_begins_with_the_batch_that_was_not_committed(end: Any) -> None:
+    """However a run ends, no record of its last batch is skipped or written twice."""
+    kafka = Kafka(count=0)
+    for number in range(10):
+        kafka.log.append(message(number, partition=number % 2))
+    end(kafka)
+    kafka.restarted().run(idle_timeout=0)
+    assert sorted(kafka.written) == list(range(10))
+    assert kafka.offsets == {("in", 0): 5, ("in", 1): 5}
+
+
+def test_a_run_that_leaves_its_transaction_does_not_seek_in_revoked_partitions() -> None:
+    """Another member may have committed their records; the client continues at the group's offset."""
+    kafka = Kafka()
+    sought = list[Any]()
+
+    def move() -> None:
+        kafka.reader.rebalance()
+        kafka.offsets["in", 0] = 2  # by another member
+        kafka.events.seek = sought.append  # type: ignore[method-assign, assignment]
+
+    leave_open(kafka, first=move)
+    assert sought == []
+    assert kafka.restarted().run(idle_timeout=0) == 8
+    assert kafka.written == list(range(2, 10))
+
+
+def lose_answer(kafka: Kafka, *, commits: bool) -> None:
+    """Let a run end because its producer does not know whether the second commit has succeeded."""
+    commit = kafka.writer.commit_transaction
+
+    def commit_and_fail(timeout: float) -> None:
+        if commits or len(kafka.handled) == 4:
+            commit()
+        if len(kafka.handled) == 8:
+            fail_call("no answer")
+
+    kafka.writer.commit_transaction = commit_and_fail  # type: ignore[method-assign]
+    with pytest.raises(TransactionError, match="no answer"):
+        kafka.run()
+
+
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("commits", [False, True])
+def test_a_run_continues_at_the_offsets_of_the_group_if_a_commit_was_not_answered(
+    *, commits: bool, moves: bool
+) -> None:
+    """Only the group knows whether the batch was committed; it is neither skipped nor written twice."""
+    kafka = Kafka()
+    lose_answer(kafka, commits=commits)
+    if moves:
+        kafka.reader.rebalance()
+    assert kafka.restarted().run(idle_timeout=0) == (2 if commits else 6)
+    assert kafka.written == list(range(10))
+    assert kafka.offsets == {("in", 0): 10}
+
+
+def test_a_commit_is_in_doubt_only_until_a_run_has_asked_for_the_offsets() -> None:
+    """Later runs continue where their consumer is, for example after a seek of the user."""
+    kafka = Kafka()
+    lose_answer(kafka, commits=True)
+    assert kafka.restarted().run(idle_timeout=0) == 2
+    kafka.events.seek(TopicPartition("in", 0, 7))
+    assert kafka.restarted().run(idle_timeout=0) == 3
+
+
+def test_a_run_begins_with_no_record_while_the_offsets_of_the_group_are_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The error says what to do; the next run asks again."""
+    kafka = Kafka()
+    lose_answer(kafka, commits=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(kafka.reader, "committed", partial(fail_call, "no offsets"))
+        with pytest.raises(TransactionError) as caught:
+            kafka.restarted().run(idle_timeout=0)
+    assert str(caught.value) == (
+        "the last commit was not answered, and the offsets of the group are not known: "
+        'KafkaError{FATAL,code=_TIMED_OUT,val=-185,str="no offsets"}; run again when the brokers answer, '
+        "with a new producer that has the same transactional.id, or start the process again"
+    )
+    assert kafka.restarted().run(idle_timeout=0) == 2
+    assert kafka.written == list(range(10))
+
+
+def test_a_processor_does_not_begin_while_a_handler_of_another_has_the_records() -> None:
+    """A record is never in two handlers at once; when the first returns, a run reads the record again."""
+    kafka, release = Kafka(), threading.Event()
+    processor = kafka.processor
+
+    def hang() -> None:
+        processor.stop()
+        release.wait(20)
+
+    kafka.before[0] = hang
+    assert processor.run(stop_timeout=0) == 0
+    with pytest.raises(TransactionError, match="a handler of an earlier run has not returned"):
+        kafka.restarted().run(idle_timeout=0)
+    assert kafka.handled == []
+    threading.Timer(0.2, release.set).start()
+    assert kafka.restarted().run(idle_timeout=0) == 10
+    assert kafka.written == list(range(10))
 
 
 def close_in_a_thread(kafka: Kafka) -> None:

@@ -115,6 +115,26 @@ def test_another_process_with_the_same_id_ends_this_one(topics: Topics) -> None:
 
 
 @pytest.mark.broker
+def test_the_consumer_of_a_fenced_producer_goes_on_with_its_batch(topics: Topics) -> None:
+    """A new producer, with which the same consumer goes on, writes each record once."""
+    settings, others = {"transactional.id": topics.name}, list[Producer]()
+
+    def copy(item: Decoded | Undecodable) -> None:
+        if not others and item.record.offset == 3:
+            others.append(topics.writer(**settings))
+            others[0].init_transactions(30)
+        producer.send_record(item.record)
+
+    with topics.reader(topics.source, "copy") as events:
+        producer = EventProducer(topics.writer(**settings), topic=topics.target)
+        with pytest.raises(TransactionError, match=r"another process has the same transactional.id"):
+            EventProcessor(events, producer, copy).run(idle_timeout=20)
+        producer = EventProducer(topics.writer(**settings), topic=topics.target)
+        assert EventProcessor(events, producer, copy).run(idle_timeout=3) == COUNT
+    assert topics.copies() == {str(number): 1 for number in range(COUNT)}
+
+
+@pytest.mark.broker
 def test_a_batch_that_takes_longer_than_a_transaction_may_is_several(topics: Topics) -> None:
     """Slow records are committed in transactions that end in time, by default a tenth of the time-out."""
     client = topics.writer(**{"transactional.id": topics.name, "transaction.timeout.ms": 1000})

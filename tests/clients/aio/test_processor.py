@@ -171,6 +171,30 @@ def test_the_end_is_within_the_bound(by: str) -> None:
     asyncio.run(main())
 
 
+def test_a_processor_after_a_cancelled_one_begins_with_its_batch() -> None:
+    """The records of the transaction that was left open are handled by the next processor, at once."""
+
+    async def main() -> None:
+        kafka, begun = Kafka(), asyncio.Event()
+
+        async def hang(_: Any) -> None:
+            begun.set()
+            await asyncio.sleep(60)
+
+        running = asyncio.create_task(kafka.processor(hang).run(stop_timeout=0))
+        await begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await kafka.producer.close()
+        kafka.producer = AsyncEventProducer(FakeProducer(kafka.log, transactional=True), topic="out")
+        assert await kafka.processor().run(idle_timeout=0) == 10
+        assert kafka.keys("out") == list(range(10))
+        await kafka.producer.close()
+
+    asyncio.run(main())
+
+
 def test_other_clients_and_handlers_are_refused() -> None:
     """The error says why aiokafka's are."""
     kafka = Kafka()
