@@ -14,7 +14,7 @@ from functools import partial
 from itertools import count
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, Self, TypeVar
-from weakref import ReferenceType, ref
+from weakref import ReferenceType, WeakValueDictionary, ref
 
 import msgspec
 
@@ -25,7 +25,7 @@ from cloudevents_kafka.clients._protocols import (
     TOO_LARGE,
     PolledMessage,
     code_of,
-    is_fatal,
+    find_fatal,
     size_limits,
 )
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -180,6 +180,24 @@ _OnItsWay = tuple[Delivery[Any], OnDelivery | None, "Sending | None", "Sends | N
 """A delivery that is not reported yet, and the functions that are called with its report."""
 
 
+class Ended:
+    """The fatal error of a client, or None; the client then purges its queue and sends nothing more.
+
+    A client raises this error only once, in a call of one of its producers, so they have one `Ended`.
+    """
+
+    def __init__(self) -> None:
+        self.error: Any = None
+
+    @classmethod
+    def of(cls, client: object) -> Ended:
+        """Return the `Ended` that all producers of a client have in common."""
+        return _ended.setdefault(id(client), cls())  # a producer refers to its client, so the id stays
+
+
+_ended: Final[WeakValueDictionary[int, Ended]] = WeakValueDictionary()
+
+
 class Deliveries(Generic[DeliveryT]):
     """The deliveries that are not reported yet, or have failed, or are done but still have waiters.
 
@@ -197,8 +215,7 @@ class Deliveries(Generic[DeliveryT]):
         """A function that counts each sent message, if handlers of a run send with this producer."""
         self.observers: Observers | None = None
         self.closed = False  # nothing more is sent
-        self.fatal: Any = None
-        """The fatal error of the client, if it is known; the client then purges what is in its queue."""
+        self.ended = Ended()
         self._noting: set[int] = set()  # the numbers of the reports that are just being processed
         self.wakes_at_once = False  # whether the thread of a report wakes the waiters
         self._numbers = count()
@@ -240,7 +257,8 @@ class Deliveries(Generic[DeliveryT]):
                     return delivery
         except BaseException as error:
             self.pending.pop(number, None)
-            reason = self.note_error(error)
+            self.note_error(error)
+            reason = error.args[0] if error.args else None
             if sends is not None:
                 sends.report(None)  # the handler gets the error
             if sending is not None:
@@ -251,14 +269,13 @@ class Deliveries(Generic[DeliveryT]):
             size = Record(key=key, value=value, headers=headers).wire_size()
             raise DeliveryError(f"{delivery._name()} to {topic}: {size_limits(size)}", [delivery]) from error
 
-    def note_error(self, error: BaseException) -> Any:
-        """Return the reason of an error that a client call has raised; remember a fatal error."""
-        reason = error.args[0] if error.args else None
-        if is_fatal(reason):
-            first = "" if self.fatal is None else f": {self.fatal}"
-            self.fatal = self.fatal if first else reason
+    def note_error(self, error: BaseException) -> None:
+        """Remember a fatal error of the client."""
+        fatal = find_fatal(error)
+        if fatal is not None:
+            first = "" if self.ended.error is None else f": {self.ended.error}"
+            self.ended.error = self.ended.error if first else fatal
             error.add_note(f"the client has ended with a fatal error{first}; make a new producer")
-        return reason
 
     def _refuse(self, sent: Event[Any] | Record) -> NoReturn:
         self.check_process()
@@ -382,8 +399,9 @@ def _report(  # noqa: C901  # for each message; more calls would take a twentiet
     if found is not None:
         delivery, on_delivery, sending, sends = found
         if error is not None:
-            if deliveries.fatal is not None and code_of(error) in PURGED:  # by the client, not by the user
-                error = deliveries.fatal
+            fatal = deliveries.ended.error
+            if fatal is not None and code_of(error) in PURGED:  # by the client, not by the user
+                error = fatal
             delivery._client_error = error
             if on_delivery is None and sends is None and code_of(error) not in PURGED:
                 deliveries.failed[delivery] = None  # before another thread sees it as done and removes it

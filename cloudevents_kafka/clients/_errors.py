@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeGuard
 
-from cloudevents_kafka.clients._protocols import FATAL, ClientError, PolledMessage, is_fatal
+from cloudevents_kafka.clients._protocols import FATAL, ClientError, PolledMessage
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.message_headers import name_error
 from cloudevents_kafka.primitives.preview import preview
@@ -153,6 +153,11 @@ class Raised:
         """Raise the stored error of a callback, if there is one, and forget the error."""
         if self.error is not None and (error := self.take()) is not None:
             raise error
+
+
+def is_fatal(error: object) -> bool:
+    """Return whether an error is fatal for the client; for an error of a poll, only its code shows this."""
+    return _is_of_client(error) and (error.fatal() or error.code() == FATAL)
 
 
 def _is_of_client(error: object) -> TypeGuard[ClientError]:

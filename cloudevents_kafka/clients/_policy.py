@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 import msgspec
 
 from cloudevents_kafka.binding import Undecodable
+from cloudevents_kafka.clients._deliveries import DeliveryError
 from cloudevents_kafka.clients._places import Item
-from cloudevents_kafka.clients._protocols import add_observers, is_fatal
-from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters, client_error
+from cloudevents_kafka.clients._protocols import add_observers, find_fatal
+from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
 from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.errors import DataError, DecodeError
 from cloudevents_kafka.primitives.callbacks import check_callbacks
@@ -218,13 +219,20 @@ class RunPolicy(Policy, kw_only=True):
 
     def next_try(self, item: Item, attempt: int, error: Exception) -> float | None:
         """Return as `Policy.next_try` does, or None for a fatal error of a client."""
-        return None if is_fatal(client_error(error)) else super().next_try(item, attempt, error)
+        return None if _ends_a_client(error) else super().next_try(item, attempt, error)
 
     def action(self, item: Item, error: Exception) -> Action:
         """Return as `Policy.action` does; raise a fatal error of a client."""
-        if is_fatal(client_error(error)):
+        if _ends_a_client(error):
             raise error
         return super().action(item, error)
+
+
+def _ends_a_client(error: Exception) -> bool:
+    """Return whether an error, or the report of a delivery, has ended a Kafka client."""
+    if isinstance(error, DeliveryError):
+        return any(find_fatal(each._client_error) is not None for each in error.failed)  # noqa: SLF001
+    return find_fatal(error) is not None
 
 
 def _check_numbers(options: object, least: Mapping[str, int]) -> None:

@@ -26,7 +26,7 @@ from functools import partial
 from threading import get_ident
 from typing import Any, Final, TypeVar
 
-from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, DeliveryError, is_closed
+from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, DeliveryError, Ended, is_closed
 from cloudevents_kafka.clients._polling_thread import SECONDS, SHORT_SECONDS, PollingThread
 from cloudevents_kafka.clients._protocols import Producer
 
@@ -45,6 +45,7 @@ class Polling:
     def __init__(self, client: Producer, *, is_owned: bool) -> None:
         self.deliveries: Deliveries[Delivery[Any]] = Deliveries(Delivery)
         self.deliveries.wakes_at_once = True
+        self.deliveries.ended = Ended.of(client)
         self.thread = PollingThread(self, "EventProducer")
         self._client: Any = client
         self._is_owned = is_owned

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
 TOO_LARGE: Final = 10  # MSG_SIZE_TOO_LARGE
 FATAL: Final = -150  # _FATAL, of each call after the fatal error
-# A producer does not recover from these, but not each client marks them as fatal.
+# A producer does not recover from these, but a delivery report does not mark them as fatal.
 _ENDED: Final = frozenset((FATAL, -144, 45, 90))  # _FENCED, OUT_OF_ORDER_SEQUENCE_NUMBER, PRODUCER_FENCED
 _MOST_RECORDS: Final = 1_000_000  # of one call of confluent-kafka's ``consume``
 
@@ -43,10 +44,21 @@ def code_of(error: Any) -> object:
     return None if isinstance(error, OSError) else getattr(error, "errno", None)
 
 
-def is_fatal(error: Any) -> bool:
-    """Return whether an error ends a client; for some errors, only the code shows this."""
-    fatal = getattr(error, "fatal", None)
-    return (callable(fatal) and bool(fatal())) or code_of(error) in _ENDED
+def find_fatal(error: Any) -> Any:
+    """Return the error that has ended a Kafka client, from an error of the client or its exception, or None.
+
+    An error of another library, whose attributes may have any meaning, is never such an error.
+    """
+    confluent, aiokafka = sys.modules.get("confluent_kafka"), sys.modules.get("aiokafka.errors")
+    kind = type(error)
+    if confluent is not None and issubclass(kind, confluent.KafkaException) and error.args:
+        error, kind = error.args[0], type(error.args[0])
+    if confluent is not None and issubclass(kind, confluent.KafkaError):
+        return error if error.fatal() or error.code() in _ENDED else None
+    if aiokafka is not None and issubclass(kind, aiokafka.KafkaError):
+        is_ended = issubclass(kind, aiokafka.ProducerFenced) or code_of(error) in _ENDED
+        return error if is_ended else None
+    return None
 
 
 def size_limits(size: int) -> str:

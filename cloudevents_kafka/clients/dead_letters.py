@@ -286,7 +286,7 @@ def _failures_named(
         yield letter
     except Exception as failure:  # noqa: BLE001  # it is raised below
         failed = failure.failed if isinstance(failure, DeliveryError) else ()
-        reason = f"it was not delivered to {letters.topic}: {client_error(failure)}"
+        reason = f"it was not delivered to {letters.topic}: {_client_error(failure)}"
         if _is_too_large(failure):
             sent = failed[0].record if failed else letter
             reason += f"; {size_limits(sent.wire_size())}, and start again"
@@ -300,10 +300,10 @@ def _send(letters: DeadLetters, letter: Record) -> Delivery[Record]:
 
 
 def _is_too_large(failure: Exception) -> bool:
-    return code_of(client_error(failure)) == TOO_LARGE
+    return code_of(_client_error(failure)) == TOO_LARGE
 
 
-def client_error(failure: Exception) -> object:
+def _client_error(failure: Exception) -> object:
     """Return the client's error that has caused a failed send, or the failure if the client has no error."""
     if isinstance(failure, DeliveryError) and failure.failed:
         return failure.failed[0]._client_error or failure  # noqa: SLF001  # None while it is pending

@@ -271,7 +271,6 @@ class EventProcessor:
                 if place.offset >= 0:
                     with suppress_client_errors():  # the partition was revoked
                         self.consumer.seek(place)
-        self.consumer._in_doubt = frozenset()
 
     def _is_left(self, seconds: float) -> bool:
         """Return whether this member must still read the records of an aborted transaction again.
@@ -308,14 +307,14 @@ class EventProcessor:
         If the transaction was aborted and may be repeated, return the error instead. However the transaction
         ends, the records that it has not committed are read again.
         """
-        number = 0
         try:
             outcome = self._transact(batch, group)
-            if isinstance(outcome, Handled) and not outcome.is_aborted:
-                number = outcome.number
-        finally:
-            if number < len(batch):
-                self._seek_back(batch[number:])
+        except BaseException as error:
+            self._seek_back_after(error, batch)
+            raise
+        number = outcome.number if isinstance(outcome, Handled) and not outcome.is_aborted else 0
+        if number < len(batch):
+            self._seek_back(batch[number:])
         self.consumer._in_doubt = frozenset()
         if isinstance(outcome, Exception):
             return outcome
@@ -331,6 +330,7 @@ class EventProcessor:
         If the transaction was aborted after an error and may be repeated, return the error.
         """
         self._transactions.begin()
+        self.consumer._in_doubt = frozenset()  # a commit that was not answered has ended
         try:
             handled = self._handle_in_thread(batch)
             if not handled.is_aborted:
@@ -373,6 +373,14 @@ class EventProcessor:
             _log.warning("%s", slow)
         whole = self._next_records if number == len(batch) else number
         self._next_records = min(2 * whole, self._max_records)
+
+    def _seek_back_after(self, error: BaseException, batch: Sequence[Item]) -> None:
+        """Seek back after an error; if that fails, the next run continues at the group's offsets."""
+        try:
+            self._seek_back(batch)
+        except Exception as failure:  # noqa: BLE001  # of the client; the error itself is raised
+            error.add_note(f"seeking back has failed: {failure}; the next run asks the group for its offsets")
+            self.consumer._in_doubt = frozenset(map(name_of, batch))
 
     def _seek_back(self, batch: Sequence[Item]) -> None:
         """Seek back to the batch's first record in each partition, except in partitions that were revoked."""

@@ -624,6 +624,36 @@ def test_a_commit_is_in_doubt_only_until_a_run_has_asked_for_the_offsets() -> No
     assert kafka.restarted().run(idle_timeout=0) == 3
 
 
+def test_a_commit_stays_in_doubt_while_a_run_cannot_begin() -> None:
+    """It may still succeed in the same producer; the run with a new one asks the group again."""
+    kafka = Kafka()
+    commit = kafka.writer.commit_transaction
+    lose_answer(kafka, commits=False)
+    with pytest.raises(TransactionError, match="still open in this process"):
+        kafka.restarted(producer=kafka.producer).run(idle_timeout=0)
+    commit()
+    assert kafka.restarted().run(idle_timeout=0) == 2
+    assert kafka.written == list(range(10))
+
+
+def test_a_seek_that_is_refused_does_not_hide_the_error() -> None:
+    """The run raises the error itself, and the next run continues at the offsets of the group."""
+    kafka = Kafka()
+    seek = kafka.reader.seek
+
+    def fail_twice() -> None:
+        kafka.writer.fail_transaction("_FENCED", fatal=True)
+        kafka.reader.seek = partial(fail_call, "no seek")  # type: ignore[method-assign]
+
+    kafka.before[6] = fail_twice
+    with pytest.raises(TransactionError) as caught:
+        kafka.run()
+    assert any("seeking back has failed" in note for note in caught.value.__notes__)
+    kafka.reader.seek = seek  # type: ignore[method-assign]
+    assert kafka.restarted().run(idle_timeout=0) == 6
+    assert kafka.written == list(range(10))
+
+
 def test_a_run_begins_with_no_record_while_the_offsets_of_the_group_are_not_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

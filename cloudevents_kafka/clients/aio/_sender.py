@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NoReturn, Self
 
-from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, SentT_co, is_closed
+from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, Ended, SentT_co, is_closed
 from cloudevents_kafka.clients._polling import close_client
 from cloudevents_kafka.clients._polling_thread import PollingThread
 from cloudevents_kafka.clients._protocols import Producer
@@ -202,6 +202,7 @@ class PolledSender(AsyncSender):
         super().__init__(max_in_flight)
         self._is_owned = is_owned  # whether the client was made for this object
         self.produce = client.produce
+        self.deliveries.ended = Ended.of(client)
         self._client: Any = client
         self._thread = PollingThread(self, "AsyncEventProducer")
         self._last_error = ""
