@@ -1,4 +1,4 @@
-"""Which errors end a Kafka client: those of clients only, of whatever kind an error of the user is."""
+"""Which errors end a Kafka client: only errors of clients, and no error of a user's own class."""
 
 from __future__ import annotations
 
