@@ -48,6 +48,7 @@ def test_the_package_has_what_the_sources_compile_to(spark: SparkSession, cache:
     assert not cache.exists()
 
 
+@pytest.mark.release  # the other tests use the same jar of the package
 @pytest.mark.usefixtures("zipped")
 def test_a_package_in_a_zip(spark: SparkSession, cache: Path) -> None:
     """Spark needs a file: the jar is copied from the zip, once."""

@@ -34,6 +34,7 @@ def _is_read(df: DataFrame) -> bool:
     return [read[offset] for offset in range(len(RECORDS))] == [expected(record) for record in RECORDS]
 
 
+@pytest.mark.release  # each other test of Java has the function in its session
 def test_each_session_gets_the_function(spark: SparkSession) -> None:
     """A session created from another one has its own settings, and gets the Java function too."""
     for session in (spark, spark.newSession(), spark.newSession()):

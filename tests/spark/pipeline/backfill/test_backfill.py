@@ -106,6 +106,7 @@ def test_gaps_are_filled(lake: Lake, to: str) -> None:
     assert offsets(lake, to, *ALL) == list(range(11))
 
 
+@pytest.mark.release  # `test_gaps_are_filled` has a range of offsets
 def test_by_time_of_partitions(lake: Lake) -> None:
     """A range of times has the first record that is not before a time, in each partition."""
     topic = create(lake.broker, f"{lake.topic}-two", partitions=2)

@@ -283,9 +283,8 @@ def check(lake: Lake, to: str, expected: dict[str, set[int]]) -> None:
         assert landed == sorted(numbers - {0, 1})
 
 
-@pytest.mark.parametrize(
-    "renames", [pytest.param(0, marks=pytest.mark.release), 1, pytest.param(2, marks=pytest.mark.release)]
-)
+@pytest.mark.release  # the histories of `test_replay_law` have such kills
+@pytest.mark.parametrize("renames", range(3))
 def test_killed_between_renames(lake: Lake, renames: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of Parquet that were decided are renamed by the next replay, each once."""
     send(lake)
