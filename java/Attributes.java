@@ -125,26 +125,15 @@ final class Attributes {
             addAbsent(name, 0, name.length);
             return true;
         }
-        boolean quoted = Text.isQuoted(b, begin, end);
-        int from = quoted ? begin + 1 : begin, to = quoted ? end - 1 : end;
-        if (at == AT_TIME_TEXT) {
-            byte[] text = Arrays.copyOfRange(b, from, to);
-            if (text.length > 10 && text[10] == ' ') text[10] = 'T';
-            if (isValid(at, text, 0, text.length)) {
-                fields[at] = UTF8String.fromBytes(text);
-                found.addValue(found.rules.time);
-            } else { // an event has an instant, or no time
-                UTF8String value = UTF8String.fromBytes(b, begin, end - begin);
-                found.addValue(found.rules.leftOut(UTF8String.fromString("time"), "no-timestamp", value));
-                addAbsent(TIME, 0, TIME.length);
-            }
+        if (at == AT_TIME_TEXT) { // an event has an instant, or no time
+            UTF8String value = UTF8String.fromBytes(b, begin, end - begin);
+            found.addValue(found.rules.leftOut(UTF8String.fromString("time"), "no-timestamp", value));
+            addAbsent(TIME, 0, TIME.length);
             return true;
         }
         if (at != AT_SOURCE && at != AT_DATASCHEMA) return false;
-        if (!quoted || !isValid(at, b, from, to)) { // kept as it is
-            from = begin;
-            to = end;
-        }
+        boolean unquoted = Text.isQuoted(b, begin, end) && isValid(at, b, begin + 1, end - 1);
+        int from = unquoted ? begin + 1 : begin, to = unquoted ? end - 1 : end;
         fields[at] = UTF8String.fromBytes(b, from, to - from);
         found.addValue(at == AT_SOURCE ? found.rules.uriReference : found.rules.uri);
         return true;

@@ -17,7 +17,7 @@ final class Rules {
 
     private final UTF8String source;
     private final HashMap texts = new HashMap(), clauses = new HashMap();
-    final InternalRow noContentType, otherContentType, copy, uriReference, uri, time, noSubject, noTime;
+    final InternalRow noContentType, otherContentType, copy, uriReference, uri, noSubject, noTime;
 
     private Rules(UTF8String source) {
         this.source = source.copy();
@@ -33,7 +33,6 @@ final class Rules {
         copy = problem("datacontenttype", "copy");
         uriReference = problem("source", "uri-reference");
         uri = problem("dataschema", "uri");
-        time = problem("time", "timestamp");
         noSubject = leftOut(UTF8String.fromString("subject"), "no-subject", UTF8String.EMPTY_UTF8);
         noTime = leftOut(UTF8String.fromString("time"), "no-time", UTF8String.EMPTY_UTF8);
     }

@@ -108,15 +108,8 @@ _KINDS: Final = (
         "All header values in quotation marks are read as JSON strings.",
     ),
     (
-        "A timestamp contains a blank in place of the T.",
-        "The event has the timestamp with the T.",
-    ),
-    (
-        "`time` is not an RFC 3339 timestamp for a reason other than a blank in place of the T.",
-        (
-            "Quotation marks around a valid `time` are removed. Any other invalid `time` is left out, "
-            "because the `time` of an event is a datetime or None."
-        ),
+        "`time` is not an RFC 3339 timestamp.",
+        "`time` is left out, because the `time` of an event is a datetime or None.",
     ),
     (
         "source, dataschema or datacontenttype is not valid.",

@@ -141,14 +141,16 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
     if name in REQUIRED and not isinstance(value, str):
         return False
     text = value if isinstance(value, str) else _keep_scalar(problem, name, value, attributes)
+    if name == "time":  # the time of an event is a datetime or None
+        del attributes[name]
+        return True
     corrected = _corrected(name, text) if is_name(name) else None
     if corrected is not None:
         attributes[name] = corrected
         return True
     if name in REQUIRED:
         return is_string(text) and problem.clause == _KEPT_CLAUSE
-    # The time of an event is a datetime or None, so an invalid time is left out.
-    if not is_name(name) or value == "" or name == "time" or not is_string(text):
+    if not is_name(name) or value == "" or not is_string(text):
         del attributes[name]
     return True
 
@@ -156,17 +158,15 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
 def _corrected(name: str, text: str) -> AttributeValue | None:
     """Return the corrected value for the text of an attribute, or None if it cannot be corrected.
 
-    The texts that can be corrected are texts in quotation marks, content types after a blank, times with a
-    space, and Booleans with capital letters.
+    The texts that can be corrected are texts in quotation marks, content types after a blank, and Booleans
+    with capital letters.
     """
     given = text
     if name == "datacontenttype":
         text = bare_content_type(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
     elif len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
         text = text[1:-1]
-    if type_of(name) is AttributeType.TIMESTAMP and text[10:11] == " ":
-        text = f"{text[:10]}T{text[11:]}"
-    elif type_of(name) is AttributeType.BOOLEAN:  # T-03: "case-sensitive"
+    if type_of(name) is AttributeType.BOOLEAN:  # T-03: "case-sensitive"
         text = text.lower()
     return None if text == given else find_correction(name, text)
 

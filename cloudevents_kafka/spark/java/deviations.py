@@ -34,7 +34,6 @@ DEVIATIONS: Final = {
     "boolean": _type(AttributeType.BOOLEAN),
     "uri": _type(AttributeType.URI),
     "uri-reference": _type(AttributeType.URI_REFERENCE),
-    "timestamp": _type(AttributeType.TIMESTAMP),
     "no-timestamp": (TYPES[AttributeType.TIMESTAMP].rule + LEFT_OUT, TYPES[AttributeType.TIMESTAMP].clause),
 }
 """The broken rule, and its clause of the specification, by the deviation's id in Java."""
