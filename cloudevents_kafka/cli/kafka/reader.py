@@ -25,6 +25,7 @@ from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.kafka.topic_names import choose_topics
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import option_group
+from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.positions import NAMED, Position, parse_position
 from cloudevents_kafka.record import Record
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
+_TIMES: Final = 10**12  # milliseconds since the epoch in 2001: such an offset may be a time without its @
 _LOOK_UP_SECONDS: Final = 60.0  # between two look-ups of added partitions
 _BATCH: Final = 500
 _BATCH_SECONDS: Final = 0.1  # the time to collect a batch, and the longest delay with --follow
@@ -193,12 +195,22 @@ class RangeReader:
         with self._session.client_errors():
             watermarks = {partition: self._watermarks(partition) for partition in partitions}
             starts = self._resolve(self._begin, watermarks)
+            self._report_late_start([high for _, high in watermarks.values()])
             if self._request.follow:
                 self._stops = dict.fromkeys(starts)
             else:
                 stops = self._resolve(self._request.end or Position("latest"), watermarks)
                 self._stops = {one: stop for one, stop in stops.items() if starts[one] < stop}
             self._consumer.assign([_to_client(one, starts[one]) for one in self._stops])
+
+    def _report_late_start(self, ends: Collection[int]) -> None:
+        """Report on stderr that no partition has reached the offset at which reading starts."""
+        end = max(ends, default=0)
+        if self._first > end:
+            advice = f"; for a time in milliseconds, write @{self._first}" if self._first >= _TIMES else ""
+            print_message(
+                f"no partition has reached the offset {self._first}: the highest end offset is {end}{advice}"
+            )
 
     def assign_added(self) -> None:
         """From time to time, look for new partitions of the topics, and read them from their start."""

@@ -80,6 +80,18 @@ def test_ranges(consume, arguments, expected):
     assert offsets(consume("-p", "0", *arguments)) == list(expected)
 
 
+@each(
+    ("position", "advice"),
+    [("99", ""), ("1795262400000", "; for a time in milliseconds, write @1795262400000")],
+)
+def test_a_start_after_all_records_is_reported(consume, position, advice):
+    """If no partition has the first offset yet, a line on stderr says so; a large number may be a time."""
+    result = consume("--from", position)
+    note = f"no partition has reached the offset {position}: the highest end offset is 20"
+    assert (result.stdout, result.stderr) == ("", f"cloudevents-kafka: {note}{advice}\n")
+    assert consume("--from", "20").stderr == consume("--from", "2").stderr == ""
+
+
 def test_all_partitions(consume):
     """Without -p all partitions are read to their ends; other records have the reason."""
     result = consume()
