@@ -493,7 +493,7 @@ def test_only_new_offsets_are_committed() -> None:
     assert handle(0) == [1]
 
 
-@each(("committed", "places"), [(-1001, [5]), (None, [5]), (5, []), (3, [])])
+@each(("committed", "places"), [(-1001, [5]), (None, [5]), (5, []), (3, []), (0, [])])
 def test_the_first_offset_is_committed_if_the_group_has_no_offset_or_did_not_answer(
     committed: int | None, places: list[int]
 ) -> None:
