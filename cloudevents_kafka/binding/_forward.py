@@ -14,7 +14,13 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.types import REQUIRED, AttributeValue, is_name
+from cloudevents_kafka.attributes.types import (
+    INTEGER_RANGE,
+    REQUIRED,
+    AttributeValue,
+    canonical_text,
+    is_name,
+)
 from cloudevents_kafka.binding._decode import Decoded
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
@@ -26,13 +32,14 @@ from cloudevents_kafka.binding._headers import (
 )
 from cloudevents_kafka.codecs.json import is_parsable
 from cloudevents_kafka.codecs.json_grammar import find_members
-from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.formats import protobuf_decoder
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.base import InvalidAttributes
 from cloudevents_kafka.record import Headers, Record
 
 _JSON: Final = "json"
+_PROTOBUF: Final = "protobuf"
 _NOT_ATTRIBUTES: Final = frozenset({*REQUIRED, "data", "data_base64"})
 _BOM: Final = b"\xef\xbb\xbf"
 _NULL: Final = b"null"
@@ -173,16 +180,24 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
     if origin.format == _JSON:
         members = [*_left_out_members(came.removeprefix(_BOM), before, new)]
         return b"{%b,%b" % (b",".join(members), value[1:]) if members else value
+    if origin.format == _PROTOBUF:  # the fields of two messages may follow each other
+        entries = [*protobuf_decoder.entries(came)]
+        names = [name for (name, _, _), _ in entries]
+        unread = {index for index, ((_, kind, _), _) in enumerate(entries) if kind is None}
+        left = [index for index in _left_out(names, before, new, unread) if names[index] not in new]
+        return value + b"".join(entries[index][1] for index in left)
     form = formats.find(origin.format)
     given = {} if form is None else _attributes_of(form, came)
     names = [*given]
-    left_out = {names[index]: given[names[index]] for index in _left_out(names, before, new)}
+    left_out = {names[index]: _writable(given[names[index]]) for index in _left_out(names, before, new)}
     if form is None or not left_out:
         return value
-    try:
-        return form.encode(unchecked_event({**new, **left_out}, event.payload, event.kind))
-    except EncodeError:  # the format cannot express a value that was left out
-        return value
+    return form.encode(unchecked_event({**new, **left_out}, event.payload, event.kind))
+
+
+def _writable(value: AttributeValue) -> AttributeValue:
+    """Return a value that was left out, or its text if it is a number that an Avro int cannot contain."""
+    return canonical_text(value) if type(value) is int and value not in INTEGER_RANGE else value
 
 
 def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
@@ -219,7 +234,7 @@ def _left_out(
 def _attributes_of(form: Any, value: bytes) -> Mapping[str, AttributeValue]:
     """Return the attributes in the value of a record, as they were received.
 
-    This function is for event formats other than JSON.
+    This function is for event formats other than JSON and Protobuf.
     """
     try:
         return raw_parts(form.decode(value))[0]

@@ -11,7 +11,7 @@ from typing import Any, Final
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import from_epoch
-from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType
+from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, canonical_text
 from cloudevents_kafka.attributes.validation import find_repeats, find_type_problem
 from cloudevents_kafka.codecs.json import encode_json, is_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8
@@ -38,7 +38,8 @@ def read(value: bytes) -> Event:
     try:
         if data:
             content_type = attributes.get("datacontenttype", received.get("datacontenttype"))
-            payload, kind = read_data(data, content_type)
+            # Lenient reading keeps the text of a value in a wrong field.
+            payload, kind = read_data(data, None if content_type is None else canonical_text(content_type))
     except DataError as error:
         problems.append(Problem("data", str(error), "P-03"))
     return build_event(attributes, payload, kind, (NAME, value), problems, received=received)
@@ -123,7 +124,7 @@ def allowed_types(name: str) -> tuple[AttributeType, ...]:
     return (_STRING,) if attribute_type is _STRING else (attribute_type, _STRING)
 
 
-def read_data(data: list[tuple[str, bytes]], content_type: Any) -> tuple[bytes, DataKind]:
+def read_data(data: list[tuple[str, bytes]], content_type: str | None) -> tuple[bytes, DataKind]:
     if len(data) > 1:
         fields = ", ".join(sorted({field for field, _ in data}))
         raise DataError(f"must be one field of the oneof data, got {len(data)}: {fields}")
@@ -131,7 +132,7 @@ def read_data(data: list[tuple[str, bytes]], content_type: Any) -> tuple[bytes, 
     if field == "binary_data":
         return value, DataKind.BYTES
     if field == "text_data":
-        return _read_text(value, content_type if isinstance(content_type, str) else None)
+        return _read_text(value, content_type)
     if not protobuf_decoder.is_any(value):
         raise DataError("proto_data must be a google.protobuf.Any")
     return value, DataKind.PROTO

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
-from cloudevents_kafka.attributes.timestamps import from_epoch
+from cloudevents_kafka.attributes.timestamps import from_epoch, is_timestamp
 from cloudevents_kafka.attributes.types import CORE, SPECVERSION, AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.avro_binary import (
@@ -123,7 +123,7 @@ def _branch(name: str, value: AttributeValue) -> bytes:
         return b"\x02" + zigzag.encode(value)
     if isinstance(value, bytes):
         return b"\x08" + write_bytes(value)
-    if type_of(name) is AttributeType.TIMESTAMP:
+    if type_of(name) is AttributeType.TIMESTAMP and is_timestamp(value):
         return b"\x04" + _micros(name, value)
     return b"\x06" + write_bytes(value.encode())
 

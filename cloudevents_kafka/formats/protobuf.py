@@ -13,7 +13,8 @@ JSON, the data is read as bytes.
 If an event is changed and written again, three parts of the event that was read are lost:
 
 * the UTC offset of a Timestamp. The instant stays the same. `EncodeError` is raised for an instant, such as a
-  leap second, that seconds and nanoseconds cannot express;
+  leap second, that seconds and nanoseconds cannot express. A text that lenient reading has accepted as the
+  value of an extension of the type Timestamp is written as a String;
 * the types URI, URI-reference and Timestamp of unregistered extensions: such values are read as text, and
   written as a String;
 * unknown fields, which Protobuf ignores.
@@ -26,6 +27,7 @@ from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import current, type_of
 from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.codecs.json import decode_json, encode_json
@@ -95,7 +97,7 @@ def _write_attribute(attr: Any, name: str, value: AttributeValue) -> None:
         setattr(attr, ATTR_FIELDS[native_type(value)], value)
         return
     attribute_type = type_of(name)
-    if attribute_type is AttributeType.TIMESTAMP:
+    if attribute_type is AttributeType.TIMESTAMP and is_timestamp(value):
         _write_time(attr.ce_timestamp, name, value)
     elif attribute_type is AttributeType.URI:
         attr.ce_uri = value
@@ -121,6 +123,8 @@ def _write_data(message: Any, event: Event, payload: bytes) -> None:
 
 def _text_of(message: Any, event: Event, payload: bytes) -> str:
     content_type = event.datacontenttype
+    if content_type is None and event.kind is DataKind.TEXT:  # lenient reading left its content type out
+        return payload.decode()
     if content_type is None:
         string = _string_of(payload)
         if string is not None:

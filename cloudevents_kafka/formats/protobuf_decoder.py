@@ -10,6 +10,7 @@ because proto3 does not have groups.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.types import AttributeType
@@ -79,6 +80,16 @@ def read(message: bytes) -> tuple[list[tuple[str, str]], list[AttributeField], l
     except UnicodeDecodeError:
         raise MalformedMessage("it has a string that is not UTF-8") from None
     return required, optional, data
+
+
+def entries(message: bytes) -> Iterator[tuple[AttributeField, bytes]]:
+    """Yield each entry of the map, with the bytes of its field, which may be appended to another message.
+
+    Raises an error if the bytes are not a valid message: see `read`.
+    """
+    for tag, value in _fields(message):
+        if tag == ATTRIBUTES:
+            yield _entry(value), bytes((tag, *varint.encode(len(value)))) + value
 
 
 def is_any(message: bytes) -> bool:

@@ -13,6 +13,7 @@ from cloudevents_kafka.attributes.types import canonical_text
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import unchecked_event
 from cloudevents_kafka.formats.registry import find
+from tests.support.wire_events import wire_event
 
 _REQUIRED: Final = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
 _OPTIONAL: Final[dict[str, tuple[Any, ...]]] = {
@@ -125,6 +126,10 @@ def _json(luck: random.Random) -> Record:
 
 def _other(luck: random.Random) -> Record | None:
     name = luck.choice(("avro", "avro-compact", "protobuf"))
+    header = luck.choice(("content-type", "content-type", "Content-Type"))
+    headers: list[tuple[str, bytes | None]] = [(header, f"application/cloudevents+{name}".encode())]
+    if luck.random() < 0.5:
+        return Record(value=wire_event(name, luck), headers=_mixed(luck, headers))
     given = {key: value for key, value in _attributes(luck).items() if isinstance(value, str | int | bool)}
     if isinstance(given.get("sentms"), int):
         del given["sentms"]
@@ -141,5 +146,4 @@ def _other(luck: random.Random) -> Record | None:
         return None
     if name == "protobuf" and luck.random() < 0.3:
         value += b"\x7a\x01x"  # a field that the message does not have
-    header = luck.choice(("content-type", "content-type", "Content-Type"))
-    return Record(value=value, headers=_mixed(luck, [(header, f"application/cloudevents+{name}".encode())]))
+    return Record(value=value, headers=_mixed(luck, headers))

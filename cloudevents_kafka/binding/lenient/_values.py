@@ -150,7 +150,7 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
         return True
     if name in REQUIRED:
         return is_string(text) and problem.clause == _KEPT_CLAUSE
-    if not is_name(name) or value == "" or not is_string(text):
+    if not is_name(name) or not is_string(text) or (text == "" and find_correction(name, "") is None):
         del attributes[name]
     return True
 
