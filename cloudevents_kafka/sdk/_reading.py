@@ -203,7 +203,8 @@ def read_binary(record: Record) -> Event | None:
 def read_structured(record: Record, content_type: str | None) -> Event | None:
     """Return the event that `binding` reads from a record's value, or None if the specversion is 0.3.
 
-    Raises a `DecodeError`, which contains this record, if the record is not a valid event.
+    Raises a `DecodeError`, which contains this record, if the record is not a valid event, and `BrokenData`
+    if only its data cannot be read.
     """
     named = JSON_EVENT if is_for_json(content_type) else str(content_type).encode()
     try:
@@ -212,6 +213,10 @@ def read_structured(record: Record, content_type: str | None) -> Event | None:
         if any((one.attribute, one.value) == ("specversion", repr(OLD)) for one in error.problems):
             return None
         if names_format(content_type) or not any(map(_is_of_another_value, error.problems)):
+            # The SDK reads some attributes that break a rule; the reason may be the data.
+            item = decode(structs.replace(record, headers=[(_CONTENT_TYPE, named)]), lenient=True)
+            if isinstance(item, Decoded):
+                structured_data(item.event, record)
             raise
     reason = "the content-type does not name an event format, and the value is not a JSON event"
     raise NotAnEvent(f"not a CloudEvent: {reason} (K-11, Kafka binding 3)", record)

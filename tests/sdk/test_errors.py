@@ -13,6 +13,7 @@ from cloudevents.v1 import exceptions as v1
 
 from cloudevents_kafka import CloudEventsKafkaError, errors, sdk
 from cloudevents_kafka.sdk import _errors
+from cloudevents_kafka.sdk import v1 as sdk1
 from tests.support.cases import each
 
 NAMED = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
@@ -50,6 +51,25 @@ def test_a_message_that_cannot_be_read(kind: type[CloudEventsKafkaError]) -> Non
     assert isinstance(error, errors.DecodeError)
     assert error.record.value == CASES[kind].value
     assert error.verdict == kind.verdict  # type: ignore[attr-defined]
+
+
+@each(
+    "member",
+    ['"time":"x"', '"my_ext":"x"', '"subject":""', '"dataschema":"order"', '"big":9223372036854775807'],
+)
+@each("data", [r'"\ud800"', "1e400", r'{"\ud800":1}'])
+def test_attributes_that_the_sdk_reads_are_not_the_reason(member: str, data: str) -> None:
+    """If only the data cannot be read, the error is that of the data, in both versions."""
+    text = f'{{"specversion":"1.0","id":"1","source":"/","type":"t",{member},"data":{data}}}'
+    for headers in (JSON_EVENT, {}, {"content-type": b"application/json"}):
+        message = KafkaMessage(headers, None, text.encode())
+        for call in (sdk.from_kafka_event, sdk1.from_structured):
+            error = raised(call, message)
+            assert isinstance(error, errors.BrokenData), (headers, call, error)
+    broken = KafkaMessage(JSON_EVENT, None, text.replace('"id":"1"', '"id":""').encode())
+    error = raised(sdk.from_kafka_event, broken)
+    assert isinstance(error, errors.BrokenEvent)
+    assert [problem.attribute for problem in error.problems][:1] == ["id"]
 
 
 def test_the_errors_by_attribute_are_the_sdks() -> None:
