@@ -76,13 +76,25 @@ def _how_to_pass(name: str, value: Any) -> str:
     return f"pass {name}=….isoformat()" if isinstance(value, date) else f"pass {name}=str(…)"
 
 
+def core_name(name: str) -> str | None:
+    """Return the core attribute that a wrong name probably means, or None."""
+    better = _letters_of(name)
+    core = _CORE_NAMES.get(better, better)
+    return core if core in _EXAMPLES else None
+
+
+def _letters_of(name: str) -> str:
+    """Return a name in lower case, with only the characters that an attribute name may have."""
+    return re.sub("[^a-z0-9]", "", name.lower())
+
+
 def _right_name(name: str) -> str | None:
     """Return a name to use instead of an invalid attribute name: a core attribute, or a similar name."""
-    better = re.sub("[^a-z0-9]", "", name.lower())
+    better = _letters_of(name)
     if better == "database64":
         return "pass data=bytes, which structured mode writes as base64"
-    core = _CORE_NAMES.get(better, better)
-    if core in _EXAMPLES:
+    core = core_name(name)
+    if core is not None:
         return f"write {core}, an attribute of the core"
     return f"write {better}" if is_name(better) else None
 

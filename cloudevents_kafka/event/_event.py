@@ -24,6 +24,7 @@ from cloudevents_kafka.attributes.types import (
     AttributeValue,
     canonical_text,
 )
+from cloudevents_kafka.attributes.value_hints import core_name
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.event._problems import data_problem, find_problems
@@ -241,10 +242,12 @@ class Event(SdkMethods, Generic[DataT_co]):
     if not TYPE_CHECKING:  # checkers know that there are no other attributes
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raise an `AttributeError` that says how to read an extension attribute."""
+            """Raise an `AttributeError` that names a core attribute, or says how to read an extension."""
             advice = ""
             if not name.startswith("_"):
+                core = None if name in self._attributes else core_name(name)
                 advice = f"; read an extension with event[{name!r}] or event.get({name!r})"
+                advice = advice if core is None else f"; it is event.{core}"
             message = f"{type(self).__name__!r} object has no attribute {name!r}{advice}"
             raise AttributeError(message, name=name, obj=self)
 

@@ -440,3 +440,21 @@ def test_a_value_of_another_type_is_an_error() -> None:
             event.extension(name, kind)
     with pytest.raises(TypeError, match="the type of word must be str, int, bool, bytes or datetime"):
         event.extension("word", float)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("content_type", "it is event.datacontenttype"),
+        ("event_type", "it is event.type"),
+        ("eventId", "it is event.id"),
+        ("schema_url", "it is event.dataschema"),
+        ("partitionkey", "read an extension with event['partitionkey'] or event.get('partitionkey')"),
+        ("eventtype", "read an extension with event['eventtype'] or event.get('eventtype')"),
+    ],
+)
+def test_a_wrong_name_that_is_read_names_the_right_one(name: str, advice: str) -> None:
+    """A wrong name of a core attribute has the right one; an extension of that name stays an extension."""
+    with pytest.raises(AttributeError) as caught:
+        getattr(least(eventtype="x"), name)
+    assert str(caught.value) == f"'Event' object has no attribute {name!r}; {advice}"
