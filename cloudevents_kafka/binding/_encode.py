@@ -75,10 +75,10 @@ def to_record(
     unless an argument sets them. A header in ``headers`` replaces all headers of ``like`` that have the same
     name. If the event that strict or lenient reading returns for ``like`` equals ``event``, the new record
     equals ``like``, byte for byte. If the event was changed after reading, the new record also contains the
-    headers and JSON members of ``like`` that lenient reading left out, in their original form. The
-    serializers of a schema registry write the id of the schema to a header. The new record contains the
-    schema id of the key only if the key is unchanged, and the schema id of the data only if the data is
-    unchanged.
+    headers, JSON members and attributes of other formats that lenient reading left out of ``like``, in their
+    original form. The serializers of a schema registry write the id of the schema to a header. The new record
+    contains the schema id of the key only if the key is unchanged, and the schema id of the data only if the
+    data is unchanged.
 
     Raises `EncodeError` if the event cannot be written with these arguments, and `InvalidEvent` if an event
     of the official SDK breaks a rule.

@@ -130,6 +130,8 @@ def _is_writable(data: Any, content_type: Any, attributes: Mapping[str, Any]) ->
 def json_bytes(data: Any) -> bytes:
     """Return data as JSON in bytes; dictionary keys that are not texts are written as the SDK writes them.
 
+    Exceptions are True, False and NaN, which become the keys ``1``, ``0`` and ``nan``.
+
     Raises `DataError` if JSON cannot express the data.
     """
     try:
