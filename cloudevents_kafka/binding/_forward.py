@@ -30,13 +30,14 @@ from cloudevents_kafka.binding._headers import (
     given_name,
     header_of,
 )
+from cloudevents_kafka.binding.lenient import type_of_data
 from cloudevents_kafka.codecs.json import is_parsable
 from cloudevents_kafka.codecs.json_grammar import find_members
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats import protobuf_decoder
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.base import InvalidAttributes
-from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.record import Headers, Record, with_bytes_headers
 
 _JSON: Final = "json"
 _PROTOBUF: Final = "protobuf"
@@ -178,7 +179,8 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
     came = origin.record.value or b""
     before, new = raw_parts(origin.event)[0], raw_parts(event)[0]
     if origin.format == _JSON:
-        members = [*_left_out_members(came.removeprefix(_BOM), before, new)]
+        read = before.keys() - {_DATA_TYPE} if _has_type_of_header(origin, new) else before
+        members = [*_left_out_members(came.removeprefix(_BOM), read, new)]
         return b"{%b,%b" % (b",".join(members), value[1:]) if members else value
     if origin.format == _PROTOBUF:  # the fields of two messages may follow each other
         entries = [*protobuf_decoder.entries(came)]
@@ -193,6 +195,15 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
     if form is None or not left_out:
         return value
     return form.encode(unchecked_event({**new, **left_out}, event.payload, event.kind))
+
+
+def _has_type_of_header(origin: Decoded, new: Collection[str]) -> bool:
+    """Return whether a changed event has the content type of the data that no JSON member contained.
+
+    Lenient reading has then read this content type from the content-type header.
+    """
+    of_data = type_of_data(with_bytes_headers(origin.record).headers)
+    return of_data is not None and of_data == origin.event.datacontenttype and _DATA_TYPE in new
 
 
 def _writable(value: AttributeValue) -> AttributeValue:

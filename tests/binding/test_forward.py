@@ -200,6 +200,40 @@ def test_a_timestamp_that_lenient_reading_kept_as_text_is_written(form: str, nam
     assert again[name] == "2018-04-05 17:31:00Z"
 
 
+def test_a_changed_event_keeps_fields_of_compact_avro() -> None:
+    """A core attribute that was left out of a compact event stays in its field, unless it was set."""
+    plain = to_record(
+        Event(id="1", source="/", type="t", subject="s"), mode="structured", format="avro-compact"
+    )
+    record = Record(value=(plain.value or b"").replace(b"\x02s", b"\x02\n"), headers=plain.headers)
+    item = decode(record, lenient=True)
+    assert isinstance(item, Decoded)
+    assert [(one.attribute, one.value) for one in item.tolerated if isinstance(one, LeftOut)] == [
+        ("subject", "\n")
+    ]
+    again = decode(to_record(item.event.replace(dataschema="urn:x", ext=1), like=record), lenient=True)
+    assert isinstance(again, Decoded)
+    assert (again.event, again.tolerated) == (item.event.replace(dataschema="urn:x", ext=1), item.tolerated)
+    changed = item.event.replace(subject="x")
+    assert from_record(to_record(changed, like=record)) == changed
+
+
+def test_a_changed_event_keeps_a_content_type_that_was_not_read() -> None:
+    """If the content type of the data is that of the header, a misspelled member with another one stays."""
+    member = b'"dataContentType":"application/xml"'
+    record = Record(value=HEAD + b"," + member + b',"data":"x"}', headers=[("content-type", b"text/plain")])
+    item = decode(record, lenient=True)
+    assert isinstance(item, Decoded)
+    assert item.event.datacontenttype == "text/plain"
+    assert [one.value for one in item.tolerated if isinstance(one, LeftOut)] == ["application/xml"]
+    again = to_record(item.event.replace(subject="x"), like=record)
+    assert member in (again.value or b"")
+    assert from_record(again, lenient=True) == item.event.replace(subject="x")
+    for content_type in (None, "text/html"):
+        changed = item.event.replace(datacontenttype=content_type)
+        assert from_record(to_record(changed, like=record), lenient=True) == changed
+
+
 def test_a_changed_event_in_quotes_stays_in_quotes() -> None:
     """Attributes of a changed event stay in quotation marks, new ones too; the content-type has none."""
     headers = [(name, b'"%b"' % value) for name, value in CE] + [("content-type", b"application/json")]

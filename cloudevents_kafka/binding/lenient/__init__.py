@@ -8,4 +8,10 @@
 * `_read`: reads the event in a record, with the help of these modules.
 """
 
-from cloudevents_kafka.binding.lenient._read import Found, lenient_format, lenient_mode, read_leniently
+from cloudevents_kafka.binding.lenient._read import (
+    Found,
+    lenient_format,
+    lenient_mode,
+    read_leniently,
+    type_of_data,
+)

@@ -61,6 +61,12 @@ def lenient_format(headers: Headers) -> str | None:
     return NAME if media is None or media.format is None else media.format
 
 
+def type_of_data(headers: Headers) -> str | None:
+    """Return the content-type if lenient reading reads it as the type of a JSON event's data, or None."""
+    values, _ = normalize_headers(headers)
+    return without_format[values.get(CONTENT_TYPE)][1]
+
+
 def marked_type(headers: dict[str, bytes]) -> MediaType | None:
     """Return the media type in normalized headers if it is a CloudEvents media type, otherwise None."""
     content_type = headers.get(CONTENT_TYPE)
