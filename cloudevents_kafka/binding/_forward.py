@@ -30,7 +30,7 @@ from cloudevents_kafka.binding._headers import (
     given_name,
     header_of,
 )
-from cloudevents_kafka.binding.lenient import type_of_data
+from cloudevents_kafka.binding.lenient import rank_of_type, type_of_data
 from cloudevents_kafka.codecs.json import is_parsable
 from cloudevents_kafka.codecs.json_grammar import find_members
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -165,6 +165,14 @@ def _merge_structured(written: Headers, like: Headers) -> Headers:
     place = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True)).get(
         _DATA_TYPE
     )
+    # Of several content types, the one that names an event format was read, in any order.
+    ranks = [
+        (rank_of_type(value or b""), index)
+        for index, (name, value) in enumerate(like)
+        if name == CONTENT_TYPE
+    ]
+    if ranks and max(ranks)[0][0]:
+        place = max(ranks)[1]
     merged: Headers = []
     for index, ((header, value), attribute) in enumerate(zip(like, names, strict=True)):
         if index == place:

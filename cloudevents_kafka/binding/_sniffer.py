@@ -64,7 +64,7 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
         >>> sniff({"content-type": b"application/json"}).mode
         'not-an-event'
     """
-    content_type: str | None = None
+    types: list[str] = []
     present: set[str] = set()
     pairs = headers if isinstance(headers, list) else _headers_of(headers)
     if type(pairs) is UnreadHeaders:
@@ -74,22 +74,31 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
             continue  # a null header is an absent attribute
         if name == CONTENT_TYPE:
             text = value if type(value) is bytes else to_bytes(value, "header 'content-type'") or b""
-            named = text.decode("utf-8", "replace")  # the reader checks that it is UTF-8
-            # Several content-type headers may have any order: if one of them names an event format, this
-            # header decides the mode, and the reader refuses the record.
-            if content_type is None or not media_type(content_type).cloudevents:
-                content_type = named
+            types.append(text.decode("utf-8", "replace"))  # the reader checks that it is UTF-8
         else:
             present.add(name)
+    content_type = max(types, key=rank_type, default=None)
     # K-09: "its value is prefixed with the CloudEvents media type"; so ce_ headers do not matter
     if content_type is not None and media_type(content_type).cloudevents:
         return _sniff_content_type(content_type)
     # K-11: "all of the mandatory CloudEvents attributes as headers"
     missing = [name for name in _REQUIRED_HEADERS if name not in present]
     if missing:
-        return Verdict("not-an-event", content_type, _missing_reason(missing, present, content_type))
+        return Verdict("not-an-event", content_type, _missing_reason(missing, present, types))
     reason = "it has all required ce_ headers, and the content-type does not name an event format"
     return Verdict("binary", content_type, reason)
+
+
+def rank_type(content_type: str) -> tuple[int, str]:
+    """Return the rank of a content type; of several content-type headers, the highest one decides the mode.
+
+    So the order of these headers does not matter. Content types that name a known event format have the
+    highest ranks.
+    """
+    media = media_type(content_type)
+    if not media.cloudevents:
+        return 0, content_type
+    return (2 if media.batch else 3 if media.format in formats.names() else 1), content_type
 
 
 def _headers_of(source: Any) -> Iterable[tuple[str, bytes | None]]:
@@ -178,8 +187,9 @@ def _missing_of(headers: Iterable[tuple[str, bytes | None]]) -> list[str]:
     return [name for name in _REQUIRED_HEADERS if name not in present]
 
 
-def _missing_reason(missing: list[str], present: set[str], content_type: str | None) -> str:
-    found = "header is missing" if content_type is None else f"is {content_type[:60]!r}"
+def _missing_reason(missing: list[str], present: set[str], types: list[str]) -> str:
+    given = " and ".join(repr(each[:60]) for each in sorted(set(types)))
+    found = f"is {given}" if given else "header is missing"
     if len(missing) == len(_REQUIRED_HEADERS):
         names = "all required ce_ headers are missing"
     else:

@@ -77,12 +77,19 @@ def check_content_type(record: Record, media: MediaType) -> None:
     """
     values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
     problems: list[Problem] = []
-    if len(values) > 1:  # N-05: "MUST only appear at most once"
-        repeated = Problem(CONTENT_TYPE, "header occurs more than once", "N-05", preview_all(values))
+    if (repeated := repeated_type(values)) is not None:
         outcome = _outcome(record.value, media) if len(set(values)) == 1 else None
         raise InvalidContentType([repeated, *getattr(outcome, "problems", ())], outcome)
     if decode_text(CONTENT_TYPE, values[0], problems) is None:
         raise InvalidContentType(problems)
+
+
+def repeated_type(values: list[bytes]) -> Problem | None:
+    """Return the problem of several content-type headers with these values, or None for one header."""
+    if len(values) < 2:
+        return None
+    # N-05: "MUST only appear at most once"
+    return Problem(CONTENT_TYPE, "header occurs more than once", "N-05", preview_all(values))
 
 
 def _outcome(value: bytes | None, media: MediaType) -> Event | InvalidEvent | None:

@@ -104,13 +104,24 @@ def test_any_bytes_may_be_a_content_type(content_type: Any) -> None:
         ([b"a/b", STRUCTURED[1]], STRUCTURED[1].decode()),
         ([STRUCTURED[1], b"a/b"], STRUCTURED[1].decode()),
         ([STRUCTURED[1], b"a/b", b"application/cloudevents+avro"], STRUCTURED[1].decode()),
+        ([b"application/cloudevents+xyz", STRUCTURED[1]], STRUCTURED[1].decode()),
+        ([STRUCTURED[1], b"application/cloudevents-batch+json"], STRUCTURED[1].decode()),
     ],
 )
 def test_the_order_of_content_types_does_not_matter(types: list[bytes], named: str) -> None:
     """The one that names an event format decides."""
-    verdict = sniff([("content-type", value) for value in types])
-    assert verdict.media_type == named
-    assert (verdict.mode == "structured") is ("cloudevents" in named)
+    for order in (types, types[::-1]):
+        verdict = sniff([("content-type", value) for value in order])
+        assert verdict.media_type == named
+        assert (verdict.mode == "structured") is ("cloudevents" in named)
+
+
+def test_a_batch_decides_before_an_unknown_format() -> None:
+    """In any order, too."""
+    types = ["application/cloudevents-batch+json", "application/cloudevents+xyz", "a/b"]
+    for order in (types, types[::-1]):
+        assert sniff([("content-type", value.encode()) for value in order]).mode == "batch"
+    assert sniff([("content-type", value.encode()) for value in types[1:]]).mode == "unsupported-format"
 
 
 class Message:
@@ -171,6 +182,10 @@ NOTHING = "the content-type header is missing, and all required ce_ headers are 
         (
             [("content-type", b"x" * 70)],
             f"the content-type is '{'x' * 60}', and all required ce_ headers are missing",
+        ),
+        (
+            [("content-type", b"a/c"), ("content-type", b"a/b"), ("content-type", b"a/c")],
+            "the content-type is 'a/b' and 'a/c', and all required ce_ headers are missing",
         ),
     ],
 )

@@ -104,6 +104,10 @@ _KINDS: Final = (
         "The last value is read. The earlier values are left out.",
     ),
     (
+        "content-type occurs more than once with different values, and a value names an event format.",
+        "The value that names an event format is read, in any order. The other values are left out.",
+    ),
+    (
         "The specversion header is in quotation marks.",
         "All header values in quotation marks are read as JSON strings.",
     ),

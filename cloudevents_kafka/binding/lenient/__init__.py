@@ -8,6 +8,7 @@
 * `_read`: reads the event in a record, with the help of these modules.
 """
 
+from cloudevents_kafka.binding.lenient._headers import rank_of_type
 from cloudevents_kafka.binding.lenient._read import (
     Found,
     lenient_format,

@@ -30,9 +30,11 @@ from cloudevents_kafka.binding._headers import (
     given_name,
     name_in,
 )
+from cloudevents_kafka.binding._sniffer import rank_type
 from cloudevents_kafka.binding.lenient.rules import (
     BARE_TYPE,
     COPY,
+    DECIDING,
     HEADER,
     LEFT_OUT,
     MEMBER,
@@ -198,11 +200,14 @@ def _split_exact(
             # Of the headers with the name of one extension, the last one is read, as with exact names.
             place = 0 if problem is not None and problem.clause == MEMBER[1] else len(variants)
             if (name, place) in variants:
-                tolerated.append(_earlier(name, variants.pop((name, place))))
+                tolerated.append(_repeated(name, variants.pop((name, place))))
             variants[name, place] = value
         else:
+            if name == CONTENT_TYPE and name in values:
+                tolerated.append(_repeated_type(values, value))
+                continue
             if name in values:
-                tolerated.append(_earlier(name, values[name]))
+                tolerated.append(_repeated(name, values[name]))
             values[name] = value
     lists = {
         exact: [(name, value) for (name, _), value in variants.items()]
@@ -211,11 +216,30 @@ def _split_exact(
     return values, lists
 
 
-def _earlier(name: str, value: bytes) -> LeftOut:
-    """Return the report of a header that is replaced by a later header with the same name."""
-    rule = f"header {name} {REPEATED[0]}"
+def _repeated_type(values: dict[str, bytes], later: bytes) -> LeftOut:
+    """Keep one of two content types in ``values``, in any order of the headers; return the other's report.
+
+    A content type that names an event format is kept; if neither does, the later one.
+    """
+    earlier = values[CONTENT_TYPE]
+    first, second = rank_of_type(earlier), rank_of_type(later)
+    names_format = max(first, second)[0] > 0 and first != second
+    is_first = names_format and first > second
+    values[CONTENT_TYPE] = earlier if is_first else later
+    rule = DECIDING if names_format else REPEATED
+    return _repeated(CONTENT_TYPE, later if is_first else earlier, rule)
+
+
+def rank_of_type(value: bytes) -> tuple[int, str]:
+    """Return the rank of a content-type header among others, as `rank_type` does; 0 names no event format."""
+    return rank_type(bare_content_type(value).decode("utf-8", "replace"))
+
+
+def _repeated(name: str, value: bytes, problem: tuple[str, str] = REPEATED) -> LeftOut:
+    """Return the report of a header in whose place another header with the same name was read."""
+    rule = f"header {name} {problem[0]}"
     return leave_out(
-        Problem(given_name(name) if name != CONTENT_TYPE else "datacontenttype", rule, REPEATED[1]),
+        Problem(given_name(name) if name != CONTENT_TYPE else "datacontenttype", rule, problem[1]),
         value,
         rule=rule,
     )

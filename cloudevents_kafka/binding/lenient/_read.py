@@ -12,7 +12,12 @@ from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, medi
 from cloudevents_kafka.attributes.types import SPECVERSION
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
 from cloudevents_kafka.binding._sniffer import ContentMode, decode_error, sniff
-from cloudevents_kafka.binding._structured import charset_problem, decode_structured, json_format
+from cloudevents_kafka.binding._structured import (
+    charset_problem,
+    decode_structured,
+    json_format,
+    repeated_type,
+)
 from cloudevents_kafka.binding._valid import Unread, read_valid
 from cloudevents_kafka.binding.lenient._headers import (
     REQUIRED_HEADERS,
@@ -90,7 +95,13 @@ def read_leniently(record: Record, unread: Unread) -> Found:
         event = _read_unmarked(record, names, content_type, report)
     else:
         refused = unread if isinstance(unread, InvalidEvent) else None
-        event = _read_marked(record, names, content_type or b"", report, refused)
+        try:
+            event = _read_marked(record, names, content_type or b"", report, refused)
+        except InvalidEvent as error:
+            types = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
+            if (repeated := repeated_type(types)) is None:
+                raise
+            raise InvalidEvent([repeated, *error.problems]) from error.__cause__
     return event, tuple(report.tolerated)
 
 

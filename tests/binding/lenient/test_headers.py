@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
-from cloudevents_kafka import Record, from_record
+from cloudevents_kafka import BrokenEvent, Decoded, Record, decode, from_record, sniff, to_record
 from cloudevents_kafka.binding.lenient._headers import normalize_headers
+from cloudevents_kafka.binding.lenient.rules import text_or_bytes
+from cloudevents_kafka.errors import LeftOut
 from tests.support import strategies as make
 from tests.support.cases import each
 
 CE = make.required_headers
 EVENTS = b"application/cloudevents+json"
+HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
 
 
 @each(
@@ -65,6 +69,44 @@ def test_headers_get_their_exact_names(
     assert normalized == values
     assert [problem.attribute for problem in report.tolerated] == tolerated
     assert [problem.attribute for problem in report.refused] == ambiguous
+
+
+@each(
+    "types",
+    [
+        (EVENTS, b"application/json"),
+        (EVENTS, b"text/plain", b"a/b"),
+        (EVENTS, b"", b"\xff"),
+        (EVENTS, b"application/cloudevents+avro"),
+        (EVENTS, b"application/cloudevents-batch+json"),
+        (EVENTS, b"application/cloudevents+unknown"),
+        (b'"application/cloudevents+json"', b"application/json"),
+    ],
+)
+@each("more", [[], CE])
+def test_content_types_have_one_verdict_in_any_order(types: tuple[bytes, ...], more: Any) -> None:
+    """The one that names an event format is read, the others are left out, and an error names them all."""
+    for value, is_event in ((HEAD + b"}", True), (b"{}", False)):
+        for order in permutations(types):
+            record = Record(value=value, headers=[*more, *(("content-type", one) for one in order)])
+            item = decode(record, lenient=True)
+            assert isinstance(item, Decoded) is is_event, item
+            if isinstance(item, Decoded):
+                assert item.mode == "structured"
+                left_out = [one.value for one in item.tolerated if isinstance(one, LeftOut)]
+                assert {*left_out} == {text_or_bytes(one) for one in types[1:]}
+                assert {one.attribute for one in item.tolerated} == {"content-type"}
+                changed = item.event.replace(subject="x")
+                again = decode(to_record(changed, like=record), lenient=True)
+                assert (again.event, again.mode) == (changed, item.mode)
+                assert [one for one in again.record.headers if one[1] in types[1:]] == [
+                    one for one in record.headers if one[1] in types[1:]
+                ]
+            else:
+                [*problems] = item.error.problems
+                assert isinstance(item.error, BrokenEvent)
+                assert problems[0].rule == "header occurs more than once"
+                assert sniff(record.headers) == sniff(record.headers[::-1])
 
 
 def test_of_a_structured_record_only_the_content_type_is_reported() -> None:
