@@ -93,7 +93,11 @@ class Observer:
     """
 
     def sending(self, record: Record) -> HeaderInput:
-        """Return None, or headers to add to a record before the record is passed to the client."""
+        """Return None, or headers to add to a record before the record is passed to the client.
+
+        The returned headers replace headers of the record that have the same names. A returned
+        ``traceparent`` also replaces each ``tracestate`` of the record.
+        """
 
     def handling(self, item: Decoded | Undecodable, /) -> AbstractContextManager[object]:
         """Return a context manager; the handler of a record runs in the `with` block of this context manager.

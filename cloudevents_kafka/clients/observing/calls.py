@@ -22,6 +22,8 @@ from cloudevents_kafka.record import Headers, Record, to_headers
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
+_TRACE: Final = frozenset(("traceparent", "tracestate"))
+"""The headers of a trace. A ``tracestate`` belongs to the ``traceparent`` with which it was written."""
 _log: Final = logging.getLogger("cloudevents_kafka.clients.observing")
 
 
@@ -190,11 +192,16 @@ class _Headers(list[tuple[str, bytes | None]]):
             super().append(header)
 
     def replace(self, added: Headers) -> None:
-        """Add headers, and remove existing headers with the same names."""
+        """Add headers, and remove existing headers with the same names.
+
+        A ``traceparent`` also removes each existing ``tracestate``.
+        """
         names = frozenset(name for name, _ in added)
         for name in names:
             if name.encode().startswith(b"ce_") or name.lower() == "content-type":
                 raise ValueError(f"an observer must not add headers of an event, got {name!r}; rename it")
+        if "traceparent" in names:
+            names |= _TRACE
         self[:] = [*(header for header in self if header[0] not in names), *added]
         self._names |= names
 

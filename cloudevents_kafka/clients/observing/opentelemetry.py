@@ -3,8 +3,9 @@
 The rules of `OpenTelemetryObserver`:
 
 1. The headers of a sent record contain the trace context of the record's "send" span exactly once, even if
-   other instrumentation of the client adds a trace context of its own. The trace context in the event's
-   attributes, which shows where the event originated, is not changed.
+   other instrumentation of the client adds a trace context of its own. No ``tracestate`` of an earlier trace
+   context is kept. The trace context in the event's attributes, which shows where the event originated, is
+   not changed.
 2. A span about received records has one link for each record: to the "send" span of the producer (the hop).
    If the event originated in another span (the origin), the span has a second link, to the origin.
 3. The parent of a new span is the current span. If no span is current, and the new span is about exactly one

@@ -246,6 +246,30 @@ def test_headers_replace_those_with_their_names() -> None:
     assert found == [("mine", b"c"), ("trace", b"second"), ("null", None), ("other", b"of the client")]
 
 
+def test_a_traceparent_replaces_the_tracestate() -> None:
+    """The two headers are one trace; later instrumentation appends neither of them."""
+
+    class Instrumented(FakeProducer):
+        def produce(self, topic: str, value: Any = None, **options: Any) -> None:
+            options["headers"].append(("tracestate", b"of=the_client"))
+            super().produce(topic, value, **options)
+
+    class Tracing(Observer):
+        def __init__(self, headers: dict[str, str]) -> None:
+            self.headers = headers
+
+        def sending(self, record: Record) -> Any:
+            return self.headers
+
+    client = Instrumented()
+    before = [("tracestate", b"a=1"), ("mine", b"c"), ("tracestate", b"b=2")]
+    for headers in ({"traceparent": "t"}, {"traceparent": "t", "tracestate": "new=1"}, {"other": "t"}):
+        EventProducer(client, topic="in", observers=[Tracing(headers)]).send(event(1), headers=before)
+    client.flush()
+    found = [dict(Record.of(sent).headers).get("tracestate") for sent in client.log]
+    assert found == [None, b"new=1", b"of=the_client"]
+
+
 @pytest.mark.parametrize(
     "headers",
     [{"ce_id": "2"}, {"Content-Type": "text/plain"}, 17, [("a",)], [(1, b"")], {"a": 1}, [("\ud800", b"")]],

@@ -214,6 +214,28 @@ def test_ambiguous_headers_are_no_hop(spans: Spans) -> None:
     assert [len(traceparents(each)) for each in headers_of(client)] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        HOP.carrier().items(),  # of another trace than the current span
+        [*HOP.carrier().items(), ("traceparent", HOP.traceparent)],
+        [("traceparent", "bad"), ("tracestate", "vendor=1")],
+        [("tracestate", "vendor=1")],
+    ],
+)
+def test_a_new_trace_has_no_tracestate_of_another_trace(spans: Spans, before: Any) -> None:
+    """A tracestate belongs to the traceparent next to it, so a new traceparent replaces both."""
+    client = FakeProducer()
+    with (
+        spans.tracer.start_as_current_span("relay"),
+        EventProducer(client, topic="in", observers=[spans.observer]) as producer,
+    ):
+        producer.send(EVENT, headers=before)
+    [headers] = headers_of(client)
+    assert len(traceparents(headers)) == 1
+    assert "tracestate" not in dict(headers)
+
+
 @pytest.mark.parametrize("name", ["baggage", "tracestate", "ce_tracestate"])
 @pytest.mark.parametrize("times", [1, 3])
 def test_long_headers_are_neither_read_nor_logged(
