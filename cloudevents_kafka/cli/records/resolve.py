@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from decimal import Decimal, DecimalException
 from typing import Any, Final, cast
 
 import msgspec
@@ -109,9 +110,8 @@ def _apply_overrides(record: Record, event: Event | None, overrides: Overrides) 
 
 
 def _equal_events(first: Event, second: Event) -> bool:
-    """Return whether two events are equal if the numbers in their JSON data are converted to doubles."""
-    texts, second_texts = ({name: event.text(name) for name in event} for event in (first, second))
-    if texts != second_texts:
+    """Return whether a tool may have written ``second`` for ``first``, by converting numbers to doubles."""
+    if _comparable_attributes(first) != _comparable_attributes(second):
         return False
     if first.payload is None or second.payload is None or first.payload == second.payload:
         return first.payload == second.payload
@@ -120,16 +120,47 @@ def _equal_events(first: Event, second: Event) -> bool:
     return bool(_comparable_data(first) == _comparable_data(second))
 
 
+def _comparable_attributes(event: Event) -> dict[str, tuple[str | None, bool]]:
+    """Return the text of each attribute, and whether the attribute is an Integer or a Boolean.
+
+    In JSON, all other types are strings.
+    """
+    return {name: (event.text(name), isinstance(event[name], int)) for name in event}
+
+
 def _comparable_data(event: Event) -> Any:
     payload, content_type = event.payload or b"", event.datacontenttype
     try:
         if implies_json(content_type):
-            return json.loads(to_utf8(payload, content_type), parse_int=_double, parse_float=_double)
+            return json.loads(to_utf8(payload, content_type), parse_int=_Number, parse_float=_Number)
         return decode_text(payload, content_type)
     except (DataError, ValueError, RecursionError):
         return payload
 
 
-def _double(text: str) -> float:
-    """Return a number as the program jq reads it: as a double, with the largest double for infinity."""
-    return max(-_MAX_DOUBLE, min(_MAX_DOUBLE, float(text)))
+class _Number:
+    """A JSON number, which equals the numbers that a tool such as jq may write for it.
+
+    Such a tool converts the number to a double. The largest double replaces infinity. The tool writes the
+    double with the fewest digits, with 17 digits, or with all digits. Therefore, if two numbers are the same
+    double, but the second number is none of these texts, the two numbers differ.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # equality is not symmetric
+
+    def __init__(self, text: str) -> None:
+        double = max(-_MAX_DOUBLE, min(_MAX_DOUBLE, float(text)))
+        self._value = _exact(text)
+        self._written = (self._value, Decimal(repr(double)), Decimal(f"{double:.17g}"), Decimal(double))
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether a tool may write the number ``other`` for this number."""
+        return isinstance(other, _Number) and other._value in self._written
+
+
+def _exact(text: str) -> Decimal | str:
+    """Return the value of a JSON number, or its text if its exponent is too large for a Decimal."""
+    try:
+        return Decimal(text)
+    except DecimalException:
+        return text

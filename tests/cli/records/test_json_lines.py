@@ -155,6 +155,52 @@ def test_an_edited_event_is_sent(form):
     assert to_record(event, mode=mode, format=format).headers == [h for h in back.headers if h[0] not in "xn"]
 
 
+@each(
+    "before, after",
+    [
+        ("1724442618569203714", "1724442618569203715"),
+        ("9007199254740992", "9007199254740993"),
+        ("1724442618569203700", "1724442618569203714"),
+        ("0.1000000000000000055", "0.1000000000000000056"),
+        ("1e400", "2e400"),
+        ("1e999999999999999999999", "2e999999999999999999999"),
+        ("true", "1"),
+        ("0", "false"),
+        ("[0]", "[false]"),
+    ],
+)
+def test_an_edit_within_one_double_is_sent(before, after):
+    """An edit is sent even if both values are the same double, or equal in Python as 1 and True are."""
+    type_ = "application/json"
+    record = to_record(Event(id="1", source="/", type="t", datacontenttype=type_, data=before.encode()))
+    line = write_line(decode(record))
+    data = f'"data":{before}'.encode()
+    assert line.count(data) == 1
+    back = resolved(line.replace(data, f'"data":{after}'.encode()))
+    assert back.value == after.encode()
+
+
+@each("format", ["json", "avro", "protobuf"])
+@each("before, after", [("3", 3), (3, "3"), ("true", True), (True, "true")])
+def test_an_edit_of_a_type_is_sent(format, before, after):
+    """In structured mode, an extension has a type, which an edit may change without its text."""
+    record = to_record(EVENT.replace(ext=before), mode="structured", format=format)
+    edited = from_record(resolved(edit(write_line(decode(record)), ext=after)))
+    assert (edited["ext"], type(edited["ext"])) == (after, type(after))
+
+
+@each(
+    "after",
+    ["1724442618569203700", "1.7244426185692037e+18", "1724442618569203712", "1724442618569203712.0"],
+)
+def test_each_text_of_a_double_is_no_edit(after):
+    """A tool may write a double with the fewest digits, with 17 digits, or with all digits."""
+    before, type_ = "1724442618569203714", "application/json"
+    record = to_record(Event(id="1", source="/", type="t", datacontenttype=type_, data=before.encode()))
+    line = write_line(decode(record))
+    assert resolved(line.replace(f'"data":{before}'.encode(), f'"data":{after}'.encode())) == resolved(line)
+
+
 def test_edited_keys_and_headers_are_sent():
     """Key, headers and value are the record: edits of them are sent."""
     members = json.loads(write_line(decode(to_record(EVENT, key="a"))))
