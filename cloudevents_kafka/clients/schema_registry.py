@@ -20,6 +20,8 @@ DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
 """Default settings of schema registry clients: the seconds of one wait, and the number of retries."""
 NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
 """The command that installs confluent's schema registry client."""
+MOST_ID: Final = 2**31 - 1
+"""The largest id of a schema; for a larger number, a registry may answer as if its URL were wrong."""
 _WAITS: Final = 6  # of a call: for the connection and the answer in each try, and between the tries
 _MOST_SECONDS: Final = 86_400
 # The least and the greatest value of each setting that is a number; only ``timeout`` may be a fraction.

@@ -12,6 +12,7 @@ from cloudevents_kafka.binding import Decoded
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.clients.schema_registry import (
+    MOST_ID,
     NEED,
     Patience,
     find_schema,
@@ -84,6 +85,8 @@ class RegistryData:
 
     def _fetch(self, name: str) -> _Read:
         client = self._client
+        if name.isdigit() and int(name) > MOST_ID:
+            return _refuse(f"the registry has no schema {name}")
         try:
             with self._interrupts.waiting():
                 kind, texts = self._patience.wait_for(lambda: find_schema(client, name))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.clients.schema_registry import (
+    MOST_ID,
     NEED,
     Patience,
     find_schema,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 MOST_NEW: Final = 1_000
 """The largest number of new schemas that are fetched for a batch."""
 _MOST_KNOWN: Final = 10_000
-_MOST_ID: Final = 2**31 - 1  # for a larger id, a registry may answer as if its URL were wrong
 
 
 class RegistryFailed(CloudEventsKafkaError):
@@ -100,7 +100,7 @@ class SchemaFetcher:
 
     def _fetch(self, name: str) -> Writer:
         is_guid = len(name) == 32
-        if not is_guid and int(name) > _MOST_ID:
+        if not is_guid and int(name) > MOST_ID:
             return Writer()
         try:
             return Writer(*self._patience.wait_for(lambda: find_schema(self._client, name)))

@@ -52,7 +52,9 @@ def schemas():
         def do_GET(self):
             number = int(self.path.partition("?")[0].rpartition("/")[2])
             found = SCHEMAS.get(number)
-            body = json.dumps(found or {"error_code": 40403, "message": "no"}).encode()
+            # Confluent's registry answers as for a wrong path if a number is not an int of Java.
+            code = 40403 if number < 2**31 else 404
+            body = json.dumps(found or {"error_code": code, "message": "no"}).encode()
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -172,6 +174,18 @@ def test_data_of_a_registry(consume, schemas):
     assert '  data             {"total":"9.50"}\n' in text
     assert "not decoded: the registry has no schema 4" in text
     assert '{"total":"9.50"}' in consume(options=[*option, "--format", "{data}"]).stdout
+
+
+def test_a_number_that_is_not_the_id_of_a_schema(consume, schemas):
+    """Other bytes, such as Avro whose first value is a null, may begin like data with an id."""
+    records = [framed(2**31, b"x"), framed(2**32 - 1, b""), framed(2**31 - 1, b""), framed(2, b"[1]")]
+    found = lines(consume(*records, options=["--schema-registry", schemas]).stdout)
+    assert [each.get("decode_error") for each in found] == [
+        "the registry has no schema 2147483648",
+        "the registry has no schema 4294967295",
+        "the registry has no schema 2147483647",
+        None,
+    ]
 
 
 def test_numbers_that_json_does_not_have(consume, schemas):
