@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.primitives.redaction import mask_text, mask_url
 
 _HEADER: Final = "__value_schema_id"
+_LENGTHS: Final = {b"\0": 5, b"\1": 17}
+"""The length of a prefix with the id or the GUID of a schema, by the first byte of the prefix."""
 _NAMES: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _MOST: Final = 200  # characters of a reason
 _Read = Callable[[bytes], Any]
@@ -58,7 +61,7 @@ class RegistryData:
         """
         payload = item.event.payload or b""
         header = next((value for name, value in item.record.headers if name == _HEADER and value), None)
-        if header is None and payload[:1] not in (b"\0", b"\1"):
+        if header is None and len(payload) < _LENGTHS.get(payload[:1], sys.maxsize):
             return {}
         from confluent_kafka.schema_registry.serde import SchemaId
 

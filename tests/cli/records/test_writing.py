@@ -188,6 +188,13 @@ def test_a_number_that_is_not_the_id_of_a_schema(consume, schemas):
     ]
 
 
+def test_data_too_short_for_the_id_of_a_schema(consume, schemas):
+    """A zero may be all the data, such as the Avro of a null in a union."""
+    records = [to_record(PLACED.replace(data=data)) for data in (b"\0", b"\0\0\0\1", b"\1" + bytes(15), b"")]
+    found = lines(consume(*records, options=["--schema-registry", schemas]).stdout)
+    assert [each.keys() & {"decoded", "decode_error"} for each in found] == [set()] * 4
+
+
 def test_numbers_that_json_does_not_have(consume, schemas):
     """NaN and the infinities have the names that they have in Avro's JSON, and are not null."""
     numbers = datum(json.loads(SCHEMAS[5]["schema"]), {"v": [math.nan, math.inf, -math.inf, 1.5]})
