@@ -14,6 +14,7 @@ have these types. For extensions that are not registered, the type Timestamp is 
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
@@ -44,6 +45,7 @@ _SINGLE_OBJECT: Final = b"\xc3\x01" + bytes.fromhex("ba27b92209f0ef56")
 _FORM: Final = "datum of the schema io.cloudevents.v1.avro.compact.CloudEvent"
 _OPTIONAL: Final = ("datacontenttype", "dataschema", "subject")
 _NULL: Final = b"\x00"
+_NUMBER: Final = re.compile("-?[0-9]{1,19}", re.ASCII)
 
 
 class AvroCompactFormat(BaseFormat):
@@ -76,8 +78,9 @@ class AvroCompactFormat(BaseFormat):
         return b"".join(fields)
 
     def _decode(self, value: bytes) -> Event:
-        attributes, payload, problems = _read(value)
-        return build_event(attributes, payload, DataKind.BYTES, (self.name, value), problems)
+        attributes, payload, problems, beyond = _read(value)
+        wire = (self.name, value)
+        return build_event(attributes, payload, DataKind.BYTES, wire, problems, received=beyond)
 
 
 class JavaAvroCompactFormat(BaseFormat):
@@ -107,9 +110,10 @@ class JavaAvroCompactFormat(BaseFormat):
     def _decode(self, value: bytes) -> Event:
         if not value.startswith(_SINGLE_OBJECT):
             raise malformed(_FORM, "it does not start with the schema's single-object header", "AC-01")
-        attributes, payload, problems = _read(value[len(_SINGLE_OBJECT) :])
+        attributes, payload, problems, beyond = _read(value[len(_SINGLE_OBJECT) :])
         payload = None if payload == b"null" else payload
-        return build_event(attributes, payload, DataKind.BYTES, (self.name, value), problems)
+        wire = (self.name, value)
+        return build_event(attributes, payload, DataKind.BYTES, wire, problems, received=beyond)
 
 
 # --- writing -------------------------------------------------------------------
@@ -129,6 +133,8 @@ def _branch(name: str, value: AttributeValue) -> bytes:
 
 
 def _micros(name: str, text: str) -> bytes:
+    if _NUMBER.fullmatch(text):  # left out by lenient reading: the microseconds that a reader has received
+        return zigzag.encode(int(text))
     seconds, nanos = encode_epoch(name, text, "compact Avro", "(AC-02, Avro compact format 2.1)", 1000)
     return zigzag.encode(seconds * _MILLION + nanos // 1000)
 
@@ -142,13 +148,19 @@ class _Time(str):
     __slots__ = ()
 
 
-def _read_time(datum: bytes, at: int, _: int) -> tuple[_Time, int]:
+class _Beyond(str):
+    """The microseconds since the epoch of a Timestamp that is not in the years 1 to 9999."""
+
+    __slots__ = ()
+
+
+def _read_time(datum: bytes, at: int, _: int) -> tuple[_Time | _Beyond, int]:
     micros, at = read_long(datum, at)
     seconds, rest = divmod(micros, _MILLION)
     try:
         return _Time(from_epoch(seconds, rest * 1000)), at
     except ValueError:
-        raise MalformedDatum("it has a time outside of the years 1 to 9999") from None
+        return _Beyond(micros), at
 
 
 _text_or_null: Final = union_reader(read_null, read_text)
@@ -164,15 +176,14 @@ def _read_fields(datum: bytes) -> tuple[tuple[dict[str, Any], list[tuple[str, An
         attributes[name], at = read_text(datum, at)
     for name in _OPTIONAL:
         attributes[name], at = _text_or_null(datum, at, 0)
-    time, at = _time_or_null(datum, at, 0)
-    attributes["time"] = time and str(time)
+    attributes["time"], at = _time_or_null(datum, at, 0)
     extensions, at = read_attributes(datum, at, _extension)
     data, at = _bytes_or_null(datum, at, 0)
     return ({name: value for name, value in attributes.items() if value is not None}, extensions, data), at
 
 
-def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
-    """Return the attributes, the payload, and the problems of the extensions.
+def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem], dict[str, str]]:
+    """Return the attributes, the payload, the problems of attributes, and the Timestamps that break a rule.
 
     Raises `InvalidEvent` for a malformed datum.
     """
@@ -181,14 +192,28 @@ def _read(value: bytes) -> tuple[dict[str, Any], bytes | None, list[Problem]]:
     except MalformedDatum as error:
         raise malformed(_FORM, error, "AC-01") from None
     problems: dict[str, Problem] = {}
+    beyond: dict[str, str] = {}
+    time = attributes.pop("time", None)
+    if type(time) is _Beyond:
+        problems["time"], beyond["time"] = _beyond("time", time), str(time)
+    elif time is not None:
+        attributes["time"] = str(time)
     for name, extension in extensions:
         if name in CORE:
             problems[name] = Problem(name, "must not be an extension", "AC-01")
-        elif type(extension) is _Time and _has_another_type(name):
+        elif type(extension) in {_Time, _Beyond} and _has_another_type(name):
             problems[name] = Problem(name, "must not be a timestamp", "AC-02")
+        elif type(extension) is _Beyond:
+            problems[name], beyond[name] = _beyond(name, extension), str(extension)
         else:
             attributes[name] = str(extension) if type(extension) is _Time else extension
-    return attributes, payload, [*find_repeats(name for name, _ in extensions), *problems.values()]
+    repeats = find_repeats(name for name, _ in extensions)
+    return attributes, payload, [*repeats, *problems.values()], beyond
+
+
+def _beyond(name: str, micros: str) -> Problem:
+    rule = "must be in the years 1 to 9999, in microseconds since the epoch"
+    return Problem(name, rule, "AC-02", micros)
 
 
 def _has_another_type(name: str) -> bool:

@@ -218,8 +218,9 @@ def read_structured(record: Record, content_type: str | None) -> Event | None:
             if isinstance(item, Decoded):
                 structured_data(item.event, record)
             raise
+        why = error.problems[0]
     reason = "the content-type does not name an event format, and the value is not a JSON event"
-    raise NotAnEvent(f"not a CloudEvent: {reason} (K-11, Kafka binding 3)", record)
+    raise NotAnEvent(f"not a CloudEvent: {reason} (K-11, Kafka binding 3): {why}", record)
 
 
 def _read(record: Record, headers: Headers) -> Event:

@@ -145,6 +145,8 @@ def test_a_changed_event_keeps_invalid_values() -> None:
 
 PROTO = ("content-type", b"application/cloudevents+protobuf")
 AVRO = ("content-type", b"application/cloudevents+avro")
+COMPACT = ("content-type", b"application/cloudevents+avro-compact")
+COMPACT_HEAD = b"\x021\x02/\x02t" + bytes(3)
 AVRO_HEAD = b"\x0a\x16specversion\x06\x061.0\x04id\x06\x021\x0csource\x06\x02/\x08type\x06\x02t"
 
 
@@ -157,6 +159,7 @@ AVRO_HEAD = b"\x0a\x16specversion\x06\x061.0\x04id\x06\x021\x0csource\x06\x02/\x
         (PROTO, MIN + entry("subject", b"\x22\x00"), ("subject", "")),
         (AVRO, AVRO_HEAD + b"\x0ada_ta\x04" + zigzag.encode(2**40) + b"\x00\x02", ("da_ta", "1099511627776")),
         (AVRO, AVRO_HEAD + b"\x0esubject\x08\x00\x00\x02", ("subject", "")),
+        (COMPACT, COMPACT_HEAD + b"\x02" + zigzag.encode(2**62) + b"\x00\x02", ("time", str(2**62))),
     ],
 )
 def test_a_changed_event_keeps_what_its_format_cannot_express(

@@ -210,8 +210,8 @@ def test_a_time_among_extensions(entry: str, value: str) -> None:
         (SINGLE + MIN, (None, "AC-01")),
         (b"\x02\xff" + MIN[2:], (None, "AC-01")),
         (b"\x00" + MIN[2:], ("id", "R-02")),
-        (HEAD + bytes(3) + b"\x02" + zigzag.encode(2**62) + b"\x00\x02", (None, "AC-01")),
-        (HEAD + bytes(3) + b"\x02" + zigzag.encode(-(2**62)) + b"\x00\x02", (None, "AC-01")),
+        (HEAD + bytes(3) + b"\x02" + zigzag.encode(2**62) + b"\x00\x02", ("time", "AC-02")),
+        (HEAD + bytes(3) + b"\x02" + zigzag.encode(-(2**62)) + b"\x00\x02", ("time", "AC-02")),
         (HEAD + bytes(4) + b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f", (None, "AC-01")),
         (with_extensions("026b0001", "026b0001"), ("k", "N-05")),
         (with_extensions("026b0002"), (None, "AC-01")),
@@ -222,6 +222,7 @@ def test_a_time_among_extensions(entry: str, value: str) -> None:
         (with_extensions("0874696d650400"), ("time", "AC-01")),
         (with_extensions("16636f6d70616374626f6f6c0400"), ("compactbool", "AC-02")),
         (with_extensions("16636f6d70616374626f6f6c0202"), ("compactbool", "T-03")),
+        (with_extensions("026b04feffffffffffffffff01"), ("k", "AC-02")),
     ],
     ids=repr,
 )

@@ -310,8 +310,9 @@ def test_from_structured_reads_the_value_of_any_message() -> None:
     value = sdk.to_structured_event(event_with({"a": 1})).value
     for headers in ({}, HEADERS, {"content-type": b"application/json"}):
         assert sdk.from_structured_event(kafka.KafkaMessage(headers, None, value)).get_data() == {"a": 1}
-        with pytest.raises(CloudEventValidationError, match="the value is not a JSON event"):
-            sdk.from_structured_event(kafka.KafkaMessage(headers, None, b"17"))
+        for broken, place in ((b"17", "JSON"), (value.replace(b'{"a":1}', b"NaN"), r"\(byte [0-9]+\)")):
+            with pytest.raises(CloudEventValidationError, match=f"the value is not a JSON event.*{place}"):
+                sdk.from_structured_event(kafka.KafkaMessage(headers, None, broken))
 
 
 def test_headers_in_other_letters() -> None:
