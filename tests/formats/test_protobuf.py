@@ -195,6 +195,12 @@ def test_p_02_a_wrong_field(name: str, wrong_field: tuple[str, Any]) -> None:
     assert problems(official(**{name: wrong_field}).SerializeToString()) == [(name, "P-02")]
 
 
+def test_p_02_a_timestamp_of_another_type() -> None:
+    """An attribute with another type must not be in the field for Timestamps."""
+    for name in ("protobool", "subject", "sampledrate"):
+        assert problems(MIN + entry(name, bytes_field(7, b"\x08\x01"))) == [(name, "P-02")]
+
+
 LENIENT: dict[str, tuple[bytes, str | None]] = {
     **{
         name: (official(**{name: wrong}).SerializeToString(), text)
