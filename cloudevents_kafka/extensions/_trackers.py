@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from cloudevents_kafka.attributes.types import INTEGER_RANGE
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.bounded import Window
@@ -112,7 +113,8 @@ class SequenceTracker:
     The tracker stores one text for each of the last ``sources`` sources that it observed. If the tracker has
     forgotten a source, the next event of this source has the order ``first`` again. ``attribute`` may be the
     name of another attribute whose values increase, such as ``bamtxid``. With ``bamtxid``, every later event
-    of a transaction has the order ``same``.
+    of a transaction has the order ``same``. Integers are compared as numbers, and texts by character (X-03):
+    the text ``10`` is earlier than the text ``9``.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -136,6 +138,9 @@ class SequenceTracker:
         text = event.text(self._attribute)
         if text is None:
             return Step("unnumbered")
+        value = event[self._attribute]
+        if type(value) is int:  # texts of one length have the order of their numbers
+            text = f"{value - INTEGER_RANGE.start:010}"
         with self._lock:
             highest = self._highest.get(event.source)
             self._highest[event.source] = text if highest is None else max(highest, text)

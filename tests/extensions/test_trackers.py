@@ -127,6 +127,21 @@ def test_the_order_of_events(texts: list[Any], last: Step) -> None:
     assert [watch.observe(numbered(text)) for text in texts][-1] == last
 
 
+def test_integers_are_compared_as_numbers() -> None:
+    """Integers may have signs and any number of digits; a Boolean is compared by its text."""
+    watch = SequenceTracker(attribute="number")
+    numbers = (-(2**31), -10, -9, 9, 10, 10, 12, 3, 2**31 - 1)
+    events = [Event(id="1", source="/", type="t", number=number) for number in numbers]
+    orders = [watch.observe(event).order for event in events]
+    assert orders == ["first", "gap", "next", "gap", "next", "same", "gap", "earlier", "gap"]
+    assert [
+        watch.observe(Event(id="1", source="/b", type="t", number=flag)).order for flag in (False, True)
+    ] == [
+        "first",
+        "later",
+    ]
+
+
 def test_each_source_has_its_own_sequence() -> None:
     """Each source has its own sequence, and a bounded number of sources is kept."""
     watch = SequenceTracker(sources=2)
