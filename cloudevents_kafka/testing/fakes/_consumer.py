@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
     from confluent_kafka.admin._metadata import ClusterMetadata
 
-_EARLIEST, _LATEST, _STORED, _INVALID = -2, -1, -1000, -1001
+_NEWEST, _EARLIEST, _LATEST, _STORED, _INVALID = -3, -2, -1, -1000, -1001
 _MAX_MESSAGES = 1_000_000
 
 RebalanceCallback = Callable[[Any, list["TopicPartition"]], object]
@@ -83,6 +83,7 @@ class FakeConsumer(Closing):
         self._on_revoke: RebalanceCallback | None = None
         self._on_lost: RebalanceCallback | None = None
         self._positions: dict[PartitionId, int] = {}
+        self._begins: dict[PartitionId, int] = {}  # the offsets with which partitions were assigned
         self._returned: dict[PartitionId, int] = {}  # unknown after a seek, as in the client
         self._stored: dict[PartitionId, int] = {}
         self._paused: set[PartitionId] = set()
@@ -139,7 +140,7 @@ class FakeConsumer(Closing):
         self._check_open()
         callback = self._on_lost if lost else self._on_revoke
         if self._positions and callback is not None:
-            callback(self, self.assignment())
+            callback(self, _offsets_of({}, [tp for tp in self._positions if tp not in self._offered]))
         self._generation += 1
         self._clear(commit=self._auto_commit and not lost)
 
@@ -187,9 +188,9 @@ class FakeConsumer(Closing):
         self._clear(commit=self._auto_commit)
 
     def assignment(self) -> list[TopicPartition]:
-        """Return the assigned partitions, with the position of the consumer in each partition."""
+        """Return the assigned partitions, each with the offset with which it was assigned."""
         self._check_open()
-        return [_to_topic_partition(tp, offset) for tp, offset in self._positions.items()]
+        return _offsets_of(self._begins, [tp for tp in self._positions if tp not in self._offered])
 
     def poll(self, timeout: float = -1) -> FakeMessage | None:
         """Return the next message, or None if no message is left, without waiting."""
@@ -212,6 +213,9 @@ class FakeConsumer(Closing):
             code = "_STATE" if partition.topic in self._known else "_UNKNOWN_PARTITION"
             reason = kafka_error(code).str()
             raise kafka_exception(code, f"Failed to seek to offset {partition.offset}: {reason}")
+        if partition.offset == _STORED:
+            reason = kafka_error("_INVALID_ARG").str()
+            raise kafka_exception("_INVALID_ARG", f"Failed to seek to offset {_STORED}: {reason}")
         self._positions[_to_key(partition)] = self._start_offset(partition)
         self._returned.pop(_to_key(partition), None)
 
@@ -309,7 +313,7 @@ class FakeConsumer(Closing):
 
         The attribute ``offset`` of each passed `TopicPartition` contains the time, in milliseconds since the
         epoch. The returned offset is -1 if all messages of the partition are earlier than this time. The time
-        -1 means the end of the partition, and the time -2 means its start.
+        -1 means the end of the partition, -2 means its start, and -3 the message with the latest time.
         """
         self._check_open()
         check_places(partitions)
@@ -317,7 +321,7 @@ class FakeConsumer(Closing):
         code = "" if partitions else "_INVALID_ARG"
         if partitions and not any(self.log.has_partition(_to_key(part)) for part in partitions):
             code = "_UNKNOWN_PARTITION"
-        elif any(part.offset < _EARLIEST for part in partitions):
+        elif any(part.offset < _NEWEST for part in partitions):
             code = "UNSUPPORTED_VERSION"
         if code:
             raise kafka_exception(code, f"Failed to get offsets: {kafka_error(code).str()}")
@@ -327,7 +331,7 @@ class FakeConsumer(Closing):
         key = _to_key(part)
         if not self.log.has_partition(key):
             return _to_topic_partition(key, part.offset)  # the client also sets an error
-        ends = {_EARLIEST: 0, _LATEST: self.log.end_offset(key)}
+        ends = {_EARLIEST: 0, _LATEST: self.log.end_offset(key), _NEWEST: self.log.newest_offset(key)}
         offset = ends[part.offset] if part.offset in ends else self.log.offset_at(key, part.offset)
         return _to_topic_partition(key, offset)
 
@@ -346,7 +350,9 @@ class FakeConsumer(Closing):
             self._closed = True
 
     def _assign(self, partitions: Iterable[TopicPartition]) -> None:
-        self._positions |= {_to_key(part): self._start_offset(part) for part in partitions}
+        for part in partitions:
+            self._positions[_to_key(part)] = self._start_offset(part)
+            self._begins[_to_key(part)] = _STORED if part.offset == _INVALID else int(part.offset)
         self._known.update(part.topic for part in partitions)
         self._offered -= set(map(_to_key, partitions))
 
@@ -358,7 +364,7 @@ class FakeConsumer(Closing):
         keys = {*self._positions, *self._returned, *self._stored} if only is None else only
         if commit:
             self.offsets.update({key: at for key, at in self._stored.items() if key in keys})
-        for offsets in (self._positions, self._returned, self._stored):
+        for offsets in (self._positions, self._begins, self._returned, self._stored):
             for key in keys & offsets.keys():
                 del offsets[key]
 

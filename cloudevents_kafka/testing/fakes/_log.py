@@ -89,6 +89,11 @@ class FakeLog:
         found = (n for n, entry in enumerate(entries) if entry.message.timestamp()[1] >= timestamp)
         return next(found, -1)
 
+    def newest_offset(self, topic_partition: PartitionId) -> int:
+        """Return the offset of the first message with the latest timestamp, or -1 without a message."""
+        times = [entry.message.timestamp()[1] for entry in self._entries.get(topic_partition, ())]
+        return times.index(max(times)) if times else -1
+
     def end_offset(self, topic_partition: PartitionId) -> int:
         """Return the offset after the last message of a partition."""
         return len(self._entries.get(topic_partition, ()))

@@ -98,6 +98,27 @@ def reading(cluster: Cluster, offset: int = 0) -> Any:
     return consumer
 
 
+def subscribed(cluster: Cluster, offset: int | None = None) -> list[Any]:
+    """Return the assignments in the callback and after a message was read; assign from an offset, if any."""
+    found: list[Any] = []
+
+    def on_assign(consumer: Any, partitions: list[TopicPartition]) -> None:
+        found.append((offsets(partitions), offsets(consumer.assignment())))
+        for each in partitions if offset is not None else ():
+            each.offset = offset
+        if offset is not None:
+            consumer.assign(partitions)
+            found.append(offsets(consumer.assignment()))
+
+    consumer = cluster.consumer()
+    consumer.subscribe(
+        [cluster.topic], on_assign=on_assign, on_revoke=lambda _, revoked: found.append(offsets(revoked))
+    )
+    read = [first(cluster, consumer), offsets(consumer.assignment())]
+    consumer.close()
+    return [*read, found]
+
+
 def then(consumer: Any, *calls: Callable[[Any], object]) -> list[Any]:
     return [outcome(lambda call=call: call(consumer)) for call in calls]
 
@@ -309,6 +330,25 @@ CONSUMERS: dict[str, Call] = {
     "consume None": lambda c: c.consumer().consume(None),
     "consume for a text": lambda c: c.consumer().consume(1, "1"),
     "seek": lambda c: then(reading(c), lambda k: k.seek(place(c, 0, 2)), lambda k: first(c, k)),
+    **{
+        f"seek to {offset}": lambda c, offset=offset: then(
+            reading(c), lambda k: k.seek(place(c, 0, offset)), lambda k: first(c, k)
+        )
+        for offset in (-2, 99)
+    },
+    "seek to -1000": lambda c: reading(c).seek(place(c, 0, -1000)),  # then the client reads nothing more
+    "seek without partitions to -1000": lambda c: c.consumer().seek(place(c, 0, -1000)),
+    **{
+        f"assignment from {offset}": lambda c, offset=offset: then(
+            reading(c, offset),
+            lambda k: offsets(k.assignment()),
+            lambda k: k.seek(place(c, 0, 0)),
+            lambda k: offsets(k.assignment()),
+        )
+        for offset in (0, 2, -2, -1000, -1001)
+    },
+    "assignment of a subscription": subscribed,
+    "assignment of a callback": lambda c: subscribed(c, 1),
     "seek without partitions": lambda c: c.consumer().seek(place(c, 0, 1)),
     "seek another partition": lambda c: reading(c).seek(place(c, 99, 1)),
     "seek text": lambda c: c.consumer().seek(c.topic),
@@ -359,7 +399,7 @@ CONSUMERS: dict[str, Call] = {
         f"offsets_for_times at {at}": lambda c, at=at: offsets(
             c.consumer().offsets_for_times([place(c, 0, at)], 10)
         )
-        for at in (0, 1000, 1001, 1002, 1003, -1, -2, -1001)
+        for at in (0, 1000, 1001, 1002, 1003, -1, -2, -3, -4, -1001)
     },
     "offsets_for_times of partition 99": lambda c: c.consumer().offsets_for_times([place(c, 99, 1)], 10),
     "offsets_for_times of both": lambda c: offsets(
