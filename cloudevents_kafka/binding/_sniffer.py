@@ -21,8 +21,7 @@ ContentMode = Literal["binary", "structured"]
 _RECORD_NAMES: Final = {"value", "headers"}  # keys of a mapping that is a record, see `Record.of`
 _JSON_STARTS: Final = b"\xef\xbb\xbf \t\r\n"
 _SHOWN: Final = 5  # problems in a message
-_FRAME: Final = 5
-_FRAMES: Final = {0: _FRAME, 1: 17}  # the length of the frame by its first byte
+_FRAMES: Final = {0: 5, 1: 17}  # the length of the frame by its first byte
 _REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)
 
 _VERSION: Final = PREFIX + "specversion"
@@ -172,7 +171,7 @@ def framed_hint(value: bytes | None) -> str | None:
 
     The framing starts with one marker byte, followed by the id of the schema in four bytes or by its GUID.
     """
-    if value is None or len(value) <= _FRAME or value[0] not in _FRAMES:
+    if not value or value[0] not in _FRAMES or len(value) <= _FRAMES[value[0]]:
         return None
     return (
         "a serializer of a schema registry seems to have framed the value: read "

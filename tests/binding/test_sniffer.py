@@ -261,6 +261,8 @@ def test_the_problems_of_unmarked_json_are_bounded() -> None:
         (bytes(6), 5),
         (b"\x00\x00\x00\x00\x07" + JSON, 5),
         (b"\x01" + bytes(16) + JSON, 17),
+        (b"\x01" + bytes(16) + b"\x02", 17),
+        (b"\x01" + bytes(16), None),
         (b"\x02" + bytes(16) + JSON, None),
         (b"\xff" + bytes(16) + JSON, None),
         (JSON, None),
