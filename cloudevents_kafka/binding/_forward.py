@@ -192,7 +192,8 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
         return b"{%b,%b" % (b",".join(members), value[1:]) if members else value
     if origin.format == _PROTOBUF:  # the fields of two messages may follow each other
         entries = [*protobuf_decoder.entries(came)]
-        names = [name for (name, _, _), _ in entries]
+        # P-01: required attributes have fields of their own, so no name in the map is read as one of them.
+        names = [*(name for (name, _, _), _ in entries), *REQUIRED]
         unread = {index for index, ((_, kind, _), _) in enumerate(entries) if kind is None}
         left = [index for index in _left_out(names, before, new, unread) if names[index] not in new]
         return value + b"".join(entries[index][1] for index in left)

@@ -157,6 +157,7 @@ AVRO_HEAD = b"\x0a\x16specversion\x06\x061.0\x04id\x06\x021\x0csource\x06\x02/\x
         (PROTO, MIN + entry("time", bytes_field(7, b"\x08" + varint.encode(10**15))), ("time", "(10")),
         (PROTO, MIN + entry("da_ta", b"\x10" + varint.encode(2**40)), ("da_ta", "1099511627776")),
         (PROTO, MIN + entry("subject", b"\x22\x00"), ("subject", "")),
+        (PROTO, MIN + entry("Id", bytes_field(3, b"x")), ("Id", "x")),
         (AVRO, AVRO_HEAD + b"\x0ada_ta\x04" + zigzag.encode(2**40) + b"\x00\x02", ("da_ta", "1099511627776")),
         (AVRO, AVRO_HEAD + b"\x0esubject\x08\x00\x00\x02", ("subject", "")),
         (COMPACT, COMPACT_HEAD + b"\x02" + zigzag.encode(2**62) + b"\x00\x02", ("time", str(2**62))),
