@@ -104,6 +104,10 @@ class AvroFormat(BaseFormat):
             problems.append(Problem("data", str(error), "A-06"))
         return build_event(attributes, payload, kind, (self.name, value), problems)
 
+    def read_data(self, value: bytes, content_type: str | None) -> tuple[bytes | None, DataKind]:
+        """Return the data in a datum, read with another content type."""
+        return _from_union(read(value)[1], content_type)
+
 
 # --- writing -------------------------------------------------------------------
 

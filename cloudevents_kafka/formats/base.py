@@ -41,6 +41,14 @@ class BaseFormat(ABC):
         """
         return self._decode(value if type(value) is bytes else to_bytes(value) or b"")
 
+    def read_data(self, value: bytes, content_type: str | None) -> tuple[bytes | None, DataKind] | None:  # noqa: ARG002
+        """Return the data in a valid structured value, read with another content type than the value has.
+
+        None is returned if the content type does not matter. Raises `DataError` if the data is not of this
+        type.
+        """
+        return None
+
     @abstractmethod
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         """Return the structured value for an event that is new or was changed."""

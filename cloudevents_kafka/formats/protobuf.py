@@ -33,7 +33,8 @@ from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, json_in_utf8, to_utf8
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats._protobuf_reader import NAME, read
+from cloudevents_kafka.formats import protobuf_decoder
+from cloudevents_kafka.formats._protobuf_reader import NAME, read, read_data
 from cloudevents_kafka.formats._protobuf_scanner import read_valid
 from cloudevents_kafka.formats.base import BaseFormat, encode_epoch
 from cloudevents_kafka.formats.protobuf_decoder import ATTR_FIELDS
@@ -74,6 +75,11 @@ class ProtobufFormat(BaseFormat):
 
     def _decode(self, value: bytes) -> Event:
         return read_valid(value) or read(value)
+
+    def read_data(self, value: bytes, content_type: str | None) -> tuple[bytes | None, DataKind] | None:
+        """Return the data in a message, read with another content type; None if there is no data."""
+        _, _, data = protobuf_decoder.read(value)
+        return read_data(data, content_type) if data else None
 
 
 @cache

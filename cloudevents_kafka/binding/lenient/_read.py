@@ -6,10 +6,12 @@ records.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
-from cloudevents_kafka.attributes.types import SPECVERSION
+from cloudevents_kafka.attributes.types import SPECVERSION, AttributeValue
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
 from cloudevents_kafka.binding._sniffer import ContentMode, decode_error, sniff
 from cloudevents_kafka.binding._structured import (
@@ -40,11 +42,13 @@ from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats import registry as formats
-from cloudevents_kafka.formats.base import InvalidAttributes
+from cloudevents_kafka.formats.base import BaseFormat, InvalidAttributes
 from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope
 from cloudevents_kafka.formats.json_reader import NAME
+from cloudevents_kafka.problems import DataError
 from cloudevents_kafka.record import Headers, Record
 
+_DATA_TYPE: Final = "datacontenttype"
 _BEFORE_TYPES: Final = frozenset(('"', " ", "\t"))  # a content type in quotation marks, or after a blank
 Found = tuple[Event, tuple[Problem, ...]]
 """An event and the problems that lenient reading accepted."""
@@ -202,4 +206,23 @@ def _read_format(
         given = {name: value for name, value in error.received.items() if value is not None}
         attributes = raw_parts(error.event)[0] | given
         attributes = correct_named(*rename(attributes, report), report)
-        return make_event(attributes, error.event.payload, error.event.kind, report)
+        return make_event(attributes, *_data_of(value, media, error, attributes), report)
+
+
+def _data_of(
+    value: bytes | None, media: MediaType, error: InvalidAttributes, attributes: Mapping[str, AttributeValue]
+) -> tuple[bytes | None, DataKind]:
+    """Return the data in a value, read with the content type of the corrected attributes.
+
+    If the content type is left out, its parameters, such as the charset, are left out, too.
+    """
+    came = {**raw_parts(error.event)[0], **error.received}.get(_DATA_TYPE)
+    content_type = attributes.get(_DATA_TYPE, came.partition(";")[0] if isinstance(came, str) else None)
+    form = formats.find(media.format)
+    if content_type != came and isinstance(form, BaseFormat):
+        text = content_type if isinstance(content_type, str) else None
+        with suppress(DataError):  # the data stays as it was read
+            found = form.read_data(value or b"", text)
+            if found is not None:
+                return found
+    return error.event.payload, error.event.kind

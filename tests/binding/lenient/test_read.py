@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+import fastavro
 import pytest
 
 from cloudevents_kafka import (
@@ -29,8 +31,11 @@ from cloudevents_kafka.binding.lenient import _read
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import raw_parts, unchecked_event
 from cloudevents_kafka.formats import json_decoder
+from cloudevents_kafka.formats.avro import SCHEMA
 from cloudevents_kafka.formats.base import InvalidAttributes
 from cloudevents_kafka.formats.registry import Format, find
+from cloudevents_kafka.record import Headers
+from tests.formats.official import MIN, bytes_field, entry
 from tests.support import lenient_table
 from tests.support import strategies as make
 from tests.support.cases import each
@@ -214,6 +219,49 @@ def test_data_has_the_corrected_content_type(
     """A content type that is corrected decides how data is read."""
     result = read(headers, HEAD + b"," + member + b',"data":"x"}')
     assert (result.event.payload, result.event.kind) == (payload, kind)
+
+
+@each("form", ["protobuf", "avro"])
+@each(
+    ("name", "content_type", "read_type", "text", "data"),
+    [
+        ("dataContentType", "text/plain", "text/plain", "é", "é"),
+        ("dataContentType", "text/plain;charset=latin1", "text/plain;charset=latin1", "é", "é"),
+        ("DataContentType", "a/b;charset=none", "a/b;charset=none", "é", "é"),
+        ("datacontenttype", '"text/plain;charset=latin1"', "text/plain;charset=latin1", "é", "é"),
+        ("datacontenttype", ' text/plain;x="\x85"', None, "é", "é"),
+        ("datacontenttype", 'text/plain;charset=latin1;x="\x85"', None, "é", "é"),
+        ("dataContentType", 'text/plain;charset=utf-16;x="\ufdd0"', None, "17", "17"),
+    ],
+)
+def test_text_in_other_formats_has_the_corrected_content_type(
+    form: str, name: str, content_type: str, read_type: str | None, text: str, data: str
+) -> None:
+    """Text is read with the content type of the event, or as UTF-8 if the content type is left out."""
+    if form == "protobuf":
+        value = MIN + entry(name, bytes_field(3, content_type.encode())) + bytes_field(7, text.encode())
+    else:
+        out = io.BytesIO()
+        attributes = {**make.GOOD, name: content_type}
+        fastavro.schemaless_writer(
+            out, fastavro.parse_schema(SCHEMA), {"attribute": attributes, "data": text}
+        )
+        value = out.getvalue()
+    headers: Headers = [("content-type", f"application/cloudevents+{form}".encode())]
+    event = read(headers, value).event
+    assert (event.datacontenttype, event.data) == (read_type, data)
+    if "none" in content_type:
+        return
+    changed = event.replace(type="changed")
+    like = Record(value=value, headers=headers)
+    for again in (to_record(changed, like=like), to_record(changed), to_record(changed, mode="structured")):
+        assert from_record(again, lenient=True).data in (data, data.encode())
+
+
+def test_json_text_in_protobuf_has_the_corrected_content_type() -> None:
+    """JSON is read as JSON if the name of its content type has capitals."""
+    value = MIN + entry("dataContentType", bytes_field(3, b"application/json")) + bytes_field(7, b'{"a":1}')
+    assert read([("content-type", b"application/cloudevents+protobuf")], value).event.data == {"a": 1}
 
 
 def test_a_corrected_member_has_the_type_of_its_attribute() -> None:
