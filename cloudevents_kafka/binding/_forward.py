@@ -80,6 +80,8 @@ def _merge_binary(written: Headers, like: Headers, before: Mapping[str, Attribut
         named = zip(names, like, strict=True)
         names = ["" if exact_name(header) == CONTENT_TYPE else name for name, (header, _) in named]
     places = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True))
+    if _DATA_TYPE in places:
+        places[_DATA_TYPE] = _place_of_type(like, places[_DATA_TYPE])
     type_place = places.get(_DATA_TYPE)
     came_type = None if type_place is None or _is_copy(like[type_place][0]) else like[type_place][1]
     copies = {new.get(CONTENT_TYPE), None}
@@ -159,20 +161,28 @@ def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int
     return {attribute: rank[-1] for attribute, rank in ranks.items()}
 
 
+def _place_of_type(like: Headers, place: int) -> int:
+    """Return the index of the content type that was read, if it is in several headers with one name."""
+    name = like[place][0]
+    if name not in {CONTENT_TYPE, CONTENT_TYPE_COPY}:
+        return place
+    decides = name == CONTENT_TYPE
+    ranks = [
+        (rank_of_type(value, decides=decides), index)
+        for index, (header, value) in enumerate(like)
+        if header == name and value is not None
+    ]
+    return max(ranks)[1] if ranks else place
+
+
 def _merge_structured(written: Headers, like: Headers) -> Headers:
     """Return the headers of a record; the new content-type replaces the old one and all its copies."""
     names = [_attribute_in(header) for header, _ in like]
     place = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True)).get(
         _DATA_TYPE
     )
-    # Of several content types, the one that names an event format was read, in any order.
-    ranks = [
-        (rank_of_type(value or b""), index)
-        for index, (name, value) in enumerate(like)
-        if name == CONTENT_TYPE
-    ]
-    if ranks and max(ranks)[0][0]:
-        place = max(ranks)[1]
+    if place is not None:
+        place = _place_of_type(like, place)
     merged: Headers = []
     for index, ((header, value), attribute) in enumerate(zip(like, names, strict=True)):
         if index == place:

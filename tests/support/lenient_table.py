@@ -104,8 +104,18 @@ _KINDS: Final = (
         "The last value is read. The earlier values are left out.",
     ),
     (
-        "content-type occurs more than once with different values, and a value names an event format.",
-        "The value that names an event format is read, in any order. The other values are left out.",
+        (
+            "content-type, or ce_datacontenttype in its place, occurs more than once with different values, "
+            "and a value names an event format."
+        ),
+        (
+            "The value that names an event format is read, in any order. The other values are left out. "
+            "But ce_datacontenttype cannot name an event format if all REQUIRED headers are present."
+        ),
+    ),
+    (
+        "content-type, or ce_datacontenttype in its place, occurs more than once, and a value is not UTF-8.",
+        "Of the values in UTF-8, the last one is read. The other values are left out.",
     ),
     (
         "The specversion header is in quotation marks.",

@@ -39,9 +39,11 @@ from cloudevents_kafka.binding.lenient.rules import (
     LEFT_OUT,
     MEMBER,
     QUOTED,
+    READABLE,
     REPEATED,
     Leniency,
     leave_out,
+    text_or_bytes,
 )
 from cloudevents_kafka.errors import LeftOut, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -53,6 +55,7 @@ _IGNORED_MODE: Final = (
     "was ignored: if all required ce_ headers are present, only content-type makes an event structured"
 )
 _SPECVERSION: Final = PREFIX + "specversion"
+_TYPES: Final = frozenset((CONTENT_TYPE, CONTENT_TYPE_COPY))
 _BLANKS: Final = b" \t"
 _BEFORE_TYPES: Final = frozenset((b'"', b" ", b"\t"))  # starts of values that `bare_content_type` may change
 _read_string: Final = msgspec.json.Decoder(str)
@@ -143,7 +146,11 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
     """Return the result of `normalize_headers` for headers in which names may be repeated."""
     report = Leniency(may_be_valid=True, is_repeated=True)
-    values, misspelled = _split_exact(headers, report.tolerated)
+    order = dict.fromkeys(
+        found[0] for name, value in headers if value is not None and (found := _names[name])
+    )
+    is_complete = order.keys() >= REQUIRED_HEADERS
+    values, misspelled = _split_exact(headers, report.tolerated, is_complete=is_complete)
     exact = frozenset(values)
     for name, variants in misspelled.items():
         contents = {content for _, content in variants}
@@ -160,9 +167,6 @@ def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
                 report.refused += [Problem(variant, differ, HEADER[1]) for variant, _ in variants]
             else:
                 report.tolerated += filter(None, (_spelling(variant) for variant, _ in variants))
-    order = dict.fromkeys(
-        found[0] for name, value in headers if value is not None and (found := _names[name])
-    )
     return _with_values({name: values[name] for name in order if name in values}, report), report
 
 
@@ -179,12 +183,12 @@ def _spelling(name: str) -> Problem | None:
 
 
 def _split_exact(
-    headers: Headers, tolerated: list[Problem]
+    headers: Headers, tolerated: list[Problem], *, is_complete: bool
 ) -> tuple[dict[str, bytes], dict[str, list[tuple[str, bytes]]]]:
     """Return two dictionaries of event headers.
 
     The first dictionary maps exact names to values. The second dictionary maps an exact name to the headers
-    whose names nearly match this name.
+    whose names nearly match this name. ``is_complete`` says whether the headers include all required headers.
     """
     values: dict[str, bytes] = {}
     misspelled: dict[str, dict[tuple[str, int], bytes]] = {}
@@ -203,8 +207,9 @@ def _split_exact(
                 tolerated.append(_repeated(name, variants.pop((name, place))))
             variants[name, place] = value
         else:
-            if name == CONTENT_TYPE and name in values:
-                tolerated.append(_repeated_type(values, value))
+            if name in _TYPES and name in values:
+                decides = name == CONTENT_TYPE or not is_complete
+                tolerated.append(_repeated_type(values, name, value, decides=decides))
                 continue
             if name in values:
                 tolerated.append(_repeated(name, values[name]))
@@ -216,23 +221,30 @@ def _split_exact(
     return values, lists
 
 
-def _repeated_type(values: dict[str, bytes], later: bytes) -> LeftOut:
+def _repeated_type(values: dict[str, bytes], name: str, later: bytes, *, decides: bool) -> LeftOut:
     """Keep one of two content types in ``values``, in any order of the headers; return the other's report.
 
-    A content type that names an event format is kept; if neither does, the later one.
+    A content type that names an event format is kept if it ``decides`` the content mode. If it does not, a
+    content type of the data is kept, and of two such content types the one in UTF-8, or the later one.
     """
-    earlier = values[CONTENT_TYPE]
-    first, second = rank_of_type(earlier), rank_of_type(later)
-    names_format = max(first, second)[0] > 0 and first != second
-    is_first = names_format and first > second
-    values[CONTENT_TYPE] = earlier if is_first else later
-    rule = DECIDING if names_format else REPEATED
-    return _repeated(CONTENT_TYPE, later if is_first else earlier, rule)
+    earlier = values[name]
+    first, second = rank_of_type(earlier, decides=decides), rank_of_type(later, decides=decides)
+    values[name], left_out = (earlier, later) if first > second else (later, earlier)
+    if first[0] == second[0] == 0:
+        return _repeated(name, left_out, REPEATED if first[1] == second[1] else READABLE)
+    return _repeated(name, left_out, REPEATED if first == second else DECIDING)
 
 
-def rank_of_type(value: bytes) -> tuple[int, str]:
-    """Return the rank of a content-type header among others, as `rank_type` does; 0 names no event format."""
-    return rank_type(bare_content_type(value).decode("utf-8", "replace"))
+def rank_of_type(value: bytes, *, decides: bool) -> tuple[int, bool, str]:
+    """Return the rank of a content type among those of several headers; the highest one is read.
+
+    If the highest rank occurs more than once, the last one is read. The first number of a rank is 0 if the
+    content type does not name an event format, or does not decide the content mode.
+    """
+    rank, text = rank_type(bare_content_type(value).decode("utf-8", "replace"))
+    if rank and decides:
+        return rank, True, text
+    return 0, not rank and isinstance(text_or_bytes(value), str), ""
 
 
 def _repeated(name: str, value: bytes, problem: tuple[str, str] = REPEATED) -> LeftOut:

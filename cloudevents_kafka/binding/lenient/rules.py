@@ -25,6 +25,7 @@ The name of the attribute follows the text.
 QUOTED: Final = ("is in quotation marks", "K-06")
 BARE_TYPE: Final = ("is in quotation marks or after a blank", "R-07")
 REPEATED: Final = ("occurs more than once: the last one was read", "N-05")
+READABLE: Final = ("occurs more than once: a content type of the data in UTF-8 was read", "N-05")
 DECIDING: Final = ("occurs more than once: the one that names an event format was read", "N-05")
 NUMBER: Final = ("is a number of another type than Integer: read as its JSON text", "J-03")
 NESTED: Final = ("is an object or a list: read as its JSON text", "J-03")

@@ -109,6 +109,46 @@ def test_content_types_have_one_verdict_in_any_order(types: tuple[bytes, ...], m
                 assert sniff(record.headers) == sniff(record.headers[::-1])
 
 
+@each(
+    "types",
+    [
+        (EVENTS, b"application/json"),
+        (EVENTS, b"application/cloudevents-batch+json", b"\xff"),
+        (b"application/cloudevents+unknown", b"text/plain"),
+        (b"text/plain", b"\xff"),
+        (EVENTS, b"application/cloudevents+avro", b"text/plain"),
+    ],
+)
+@each("name", ["content-type", "ce_datacontenttype"])
+@each("more", [[], CE[:3], CE])
+def test_repeated_types_have_one_verdict_in_any_order(types: tuple[bytes, ...], name: str, more: Any) -> None:
+    """The same header is read in any order, and a changed event keeps the others."""
+    for value in (HEAD + b"}", b"\xff"):
+        found: set[Any] = set()
+        for order in permutations(types):
+            record = Record(value=value, headers=[*more, *((name, one) for one in order)])
+            item = decode(record, lenient=True)
+            if not isinstance(item, Decoded):
+                found.add((type(item.error), str(item.error)))
+                continue
+            left_out = {one.value for one in item.tolerated if isinstance(one, LeftOut)}
+            found.add((item.mode, item.event.datacontenttype, frozenset(left_out)))
+            changed = item.event.replace(subject="x")
+            again = decode(to_record(changed, like=record), lenient=True)
+            assert isinstance(again, Decoded)
+            assert (again.event, again.mode) == (changed, item.mode)
+            if item.mode == "binary":
+                assert {one.value for one in again.tolerated if isinstance(one, LeftOut)} == left_out
+        assert len(found) == 1, found
+
+
+def test_of_several_copies_one_of_the_data_is_read() -> None:
+    """If all required headers are present, no ce_datacontenttype names an event format."""
+    for types in permutations((EVENTS, b"text/plain", b"\xff")):
+        headers = [*CE, *(("ce_datacontenttype", one) for one in types)]
+        assert from_record(Record(headers=headers), lenient=True).datacontenttype == "text/plain"
+
+
 def test_of_a_structured_record_only_the_content_type_is_reported() -> None:
     """Other headers do not affect its event; a replacement of content-type is reported under that name."""
     headers = [("ce-x", b"1"), ("ce_y", b"1"), ("ce_y", b"2"), ("CE_DATACONTENTTYPE", EVENTS)]
