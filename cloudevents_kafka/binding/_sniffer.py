@@ -21,6 +21,7 @@ ContentMode = Literal["binary", "structured"]
 _RECORD_NAMES: Final = {"value", "headers"}  # keys of a mapping that is a record, see `Record.of`
 _JSON_STARTS: Final = b"\xef\xbb\xbf \t\r\n"
 _SHOWN: Final = 5  # problems in a message
+_SHOWN_TYPES: Final = 3  # content types in a message
 _FRAMES: Final = {0: 5, 1: 17}  # the length of the frame by its first byte
 _REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)
 
@@ -63,7 +64,8 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
         >>> sniff({"content-type": b"application/json"}).mode
         'not-an-event'
     """
-    types: list[str] = []
+    content_type: str | None = None
+    types: list[str] = []  # if there are several
     present: set[str] = set()
     pairs = headers if isinstance(headers, list) else _headers_of(headers)
     if type(pairs) is UnreadHeaders:
@@ -73,17 +75,21 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
             continue  # a null header is an absent attribute
         if name == CONTENT_TYPE:
             text = value if type(value) is bytes else to_bytes(value, "header 'content-type'") or b""
-            types.append(text.decode("utf-8", "replace"))  # the reader checks that it is UTF-8
+            if content_type is not None:
+                types.append(content_type)
+            content_type = text.decode("utf-8", "replace")  # the reader checks that it is UTF-8
         else:
             present.add(name)
-    content_type = max(types, key=rank_type, default=None)
+    if content_type is not None and types:
+        types.append(content_type)
+        content_type = max(types, key=rank_type)
     # K-09: "its value is prefixed with the CloudEvents media type"; so ce_ headers do not matter
     if content_type is not None and media_type(content_type).cloudevents:
         return _sniff_content_type(content_type)
     # K-11: "all of the mandatory CloudEvents attributes as headers"
     missing = [name for name in _REQUIRED_HEADERS if name not in present]
     if missing:
-        return Verdict("not-an-event", content_type, _missing_reason(missing, present, types))
+        return Verdict("not-an-event", content_type, _missing_reason(missing, present, content_type, types))
     reason = "it has all required ce_ headers, and the content-type does not name an event format"
     return Verdict("binary", content_type, reason)
 
@@ -186,9 +192,10 @@ def _missing_of(headers: Iterable[tuple[str, bytes | None]]) -> list[str]:
     return [name for name in _REQUIRED_HEADERS if name not in present]
 
 
-def _missing_reason(missing: list[str], present: set[str], types: list[str]) -> str:
-    given = " and ".join(repr(each[:60]) for each in sorted(set(types)))
-    found = f"is {given}" if given else "header is missing"
+def _missing_reason(missing: list[str], present: set[str], content_type: str | None, types: list[str]) -> str:
+    found = "header is missing" if content_type is None else f"is {content_type[:60]!r}"
+    if types:
+        found = "is " + " and ".join(repr(each[:60]) for each in sorted(set(types))[:_SHOWN_TYPES])
     if len(missing) == len(_REQUIRED_HEADERS):
         names = "all required ce_ headers are missing"
     else:

@@ -187,6 +187,14 @@ NOTHING = "the content-type header is missing, and all required ce_ headers are 
             [("content-type", b"a/c"), ("content-type", b"a/b"), ("content-type", b"a/c")],
             "the content-type is 'a/b' and 'a/c', and all required ce_ headers are missing",
         ),
+        (
+            [("content-type", b"a/c"), ("content-type", b"a/b")],
+            "the content-type is 'a/b' and 'a/c', and all required ce_ headers are missing",
+        ),
+        (
+            [("content-type", b"a/%d" % number) for number in range(2000, 0, -1)],
+            "the content-type is 'a/1' and 'a/10' and 'a/100', and all required ce_ headers are missing",
+        ),
     ],
 )
 def test_reasons_word_for_word(headers: Any, reason: str) -> None:
