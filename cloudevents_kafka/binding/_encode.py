@@ -36,6 +36,8 @@ from cloudevents_kafka.record import (
 )
 
 _MODES: Final = get_args(ContentMode)
+_BEFORE_VALUES: Final = frozenset((b'"', b" ", b"\t"))
+"""Starts of headers that may be in quotation marks, or name an event format after a blank."""
 _TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"})  # read without any change
 
 
@@ -246,7 +248,7 @@ def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None]
         if came != text:
             is_equal = False
             is_changed = is_changed or name in _TEXT_HEADERS
-            if came is None or came == b"-0" or came[:1] == b'"':  # maybe all headers are in quotation marks
+            if came is None or came == b"-0" or came[:1] in _BEFORE_VALUES:
                 return None
         headers.append((name, text))
     if not is_changed and (new or not is_equal):

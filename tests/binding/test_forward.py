@@ -238,6 +238,21 @@ def test_a_changed_event_keeps_a_content_type_that_was_not_read() -> None:
         assert from_record(to_record(changed, like=record), lenient=True) == changed
 
 
+@pytest.mark.parametrize("blank", [b" ", b"\t"])
+def test_a_structured_event_whose_content_type_begins_with_a_blank_stays_structured(blank: bytes) -> None:
+    """It stays structured, whether it was changed or not, if the record has all required headers, too."""
+    value = HEAD + b',"datacontenttype":"application/json","data":1}'
+    record = Record(value=value, headers=[*CE, ("content-type", blank + JSON[1])])
+    item = decode(record, lenient=True)
+    assert isinstance(item, Decoded)
+    assert item.mode == "structured"
+    again = to_record(copy_of(item.event), like=record)
+    assert (again.value, again.headers) == (record.value, record.headers)
+    changed = decode(to_record(item.event.replace(subject="x"), like=record), lenient=True)
+    assert isinstance(changed, Decoded)
+    assert (changed.mode, changed.event) == ("structured", item.event.replace(subject="x"))
+
+
 def test_a_changed_event_in_quotes_stays_in_quotes() -> None:
     """Attributes of a changed event stay in quotation marks, new ones too; the content-type has none."""
     headers = [(name, b'"%b"' % value) for name, value in CE] + [("content-type", b"application/json")]
