@@ -41,7 +41,7 @@ from cloudevents_kafka.record import Headers, Record, with_bytes_headers
 
 _JSON: Final = "json"
 _PROTOBUF: Final = "protobuf"
-_NOT_ATTRIBUTES: Final = frozenset({*REQUIRED, "data", "data_base64"})
+_NOT_ATTRIBUTES: Final = frozenset({"data", "data_base64"})
 _BOM: Final = b"\xef\xbb\xbf"
 _NULL: Final = b"null"
 _BETWEEN: Final = b" \t\n\r,{"
@@ -181,8 +181,8 @@ def _merge_structured(written: Headers, like: Headers) -> Headers:
     place = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True)).get(
         _DATA_TYPE
     )
-    if place is not None:
-        place = _place_of_type(like, place)
+    if place is not None:  # headers that differ were left out
+        place = None if _types_differ(like) else _place_of_type(like, place)
     merged: Headers = []
     for index, ((header, value), attribute) in enumerate(zip(like, names, strict=True)):
         if index == place:

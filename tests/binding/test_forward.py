@@ -124,6 +124,9 @@ def test_a_changed_event_keeps_content_types_that_differ() -> None:
     assert isinstance(item, Decoded)
     again = to_record(item.event.replace(subject="x"), like=item.record)
     assert again.headers == [*CE, *types, ("content-type", b"application/json"), ("ce_subject", b"x")]
+    item = decode(Record(value=HEAD + b"}", headers=types), lenient=True)
+    assert isinstance(item, Decoded)
+    assert to_record(item.event.replace(subject="x"), like=item.record).headers == [*types, JSON]
 
 
 def test_a_changed_event_keeps_invalid_values() -> None:
@@ -158,6 +161,8 @@ AVRO_HEAD = b"\x0a\x16specversion\x06\x061.0\x04id\x06\x021\x0csource\x06\x02/\x
         (PROTO, MIN + entry("da_ta", b"\x10" + varint.encode(2**40)), ("da_ta", "1099511627776")),
         (PROTO, MIN + entry("subject", b"\x22\x00"), ("subject", "")),
         (PROTO, MIN + entry("Id", bytes_field(3, b"x")), ("Id", "x")),
+        (JSON, HEAD + b',"Id":"x"}', ("Id", "x")),
+        (JSON, b'{"specVersion":1.5,' + HEAD[1:] + b"}", ("specVersion", "1.5")),
         (AVRO, AVRO_HEAD + b"\x0ada_ta\x04" + zigzag.encode(2**40) + b"\x00\x02", ("da_ta", "1099511627776")),
         (AVRO, AVRO_HEAD + b"\x0esubject\x08\x00\x00\x02", ("subject", "")),
         (COMPACT, COMPACT_HEAD + b"\x02" + zigzag.encode(2**62) + b"\x00\x02", ("time", str(2**62))),
