@@ -13,6 +13,7 @@ from uuid import UUID
 
 import msgspec
 
+from cloudevents_kafka.attributes._uri import is_uri_reference
 from cloudevents_kafka.attributes.types import is_name
 from cloudevents_kafka.attributes.validation import CORE_CLAUSES
 from cloudevents_kafka.primitives.plural import with_article
@@ -99,6 +100,12 @@ def _right_name(name: str) -> str | None:
     return f"write {better}" if is_name(better) else None
 
 
+def _source_like(text: str) -> str:
+    """Return an invalid source with its wrong characters escaped, or an example if it stays invalid."""
+    escaped = re.sub("%(?![0-9A-Fa-f]{2})", "%25", quote(text, safe=_RESERVED))
+    return f"source={preview(escaped)}" if is_uri_reference(escaped) else _EXAMPLES["source"]
+
+
 def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
     """Return a problem with a hint about what to pass instead; without a hint, return the same problem."""
     name = problem.attribute or ""
@@ -110,7 +117,7 @@ def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
     elif problem.clause == "T-04" and type(values.get(name)) is int:
         hint = f"pass {name}=str(…), because a text may have any length"
     elif name == "source" and problem.clause == "T-11" and isinstance(values.get(name), str):
-        hint = f"pass source={preview(quote(values[name], safe=_RESERVED))}"
+        hint = f"pass {_source_like(values[name])}"
     elif name in _EXAMPLES:
         hint = f"pass {_EXAMPLES[name]}"
     return problem if hint is None else msgspec.structs.replace(problem, hint=hint)
