@@ -423,17 +423,24 @@ def oldest_release(name: str) -> str:
 
 
 def neighbours() -> None:
-    """Let pip find releases of the wheel's dependencies that frameworks with the SDK accept, too."""
+    """Let pip find releases of the wheel's dependencies that the newest frameworks with the SDK accept, too.
+
+    Next to a wheel that shuts a framework out, pip would find an old release that does not need the SDK.
+    """
     wheel, python = built(), BUILD / "environments" / "neighbours" / "bin" / "python"
     command(find_python(PYTHONS[0]), "-m", "venv", "--clear", python.parents[1])
     for name in NEIGHBOURS:
-        report = BUILD / f"{name}.json"
-        options = ["--quiet", "--dry-run", "--report", report]
-        command(python, "-m", "pip", "install", *options, wheel, name)
-        found = {
-            one["metadata"]["name"]: one["metadata"] for one in json.loads(report.read_text())["install"]
-        }
-        print(name, found[name]["version"], "with cloudevents", found["cloudevents"]["version"], flush=True)
+        newest = releases_by_pip(python, name)[name]
+        found = releases_by_pip(python, wheel, f"{name}=={newest}")
+        print(name, newest, "with cloudevents", found["cloudevents"], flush=True)
+
+
+def releases_by_pip(python: Path, *wanted: str | Path) -> dict[str, str]:
+    """Return the releases that pip finds for these packages and their dependencies, by name."""
+    report = BUILD / "neighbours.json"
+    command(python, "-m", "pip", "install", "--quiet", "--dry-run", "--report", report, *wanted)
+    found = [one["metadata"] for one in json.loads(report.read_text())["install"]]
+    return {one["name"]: one["version"] for one in found}
 
 
 def wheel(version: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -134,3 +135,25 @@ def test_the_tests_of_the_sdk_need_a_checkout(release: ModuleType, monkeypatch: 
     monkeypatch.setenv("CLOUDEVENTS_SDK", "/sdk")
     release.sdk()
     assert ran == [("-m", "tests.support.sdk_own_tests", "/sdk")]
+
+
+def test_neighbours_are_the_newest(
+    release: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Next to the wheel, pip must find the release of a framework that it finds without the wheel."""
+    wanted = []
+
+    def command(*argv: object) -> None:
+        if "--report" in argv:
+            path, *packages = argv[argv.index("--report") + 1 :]
+            wanted.append(packages)
+            names = [*release.NEIGHBOURS, *(["cloudevents"] if len(packages) > 1 else [])]
+            found = {"install": [{"metadata": {"name": name, "version": "3.2"}} for name in names]}
+            Path(str(path)).write_text(json.dumps(found))
+
+    monkeypatch.setattr(release, "BUILD", tmp_path)
+    monkeypatch.setattr(release, "command", command)
+    monkeypatch.setattr(release, "built", lambda: "a.whl")
+    monkeypatch.setattr(release, "find_python", lambda _: "python3")
+    release.neighbours()
+    assert wanted == [each for name in release.NEIGHBOURS for each in ([name], ["a.whl", f"{name}==3.2"])]
