@@ -58,9 +58,10 @@ def encode_events(
     ``keep`` names further columns of ``df``, which are copied unchanged to the result. ``format`` is the
     event format for structured mode; the default is json.
 
-    A row that is not a valid event makes the job fail. With ``errors="column"``, the job continues, and the
-    column ``error`` describes the problem of such a row. The column ``error`` is null for all valid events.
-    Write only the rows whose ``error`` is null to Kafka.
+    A row that is not a valid event makes the job fail. This includes rows that were read leniently and still
+    contain a value that breaks a rule, although `to_record` writes such an event. With ``errors="column"``,
+    the job continues, and the column ``error`` describes the problem of such a row. The column ``error`` is
+    null for all valid events. Write only the rows whose ``error`` is null to Kafka.
 
     Inside Spark, a Java function writes valid events in binary mode and in JSON. The Python converters write
     all other events: events in other formats, JSON in another charset, events with types in

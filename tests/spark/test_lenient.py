@@ -13,7 +13,7 @@ pytest.importorskip("pyspark", minversion="4.0")
 
 from conformance.notation import RecordNotation, as_record, convert
 
-from cloudevents_kafka import AttributeType, register_extension
+from cloudevents_kafka import AttributeType, Decoded, decode, register_extension, to_record
 from cloudevents_kafka.binding import lenient_mode
 from cloudevents_kafka.record import Record
 from tests.support.strategies import scaled
@@ -125,6 +125,18 @@ def test_what_was_read_leniently_can_be_written(spark: SparkSession) -> None:
         fields = json.loads(bytes(value))
         assert fields["txid"] == "5"
         assert "tolerated" not in fields
+
+
+def test_a_value_that_breaks_a_rule_is_not_written(spark: SparkSession) -> None:
+    """`encode_events` writes valid events only, also if lenient reading has kept a value for `to_record`."""
+    from cloudevents_kafka.spark import decode_events, encode_events
+
+    record = Record(value=structured({**BASE, "source": "my shop"}).value)
+    item = decode(record, lenient=True)
+    assert isinstance(item, Decoded)
+    assert ("ce_source", b"my shop") in to_record(item.event).headers
+    (row,) = encode_events(decode_events(rows_of(spark, [record]), lenient=True), errors="column").collect()
+    assert (row.value, row.error.attribute, row.error.clause) == (None, "source", "T-11")
 
 
 @pytest.mark.usefixtures("reader", "registry")
