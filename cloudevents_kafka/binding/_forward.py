@@ -16,7 +16,6 @@ import msgspec
 
 from cloudevents_kafka.attributes.types import (
     INTEGER_RANGE,
-    REQUIRED,
     AttributeValue,
     canonical_text,
     is_name,
@@ -201,12 +200,7 @@ def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
         members = [*_left_out_members(came.removeprefix(_BOM), read, new)]
         return b"{%b,%b" % (b",".join(members), value[1:]) if members else value
     if origin.format == _PROTOBUF:  # the fields of two messages may follow each other
-        entries = [*protobuf_decoder.entries(came)]
-        # P-01: required attributes have fields of their own, so no name in the map is read as one of them.
-        names = [*(name for (name, _, _), _ in entries), *REQUIRED]
-        unread = {index for index, ((_, kind, _), _) in enumerate(entries) if kind is None}
-        left = [index for index in _left_out(names, before, new, unread) if names[index] not in new]
-        return value + b"".join(entries[index][1] for index in left)
+        return value + b"".join(_left_out_entries(came, before, new))
     form = formats.find(origin.format)
     given = {} if form is None else _attributes_of(form, came)
     names = [*given]
@@ -228,6 +222,18 @@ def _has_type_of_header(origin: Decoded, new: Collection[str]) -> bool:
 def _writable(value: AttributeValue) -> AttributeValue:
     """Return a value that was left out, or its text if it is a number that an Avro int cannot contain."""
     return canonical_text(value) if type(value) is int and value not in INTEGER_RANGE else value
+
+
+def _left_out_entries(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
+    """Yield each entry of a Protobuf message's map that was not read as an attribute."""
+    entries = [*protobuf_decoder.entries(value)]
+    # P-01: a required attribute has a field of its own, and no entry of the map is read instead of the field.
+    fields = dict(protobuf_decoder.read(value)[0])
+    names = [*(name for (name, _, _), _ in entries), *fields]
+    unread = {index for index, ((_, kind, _), _) in enumerate(entries) if kind is None}
+    for index in _left_out(names, before, new, unread):
+        if names[index] not in new:
+            yield entries[index][1]
 
 
 def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:

@@ -184,6 +184,19 @@ def test_a_changed_event_keeps_what_its_format_cannot_express(
         assert str(one.value).startswith(left_out[1])
 
 
+def test_a_changed_event_has_a_misspelled_required_name_once() -> None:
+    """An entry of Protobuf's map that was read as the type goes; next to a field for the type it stays."""
+    without_type = MIN[: MIN.index(b"\x22")]
+    for message, stays in ((without_type, False), (MIN, True)):
+        record = Record(value=message + entry("Type", bytes_field(3, b"old")), headers=[PROTO])
+        item = decode(record, lenient=True)
+        assert isinstance(item, Decoded)
+        assert item.event.type == ("t" if stays else "old")
+        again = to_record(item.event.replace(type="new"), like=record)
+        assert (b"old" in (again.value or b"")) is stays
+        assert from_record(again, lenient=stays).type == "new"
+
+
 @pytest.mark.parametrize("data", [b"hello", b"17", b""])
 @pytest.mark.parametrize("content_type", [b"a\nb", b""])
 def test_text_in_protobuf_stays_a_text_if_its_type_was_left_out(content_type: bytes, data: bytes) -> None:
