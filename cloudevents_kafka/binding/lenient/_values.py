@@ -144,7 +144,9 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
     if name == "time":  # the time of an event is a datetime or None
         del attributes[name]
         return True
-    corrected = _corrected(name, text) if is_name(name) else None
+    # The text of a value of another type is checked like any other text.
+    correction = _corrected if type(value) is str else find_correction
+    corrected = correction(name, text) if is_name(name) else None
     if corrected is not None:
         attributes[name] = corrected
         return True

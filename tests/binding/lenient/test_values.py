@@ -16,6 +16,7 @@ from cloudevents_kafka.binding.lenient import _headers, _json
 from tests.support import strategies as make
 
 CE = make.required_headers
+JSON = ("content-type", b"application/cloudevents+json")
 HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
 
 
@@ -101,6 +102,25 @@ def test_a_text_is_corrected_if_its_value_is_clear(name: str, text: str, value: 
         found = item.event.text(name) if name in {"time", "dataschema"} else item.event[name]
         assert (found, type(found)) == (value, type(value))
         assert [problem.attribute for problem in item.tolerated] == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "value"),
+    [
+        ("dssematerial", b"true", b"\xb6\xbb\x9e"),
+        ("dssematerial", b"5", "5"),
+        ("sampledrate", b"true", "true"),
+        ("deprecated", b"1", "1"),
+    ],
+)
+def test_the_text_of_a_value_of_another_type_is_checked(name: str, member: bytes, value: Any) -> None:
+    """If it is valid, it is a value of the attribute's type, so a copy of the event is the same."""
+    head = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
+    record = Record(value=head + b',"%b":%b}' % (name.encode(), member), headers=[JSON])
+    item = decode(record, lenient=True)
+    assert isinstance(item, Decoded)
+    assert item.event[name] == value
+    assert item.event.replace() == item.event
 
 
 @pytest.mark.parametrize(
