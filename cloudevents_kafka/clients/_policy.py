@@ -165,11 +165,12 @@ class Policy(msgspec.Struct, kw_only=True):
     def action(self, item: Item, error: Exception) -> Action:
         """Return what to do with a record whose last try has failed.
 
-        If the action is "fail", the record's error is raised.
+        If the action is "fail", the record's error is raised. A function that decides receives the item
+        with the original data.
         """
         action = self.on_failure
         if not isinstance(action, str | DeadLetters):
-            action = action(item, error)
+            action = action(self.read_again(item), error)  # the handler may have changed the data
         if isinstance(action, DeadLetters) or action == "skip":
             return action
         raise error

@@ -387,6 +387,24 @@ def test_a_function_decides_by_error() -> None:
     assert kafka.offsets == {("in", 0): 2}
 
 
+def test_a_function_decides_by_the_data_as_it_came() -> None:
+    """The handler may have changed the data before it failed."""
+    record = to_record(Event(id="1", source="/", type="t", data={"kind": "a"}))
+    kafka = Kafka(FakeMessage("in", value=record.value, headers=record.headers))
+    seen: list[Any] = []
+
+    def take(item: Any) -> None:
+        del item.event.data["kind"]
+        raise ValueError
+
+    def choose(item: Any, _: Exception) -> Any:
+        seen.append(item.event.data)
+        return "skip"
+
+    kafka.run(take, on_failure=choose, tries=2)
+    assert seen == [{"kind": "a"}]
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["a", "b", "c", None])), max_size=40),
     st.integers(1, 4),
