@@ -80,8 +80,8 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
             content_type = text.decode("utf-8", "replace")  # the reader checks that it is UTF-8
         else:
             present.add(name)
-    if content_type is not None and types:
-        types.append(content_type)
+    if types:
+        types.append(content_type or "")
         content_type = max(types, key=rank_type)
     # K-09: "its value is prefixed with the CloudEvents media type"; so ce_ headers do not matter
     if content_type is not None and media_type(content_type).cloudevents:

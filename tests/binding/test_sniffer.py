@@ -118,10 +118,11 @@ def test_the_order_of_content_types_does_not_matter(types: list[bytes], named: s
 
 def test_a_batch_decides_before_an_unknown_format() -> None:
     """In any order, too."""
-    types = ["application/cloudevents-batch+json", "application/cloudevents+xyz", "a/b"]
-    for order in (types, types[::-1]):
-        assert sniff([("content-type", value.encode()) for value in order]).mode == "batch"
-    assert sniff([("content-type", value.encode()) for value in types[1:]]).mode == "unsupported-format"
+    for unknown in ("application/cloudevents+xyz", "application/cloudeventsfoo"):
+        types = ["application/cloudevents-batch+json", unknown, "a/b"]
+        for order in (types, types[::-1]):
+            assert sniff([("content-type", value.encode()) for value in order]).mode == "batch"
+        assert sniff([("content-type", value.encode()) for value in types[1:]]).mode == "unsupported-format"
 
 
 class Message:
@@ -186,6 +187,10 @@ NOTHING = "the content-type header is missing, and all required ce_ headers are 
         (
             [("content-type", b"a/c"), ("content-type", b"a/b"), ("content-type", b"a/c")],
             "the content-type is 'a/b' and 'a/c', and all required ce_ headers are missing",
+        ),
+        (
+            [("content-type", b"x" * 70), ("content-type", b"y" * 70)],
+            f"the content-type is '{'x' * 60}' and '{'y' * 60}', and all required ce_ headers are missing",
         ),
         (
             [("content-type", b"a/c"), ("content-type", b"a/b")],

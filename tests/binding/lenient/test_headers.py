@@ -149,6 +149,38 @@ def test_of_several_copies_one_of_the_data_is_read() -> None:
         assert from_record(Record(headers=headers), lenient=True).datacontenttype == "text/plain"
 
 
+@each(
+    ("first", "second", "rule"),
+    [
+        (EVENTS, b"a/b", "the one that names an event format was read"),
+        (b"a/c", b"a/b", "the last one was read"),
+        (b"a/b", b"\xff", "a content type of the data in UTF-8 was read"),
+    ],
+)
+def test_the_rule_says_which_content_type_was_read(first: bytes, second: bytes, rule: str) -> None:
+    """The order of the headers matters only if both content types are in UTF-8 and name no event format."""
+    for types in ((first, second), (second, first)):
+        _, report = normalize_headers([("content-type", one) for one in types])
+        [problem] = report.tolerated
+        assert problem.rule == f"header content-type occurs more than once: {rule}"
+
+
+@each(
+    ("header", "rule"),
+    [
+        ("ce_my_ext", "was read as myext"),
+        ("ce-x", "was read as ce_x"),
+        ("ce_data_schema", "an attribute name must have only a-z and 0-9: left out"),
+    ],
+)
+def test_the_rule_has_the_name_under_which_a_header_was_read(header: str, rule: str) -> None:
+    """It is the name of the attribute after ce_, or else of the header."""
+    item = decode(Record(headers=[*CE, (header, b"1")]), lenient=True)
+    assert isinstance(item, Decoded)
+    [problem] = item.tolerated
+    assert problem.rule == rule
+
+
 def test_of_a_structured_record_only_the_content_type_is_reported() -> None:
     """Other headers do not affect its event; a replacement of content-type is reported under that name."""
     headers = [("ce-x", b"1"), ("ce_y", b"1"), ("ce_y", b"2"), ("CE_DATACONTENTTYPE", EVENTS)]

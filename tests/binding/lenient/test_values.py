@@ -135,6 +135,7 @@ def test_the_text_of_a_value_of_another_type_is_checked(name: str, member: bytes
         ('"a/b; x="y""', 'a/b; x="y"'),
         (" a", " a"),
         ('"a/b', '"a/b'),
+        ('"a/bc', '"a/bc'),
         ('"', '"'),
     ],
 )
