@@ -92,6 +92,18 @@ def registry_client(settings: Mapping[str, Any]) -> Any:
         raise ValueError(str(error)) from error
 
 
+def close_client(client: Any) -> None:
+    """Close the connections of a registry client.
+
+    The clients of the oldest supported releases of confluent-kafka have no method ``close``. The end of a
+    `with` block closes their connections.
+    """
+    if hasattr(client, "close"):
+        client.close()
+    else:
+        client.__exit__(None, None, None)
+
+
 def seconds_of(settings: Mapping[str, Any]) -> float:
     """Return the time limit, in seconds, of a complete call: six times the time limit of one wait."""
     return _WAITS * float(registry_settings(settings)["timeout"])

@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -20,6 +20,7 @@ from cloudevents_kafka.clients.schema_registry import (
     NotASchema,
     NotAsked,
     Patience,
+    close_client,
     find_schema,
     is_unknown,
     registry_client,
@@ -135,6 +136,24 @@ def test_a_schema_refers_to_one_that_was_deleted() -> None:
         assert find_schema(client, "1") == ("AVRO", ('{"type":"enum"}', '"Part"'))
 
 
+def test_a_client_without_close_is_closed() -> None:
+    """The oldest supported client is only closed at the end of a with block."""
+
+    class Older(AbstractContextManager[None]):
+        is_open = True
+
+        def __exit__(self, *_: object) -> None:
+            self.is_open = False
+
+    class Newer(Older):
+        def close(self) -> None:
+            self.is_open = False
+
+    for client in (Older(), Newer()):
+        close_client(client)
+        assert not client.is_open
+
+
 @contextmanager
 def registry_that_answers(answer: Callable[[str], tuple[int, bytes]]) -> Iterator[Any]:
     """Yield the client of a server that answers each path with a status and a body."""
@@ -154,7 +173,7 @@ def registry_that_answers(answer: Callable[[str], tuple[int, bytes]]) -> Iterato
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         settings = {"url": f"http://127.0.0.1:{server.server_port}", "max.retries": 0}
         try:
-            with closing(registry_client(settings)) as client:
+            with registry_client(settings) as client:
                 yield client
         finally:
             server.shutdown()

@@ -16,6 +16,7 @@ from cloudevents_kafka.clients.schema_registry import (
     MOST_ID,
     NEED,
     Patience,
+    close_client,
     find_schema,
     is_unknown,
     registry_client,
@@ -80,7 +81,7 @@ class RegistryData:
 
     def close(self) -> None:
         """Close the connections to the registry."""
-        self._client.close()
+        close_client(self._client)
 
     def _reader(self, name: str) -> _Read:
         """Return the function that reads data with the schema that an id or a GUID identifies."""

@@ -16,6 +16,7 @@ from cloudevents_kafka.clients.schema_registry import (
     MOST_ID,
     NEED,
     Patience,
+    close_client,
     find_schema,
     is_unknown,
     registry_client,
@@ -96,7 +97,7 @@ class SchemaFetcher:
         """
         self._patience.end()
         if self._is_made:
-            self._client.close()
+            close_client(self._client)
 
     def _fetch(self, name: str) -> Writer:
         is_guid = len(name) == 32
