@@ -20,7 +20,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -335,10 +335,11 @@ def tools() -> Path:
     return folder / "bin"
 
 
+@cache
 def built() -> Path:
-    """Return the wheel of the step `package`, which is built if it is not there."""
-    if not list(BUILD.glob("package/dist/*.whl")):
-        command(sys.executable, ".ci/distribution.py", BUILD / "package" / "dist")
+    """Return the wheel of the tree as it is now, which is built once in each run of the steps."""
+    shutil.rmtree(BUILD / "package" / "dist", ignore_errors=True)
+    command(sys.executable, ".ci/distribution.py", BUILD / "package" / "dist")
     return next(BUILD.glob("package/dist/*.whl"))
 
 
@@ -354,9 +355,7 @@ def environment(name: str, *requirements: str | Path) -> Path:
 
 def package() -> None:
     """Build and inspect both files, check the licences, and write the bill of materials."""
-    folder = BUILD / "package"
-    shutil.rmtree(folder, ignore_errors=True)
-    wheel = built()
+    folder, wheel = BUILD / "package", built()
     command(tools() / "twine", "check", "--strict", *sorted((folder / "dist").iterdir()))
     python = environment("users", f"{wheel}[{','.join(filter(None, TRIES))}]")
     options = ["--output-reproducible", "--pyproject", "pyproject.toml", "-o", folder / "sbom.cdx.json"]
